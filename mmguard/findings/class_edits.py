@@ -179,7 +179,7 @@ def _propose_names(config: ReadConfig, number: int) -> Edit:
     by_name = config.framework == 'mmdet'
     return Edit(
         'List the names of your classes in the data sets of all splits, inside of wrappers.',
-        Message('Is this data of your own, with {classes}?', classes=quantity(number, 'class')),
+        Message('Is this your own data, with {classes}?', classes=quantity(number, 'class')),
         tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
         commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names from the file

@@ -43,8 +43,8 @@ class Edit:
         if_not (str): The next step for the answer "no"; empty: the next edit of the finding.
         number (int): Number that selects it on the command line; 0: none.
         unlabelled (tuple[int]): Labels that mean no class if the answer to the question is yes; they may vanish.
-        verified (bool, optional): True if the affected parts were built and called with it; for label files, if its
-            write was read. ``None``: not tried.
+        verified (bool, optional): True if the affected parts were built and called after the edit, or, for label files,
+            if the written copies were read back. ``None``: not tried.
         doubt (str): Reason why it is not verified.
         is_manual (bool): True if the user must write it.
     """

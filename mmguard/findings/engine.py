@@ -267,8 +267,8 @@ def _is_same(one: Finding, other: Finding) -> bool:
 def _keeps(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> bool:
     """Return True if no fewer classes have labels than before, and no fewer elements are trained.
 
-    A split that does not show the finding (``is_here``) must not train on what it ignores now, either: that 255 is the
-    object in one split makes it none in another.
+    A split without the finding (``is_here`` is False) must also not start to train on pixels that it ignores: 255 may
+    be the object in one split and void in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
         return bool(count_trained_classes(after))  # other files: nothing is missing from the previous ones
@@ -329,6 +329,6 @@ def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
 def advise_nnunet(raw_folder: str) -> Sequence[str]:
     """Return the advice for wrong labels in nnU-Net, one sentence on two lines."""
     return (
-        Message('Which files and slices: `mmguard scan {raw_folder}`;', raw_folder=raw_folder),
+        Message('Run `mmguard scan {raw_folder}` to list the files and slices,', raw_folder=raw_folder),
         'then correct the label files (or dataset.json) and preprocess again.',
     )

@@ -145,5 +145,5 @@ def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Ed
     if not are_many(boxes, found):
         yield from rewrite(rule, facts, title)
     elif boxes == found.all_zero:
-        question = 'Do the boxes 0, 0, 0, 0 mean that nothing is in the image?'
+        question = 'Do the boxes 0, 0, 0, 0 mean that the image has no object?'
         yield from rewrite(rule, facts, title, question)

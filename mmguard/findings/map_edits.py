@@ -239,7 +239,7 @@ def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
     ]
     for ending in sorted(set.intersection(*(endings for _, endings in found))) if found else ():
         pattern = os.path.join(found[0][0].config['data_prefix']['seg_map_path'], f'*{ending}')
-        question = Message('Are the label maps the files {pattern}?', pattern=pattern)
+        question = Message('Are the files {pattern} the label maps?', pattern=pattern)
         changes = tuple((dataset.place('seg_map_suffix'), ending) for dataset, _ in found)
         yield Edit('Set the suffix of the label maps.', question, changes)
 

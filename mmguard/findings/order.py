@@ -27,7 +27,7 @@ ORDER: Tuple[str, ...] = (
     'MG140',  # names that the annotations lack
     'MG149',  # annotations of categories without a name
     'MG138',  # category ids as labels
-    'MG178',  # the loader of the config reads other labels than the files hold
+    'MG178',  # the labels from the config's loader differ from those in the files
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
     'MG168',  # data.yaml

@@ -52,7 +52,7 @@ class Facts(NamedTuple):
         others (tuple[Facts]): The other splits of the same config, in which an edit must also hold.
         environment (EnvironmentFacts, optional): The installation.
         run (RunFacts, optional): The training.
-        ranks (tuple[RankFacts]): The ends of its ranks, the earliest first.
+        ranks (tuple[RankFacts]): How each rank ended, the earliest first.
     """
 
     labels: Optional[LabelFacts] = None
@@ -73,10 +73,10 @@ class Example(NamedTuple):
 
 
 class Rule:
-    """A kind of mistake; a subclass in a file of its own, with one text.
+    """Base class of rules: a subclass describes one kind of mistake.
 
-    ``title`` and ``advice`` are templates: ``{num_classes}`` is filled in with the words of a finding, so a brace is
-    doubled. They are whole sentences, which can be translated.
+    ``title`` and ``advice`` are templates with placeholders, ``{num_classes}``; write a literal brace twice. They are
+    whole sentences, which can be translated.
 
     A rule reports only what is certain enough: official configs must pass without a false alarm.
     """

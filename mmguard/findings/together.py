@@ -46,16 +46,16 @@ def explain_conflict(offers: Sequence[Offer]) -> str:
     numbers = ', '.join(f'[{offer.edit.number}]' for offer in offers)
     codes = [offer.finding.code for n, offer in enumerate(offers) if offer.is_of_one_of(offers[:n])]
     if codes:
-        return f'{numbers} hold two ways to correct the same {codes[0]}: choose one'
+        return f'{numbers} are alternative corrections of {codes[0]}: choose one'
     try:
         edit = as_one([offer.edit for offer in offers], offers[0].facts.config)
     except Conflict as error:
-        return f'{numbers} exclude each other: each writes something else at {error}'
+        return f'{numbers} conflict: they write different values at {error}'
     rules = chosen_rules()
     for offer in offers:
         splits = [Split(facts, search(facts, rules)) for facts in (offer.facts, *offer.facts.others)]
         if not holds(edit, offer.finding, splits, rules):
-            return f'{numbers} exclude each other: with all of them {offer.finding.code} stays, or more is wrong'
+            return f'{numbers} conflict: with all of them applied, {offer.finding.code} remains or new errors appear'
     return ''
 
 

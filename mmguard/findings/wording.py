@@ -92,7 +92,7 @@ def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> st
 
 
 def _what_is_left(edits: Sequence[Edit]) -> Message:
-    """Return what is not shown: other edits, and notes of the first."""
+    """Return the counts of hidden parts: other edits, and notes of the first."""
     left = []
     if len(edits) > 1:
         numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)

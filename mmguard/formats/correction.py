@@ -130,7 +130,7 @@ _LARGEST = 1 << 30
 
 
 def read_manifest(folder: str) -> Optional[Dict[str, Any]]:
-    """Return the manifest of a folder; ``None`` if it has none from mmguard."""
+    """Return the manifest that `mmguard fix` wrote into a folder; ``None`` if missing."""
     try:
         record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
     except (OSError, ValueError, RecursionError):
@@ -145,7 +145,7 @@ def final_digests(target: str, options: FixOptions) -> Set[str]:
         return set()
     if earlier.get('finished') is False:
         raise CannotCorrect(
-            f'{target} is what an interrupted mmguard fix of {earlier.get("target")} left: run that again first'
+            f'{target} was left by an interrupted `mmguard fix {earlier.get("target")}`: run that command again first'
         )
     files = earlier.get('files') if earlier.get('options') == options.to_json() else None
     listed = files if isinstance(files, list) else []

@@ -49,7 +49,7 @@ Mapper = Callable[[Iterable[List[Any]], Settings], Iterator[Any]]
 
 
 def scan_here(chunks: Iterable[List[Any]], settings: Settings) -> Iterator[Any]:
-    """Run all chunks in this process."""
+    """Yield the result of each chunk, computed in this process."""
     for chunk in chunks:
         yield settings.scan(chunk)
 
@@ -106,9 +106,9 @@ class Source:
         """Return the facts of the data set after an edit, without writing it; ``None`` if unknown.
 
         Args:
-            plan_again (callable): Returns the data set with the other config or options.
+            plan_again (callable): Returns this data set, planned with the edited config or options.
             files (tuple): Files that change, see :class:`~mmguard.findings.edits.Edit`.
-            contents (callable): Returns their contents.
+            contents (callable): Returns path -> new bytes of the changed files.
         """
         raise NotImplementedError
 
@@ -172,7 +172,7 @@ class Format:
     beside_suffix = False
     #: True if ``--labels`` and ``--framework`` say what its labels mean.
     numbered = False
-    #: True if corrected copies may have other names than the files.
+    #: True if the names of corrected copies may differ from those of the files.
     renames = False
     #: Value of ``--boxes`` for boxes that are as the format wants them.
     right_boxes = 'corners'

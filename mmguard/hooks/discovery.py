@@ -242,7 +242,7 @@ def _collect_reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement
 
 
 def select_trained(data_batch: Any) -> List[Any]:
-    """Return the labelled samples: mmdet's semi-supervised detectors name the others ``unsup_...``."""
+    """Return the labeled samples: mmdet's semi-supervised detectors name the others ``unsup_...``."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
         samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]

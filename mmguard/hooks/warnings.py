@@ -83,7 +83,7 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
 
 
 def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) -> List[str]:
-    """Return the messages for the first offence of a kind; empty if the values show no cause."""
+    """Return the messages for the first invalid labels of a kind; empty if the values show no cause."""
     offending = stats.offending[kind] or stats.loss_samples[kind]
     if not offending:
         return []
@@ -156,16 +156,16 @@ def describe_background(model: nn.Module) -> Optional[str]:
         (deaf if threshold is None else blind).add(name)
     if blind:
         return translate(
-            'instances with an invalid label were moved to the ignored ones, but {assigners} does not use them '
-            '(ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every assigner of '
-            "the model's train_cfg",
+            'instances with an invalid label were marked as ignored, but {assigners} does not use ignored instances '
+            '(ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every assigner '
+            "of the model's train_cfg",
             assigners=', '.join(sorted(blind)),
         )
     if deaf:
         return translate(
-            'instances with an invalid label were moved to the ignored ones, but {assigners} does not support ignored '
-            "instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that explicit; "
-            'only correct labels can change it',
+            'instances with an invalid label were marked as ignored, but {assigners} does not support ignored '
+            "instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that "
+            'explicit; only correct labels can change it',
             assigners=', '.join(sorted(deaf)),
         )
     return None

@@ -129,7 +129,7 @@ def group_of(head: Head, kind: str) -> Optional[str]:
 
 
 def spaces_of_head(head: Head) -> Iterator[Space]:
-    """Yield the labels that a head accepts: of one kind, both, or none."""
+    """Yield one :class:`Space` per kind of label that a head takes; none if it takes no labels."""
     if not takes_labels(head):
         return
     group = group_of(head, 'pixels')

@@ -239,9 +239,9 @@ def invalid_label_error(
     ignored = '' if ignore_index is None else f' or ignore_index={ignore_index}'
     message = (
         f'{tally.source or "labels"}: {tally.skipped + tally.remapped:,} of {tally.total:,} labels are invalid: '
-        f'{describe_values(tally.values, others=tally.other_values)}; first at {", ".join(map(str, positions))}. Valid '
-        f'are 0..{num_classes - 1}{ignored}. Correct the file, map the value with label_map, or train on without these '
-        f"labels with on_invalid='ignore'"
+        f'{describe_values(tally.values, others=tally.other_values)}; first at {", ".join(map(str, positions))}. '
+        f'Valid labels are 0..{num_classes - 1}{ignored}. Correct the file, map the value with label_map, or train on '
+        "without these labels with on_invalid='ignore'"
     )
     return LabelGuardError(message, [tally], positions)
 

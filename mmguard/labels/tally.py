@@ -1,4 +1,4 @@
-"""Record of label elements seen, skipped, remapped and mapped in a file; and its way through samples."""
+"""Counts of label elements seen, skipped, remapped and mapped in a file, and how samples carry them."""
 
 from __future__ import annotations
 

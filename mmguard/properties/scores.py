@@ -67,12 +67,12 @@ class Reached(NamedTuple):
         return f'not finite: {", ".join(self.infinite)}' if self.infinite else ''
 
     def describe_lack(self, other: Reached) -> str:
-        """Describe what another batch lacks, such as one without targets; empty if nothing."""
+        """Describe the losses and gradients that another batch lacks, such as one without targets; empty if nothing."""
         if other.infinite:
             return other.describe_infinite()
         if other.names != self.names:
             named = ', '.join(sorted(set(other.names) ^ set(self.names))) or 'in another order'
-            return f'other losses than with targets ({named})'
+            return f'losses that differ from those with targets ({named})'
         missing = sorted(self.parameters - other.parameters)
         return f'{quantity(len(missing), "parameter")} without a gradient, as {missing[0]}' if missing else ''
 

@@ -299,7 +299,8 @@ def _leave_network(libc: Any) -> None:
 
 
 def _refuse_network(event: str, args: Any) -> None:
-    """Refuse look-ups of names, connections and messages to other hosts; sockets of files have a text as address."""
+    """Refuse look-ups of names, connections and messages to other hosts; Unix sockets, whose address is a string, stay
+    allowed."""
     is_sent = event in ('socket.connect', 'socket.sendto', 'socket.sendmsg') and isinstance(args[1], tuple)
     if is_sent or event.startswith(('socket.gethostby', 'socket.getaddrinfo', 'socket.getnameinfo')):
         raise ConnectionRefusedError('mmguard runs the program without network')

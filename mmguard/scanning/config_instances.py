@@ -75,7 +75,7 @@ def scan_detection_config(
     if not known:
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
-            f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
+            f'no data set of {split!r} can be scanned: {types}. mmguard can scan those that derive from CocoDataset, '
             f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset. {TAKE_SAMPLES}'
         )
     if num_classes is None:

@@ -31,8 +31,8 @@ _FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
 
 #: Note for a data set whose files are not read.
 TAKE_SAMPLES = (
-    '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of mmengine; '
-    f'of another {CHECK_TARGET}'
+    '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of '
+    f'mmengine; for any other data set, {CHECK_TARGET}'
 )
 
 Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]
@@ -167,7 +167,7 @@ def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 class _Loading(NamedTuple):
-    """Changes that a pipeline makes to the values of a label map first."""
+    """Reading of a label map by the first steps of a pipeline: loader, backend, and label map of a guard."""
 
     loader: str
     backend: str

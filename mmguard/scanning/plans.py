@@ -91,8 +91,8 @@ def plan_again(plan: Plan, config: Optional[ReadConfig], options: Mapping[str, A
 def _check_options(target: str, found: Optional[Format], options: ScanOptions) -> None:
     if (options.labels or options.framework) and not (found is not None and found.numbered):
         raise CannotScan(
-            f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is not one: '
-            f'leave them out, a config and a folder say it themselves'
+            f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is not a COCO '
+            'JSON. Leave them out: a config or a folder defines its own labels'
         )
 
 

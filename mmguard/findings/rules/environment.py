@@ -33,7 +33,8 @@ def describe_limits(limits: Tuple[str, str]) -> str:
 
 
 def find_command(module: str, stack: str, environment: EnvironmentFacts) -> Tuple[str, Tuple[str, str]]:
-    """Return the command that installs a module, and what it installs; for mmcv, the newest accepted version."""
+    """Return the command that installs a module, and the packages that it installs; for mmcv, the newest accepted
+    version."""
     name = STACKS[stack][module][0]
     low, high = mmcv_limits(environment) if module == 'mmcv' else ('', '')
     if not (low or high):
@@ -230,7 +231,9 @@ class UnfitVersions(EnvironmentRule):
     title = '{name} {version} is too old: mmguard needs {oldest} or newer.'
     why = 'mmguard is not tested with torch or numpy below its minimum versions.'
     example = Example(wrong='torch 1.10', right='pip install "torch>=1.13"')
-    limits = 'It knows no versions that are too new, nor pairs that do not go together: the import shows them (MG506).'
+    limits = (
+        'It does not know versions that are too new, or pairs that do not work together: the import shows them (MG506).'
+    )
     advice = (
         'Install a newer version. If that does not fit the rest, make a new environment with versions that '
         'docs/stacks.md lists.'
@@ -251,11 +254,11 @@ class UnfitMmcv(EnvironmentRule):
 
     code = 'MG508'
     aliases = ('MG509',)
-    summary = 'The installed mmcv is of a version that a framework refuses, or lacks its compiled ops.'
+    summary = 'The installed mmcv has a version that a framework refuses, or lacks its compiled ops.'
     title = 'mmcv {version} is not accepted by {names}.'
     title_old = 'mmcv {version} belongs to mmseg 0.x and mmdet 2.x.'
     title_ops = 'mmcv has no compiled ops.'
-    title_torch = 'mmcv was compiled for another torch than is installed.'
+    title_torch = 'mmcv was compiled for a different torch version.'
     why = (
         'mmseg and mmdet look at the version when they are imported, and end with an AssertionError (MMCV==...). '
         'Deformable convolutions, NMS, RoIAlign and mmdet need the ops, which are compiled for one torch and one CUDA.'
@@ -263,9 +266,9 @@ class UnfitMmcv(EnvironmentRule):
     example = Example(wrong='mmcv 2.2.0 with mmdet 3.3.0', right='mim install "mmcv>=2.0.0rc4,<2.2.0"')
     limits = 'An mmcv within the limits that the frameworks state may still fail, as ops for another GPU do.'
     advice = (
-        'Reinstall mmcv within the limits that are shown: mim takes the wheel for the installed torch, or compiles it, '
-        'which takes minutes. Without a wheel, or a version that all frameworks accept, make a new environment '
-        'with versions that docs/stacks.md lists.'
+        'Reinstall mmcv within the limits shown: mim takes the wheel for the installed torch, or compiles it, which '
+        'takes minutes. Without a wheel, or a version that all frameworks accept, make a new environment with '
+        'versions that docs/stacks.md lists.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:

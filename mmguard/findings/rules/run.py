@@ -19,9 +19,12 @@ class RankKilled(RunRule):
     code = 'MG301'
     summary = 'A rank was killed: it ended without an exception.'
     title = '{ranks} killed, without an exception.'
-    why = 'Mostly the memory of the machine ran out, or the scheduler ended the job. What others raise follows from it.'
+    why = (
+        'Most often the machine ran out of memory, or the scheduler ended the job. The errors of the other ranks are '
+        'a consequence.'
+    )
     example = Example(wrong='num_workers=16, 60 GB of annotations in each', right='num_workers=4')
-    limits = 'A process that cannot write any more leaves no reason: the kernel or the scheduler knows it.'
+    limits = 'A killed process cannot record the reason: look for it in the logs of the kernel or the scheduler.'
     advice = (
         'Look at `dmesg | grep -i kill`, and at the log of the scheduler. If memory ran out, use fewer workers (each '
         'holds a copy of the annotations) or smaller images; if the scheduler ended the job, ask it for more time.'
@@ -46,7 +49,7 @@ class SkippedCollective(RunRule):
 
     code = 'MG304'
     summary = 'A rank skipped a collective in which others wait, or called another one.'
-    why = 'Every rank must come to the same collectives in the same order; else the others wait until a timeout.'
+    why = 'Every rank must come to the same collectives in the same order; otherwise the others wait until a timeout.'
     example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
     limits = 'It reads what the first rank raised, and does not know which line skipped the collective.'
     advice = (
@@ -67,18 +70,20 @@ class RankAbsent(RunRule):
     title = 'The ranks waited for one that did not join them.'
     title_silent = 'Not every rank left a record.'
     why = (
-        'What the others raise (AbsentRankError, "Connection closed by peer", a timeout of NCCL) only follows from it: '
-        'the cause is in the log of the missing rank.'
+        'What the others raise (AbsentRankError, "Connection closed by peer", a timeout of NCCL) is only a '
+        'consequence: the cause is in the log of the missing rank.'
     )
     example = Example(wrong='if rank == 0: validate()', right='validate() on every rank')
-    limits = 'A rank that ended well, or wrote its record on another machine, looks the same.'
+    limits = 'A rank that ended normally, or wrote its record on another machine, looks the same.'
     advice = (
-        'Read the log of the missing rank, and dmesg of its machine. If it ended well, nothing is to be done for it.'
+        'Read the log of the missing rank, and dmesg of its machine. If it ended normally, nothing needs to be done.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         silent = (facts.run or RunFacts()).silent
-        unknown = Message('ended well, never began to train, or wrote it on another machine')
+        unknown = Message(
+            'it may have ended normally, never started training, or written its record on another machine'
+        )
         said = (
             [Message('{ranks} left no record: {unknown}', ranks=name_ranks(silent), unknown=unknown)] if silent else []
         )
@@ -95,8 +100,8 @@ class UnusedParametersSeen(RunRule):
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
     title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
     why = (
-        'A branch that no loss reads, in every iteration or in some: a stage that no head takes, a batch '
-        'without targets, a loss that is a constant where all labels are ignored.'
+        'The loss does not use a branch of the model, in every iteration or in some: a stage that no head takes, a '
+        'batch without targets, a loss that is a constant where all labels are ignored.'
     )
     example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
     limits = 'Names of parameters are known where torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook gave them.'
@@ -133,8 +138,8 @@ class LossesFilled(RunRule):
     code = 'MG306'
     summary = 'A rank lacked a loss that others had.'
     why = (
-        'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits forever. A zero is what '
-        'such a rank adds to the loss; but its batches teach that branch nothing.'
+        'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits forever. The zero keeps '
+        'the ranks in step, but the batches of that rank do not train that branch.'
     )
     example = Example(wrong='return {} if no_targets else losses', right='return losses, with zeros on the graph')
     limits = 'It names samples only where RankGuardHook ran.'

@@ -23,7 +23,7 @@ from mmguard.text import shorten
 NO_ENTRY = 'a panoptic PNG holds ids without an entry in segments_info'
 NO_PIXEL = 'a segment has no pixel in its PNG'
 OTHER_AREA = 'the area of a segment is not the number of its pixels'
-OTHER_SIZE = 'a panoptic PNG has another size than its image'
+OTHER_SIZE = 'a panoptic PNG differs in size from its image'
 TWICE = 'a segment id occurs twice in an image'
 #: Id of pixels without a segment.
 _VOID = 0

@@ -253,7 +253,9 @@ def _describe_categories(
             rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
             annotations.unnamed_examples += _list_places(coco, table, rows)
         elif code != ABSENT:
-            faults.add('category_id names no category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}')
+            faults.add(
+                'category_id does not name a category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}'
+            )
     if class_names is None:
         return
     by_label = {label: name for label, name in zip(numbering.labels, names) if label >= 0}

@@ -66,7 +66,7 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
         return None
     image, data = record.get('imagePath'), record.get('imageData')
     if not isinstance(image, str) or not image or '\0' in image or not is_writable(image):
-        faults.add('imagePath names no file', f'{source}: {shorten(image)}')
+        faults.add('imagePath does not name a file', f'{source}: {shorten(image)}')
         image = ''
     found = [shape_of(one, place, source, faults) for place, one in enumerate(record['shapes'])]
     size = _size(record, source, faults)

@@ -49,9 +49,7 @@ class LabelMaps(Format):
         except OSError as error:
             raise CannotScan(str(error)) from error
         if instead is not None:
-            raise CannotScan(
-                f'{target}: nothing was read, it has no label map. {describe_files(instead, source.suffix)}'
-            )
+            raise CannotScan(f'{target}was not read: it has no label map. {describe_files(instead, source.suffix)}')
         _import_pillow(target)
         source.notes += notes
         if options.num_classes is None:
@@ -67,7 +65,10 @@ class LabelMaps(Format):
         from mmguard.formats.maps.write import correct_map
 
         if not os.path.isdir(target):
-            raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; name the folder of label maps')
+            raise CannotCorrect(
+                f'{target}: single label maps cannot be corrected. Name their folder, a COCO, LVIS or Labelme .json, '
+                'or a data.yaml'
+            )
         maps = sorted(os.path.relpath(path, target) for path in label_files(target, options.suffix))
         if not maps:
             if options.suffix:

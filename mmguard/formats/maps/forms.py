@@ -118,9 +118,9 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
         raise NoLabels('a newer version of .npy')
     shape, in_columns, kind = header(file)
     if kind.hasobject:
-        raise NoLabels('Python objects, which are not unpickled')
+        raise NoLabels('array of Python objects (pickled; never loaded)')
     if kind.kind not in 'biuf':
-        raise NoLabels('no numbers')
+        raise NoLabels('not numeric')
     if len(shape) == 3 and 1 in shape:  # (1, H, W) and (H, W, 1)
         shape = shape[1:] if shape[0] == 1 else shape[:-1]
     if len(shape) == 3:
@@ -161,7 +161,7 @@ _TO_LABELS = (
     ),
     ('colours', 'look each colour up in the table of its class'),
     ('one row or column', 'give it the shape of its image, `array.reshape(height, width)`'),
-    ('Python objects|no numbers', 'save numbers, `np.save(path, label.astype(np.uint8))`'),
+    ('array of Python objects|not numeric', 'save numbers, `np.save(path, label.astype(np.uint8))`'),
     ('a newer version', 'save it with `np.save(path, label)`'),
 )
 

@@ -106,7 +106,8 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
     unpacked = path[: -len('.gz')]
     if not nibabels and path.lower().endswith('.gz') and os.path.exists(unpacked):
         raise CannotRead(
-            'another is read', f'SimpleITK reads {os.path.basename(unpacked)} instead, which is in the same folder'
+            'shadowed by another file',
+            f'SimpleITK reads {os.path.basename(unpacked)} instead, which is in the same folder',
         )
     header = _parse(content.head(_NIFTI_2))
     if nibabels:
@@ -162,7 +163,7 @@ def _parse(head: bytes) -> Any:
     kind = Nifti2Header if _NIFTI_2 in size else Nifti1Header
     length = _NIFTI_2 if _NIFTI_2 in size else _NIFTI_1
     if not size & {_NIFTI_1, _NIFTI_2} or len(head) < length:
-        raise CannotRead('no NIfTI', 'it does not begin with a NIfTI header')
+        raise CannotRead('not a NIfTI file', 'it does not begin with a NIfTI header')
     return kind(head[:length], check=False)
 
 

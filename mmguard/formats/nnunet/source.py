@@ -149,7 +149,7 @@ class CaseSource(Source):
             self.notes.append(f'nnU-Net v2 wants it converted: {CONVERSIONS[self.spec.layout]}')
         if not self.reader and self.spec.file_ending:
             endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
-            self.spec.add(KEYS, f'nnU-Net reads no {self.spec.file_ending} files; it reads {endings}')
+            self.spec.add(KEYS, f'nnU-Net does not read {self.spec.file_ending} files; it reads {endings}')
 
     def count(self) -> int:
         """Return the number of cases, for the progress of a scan."""
@@ -199,7 +199,8 @@ class CaseSource(Source):
         return self.again(**dict(dict(files).get(self.root, ())))
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Return the facts of the last scan with other entries in dataset.json and with :func:`relabel` files."""
+        """Return the facts of the last scan with other entries in dataset.json, and with files changed by
+        :func:`relabel`."""
         if len(self._records) > _KEPT:
             return None
         spec = spec_of({**self.spec.content, **dict(dataset_json)})

@@ -27,7 +27,7 @@ _OTHERS = ('model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
 
 @dataclass
 class DataYaml:
-    """DataYaml names, classes and paths of a data set."""
+    """Names, classes and paths that a data.yaml sets."""
 
     file: str = ''  #: The data.yaml, or the list of names; empty if there is neither.
     root: str = ''  #: Folder that its paths are relative to.
@@ -90,13 +90,13 @@ def read_data_yaml(path: str) -> DataYaml:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
     said.faults += [f'the name {shorten(name)} is that of several classes' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
-    said.faults += [f'it names no {split}, which ultralytics requires' for split in missing]
+    said.faults += [f'it does not name {split}, which ultralytics requires' for split in missing]
     said.kpt_shape = _read_keypoints(data, said)
     for split in SPLITS:
         paths = data.get(split)
         listed = paths if isinstance(paths, list) else [paths] if paths else []
         said.splits[split] = [one for one in listed if _is_path(one)]
-        said.faults += [f'{split} holds {shorten(one)}, no path' for one in listed if not _is_path(one)]
+        said.faults += [f'{split} holds {shorten(one)}, not a path' for one in listed if not _is_path(one)]
     return said
 
 

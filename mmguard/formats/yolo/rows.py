@@ -82,7 +82,7 @@ def read_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], re
 
 def _no_number(first: bytes) -> str:
     if first.startswith(b'\xef\xbb\xbf'):
-        return 'the label file begins with a byte order mark: ultralytics reads no number there'
+        return 'the label file begins with a byte order mark: ultralytics cannot read the number there'
     return 'a value in the row is not a number'
 
 

@@ -32,12 +32,11 @@ def add_to(commands: Any) -> None:
         'apply',
         help='write the guarded config (hook, guards in every pipeline, guarded losses), or the edits of check or scan',
         description='Writes a config that inherits from CONFIG and guards it: the import, the hook, GuardSegLabels, '
-        'GuardInstanceLabels or GuardClsLabels in every pipeline, guarded losses, assigners that heed ignored '
-        'instances. CONFIG itself '
-        'is never changed; a config that is guarded already stays as it is. With --edit it writes the edits that '
-        '`mmguard check` (or `scan`) numbers instead, and checks the result; what an edit touches (data sets, model, '
-        'losses) is built and called before and after it, in a process without network, for at most 20 s. '
-        'CONFIG in Python is a program, and is run.',
+        'GuardInstanceLabels or GuardClsLabels in every pipeline, guarded losses, assigners that use ignored '
+        'instances. CONFIG itself is never changed; a config that is guarded already stays as it is. With --edit '
+        'it writes the edits that `mmguard check` (or `scan`) numbers instead, and checks the result; what an '
+        'edit touches (data sets, model, losses) is built and called before and after it, in a process without '
+        'network, for at most 20 s. CONFIG in Python is a program, and is run.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
     parser.add_argument(
@@ -53,7 +52,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument('--scan', action='store_true', help='the numbers are those of `mmguard scan CONFIG`')
     scanned = parser.add_argument_group(
-        'options of `mmguard scan`', 'With --scan: repeat those of the scan, so that the numbers are the same.'
+        'options of `mmguard scan`', 'With --scan: repeat the options of the scan, so that the numbers are the same.'
     )
     add_split(scanned)
     add_labels(scanned)
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     options = options_of(args)
     said = replace(options, run_code=False).arguments()
     if said and not args.scan:
-        raise CannotRun(f'{shlex.join(said)}: options of a scan need --scan')
+        raise CannotRun(f'{shlex.join(said)}: options of `mmguard scan` are allowed only with --scan')
     scanned = options if args.scan else None
     guard = args.guard or not args.edit
     return apply(args.config, args.out, args.force, args.edit, scanned, guard, args.run_code, not args.no_verify)
@@ -128,7 +127,9 @@ def apply(
         if guarded.changed and not edits:
             verdicts = [verifier(ReadConfig(name_types(tree), source), ReadConfig(name_types(guarded.tree), source))]
             if verdicts[0].state == BROKEN:
-                raise CannotRun(f'with the guards {verdicts[0].reason}. Nothing was written; --no-verify writes it')
+                raise CannotRun(
+                    f'the guarded config fails: {verdicts[0].reason}. Nothing was written; --no-verify writes it anyway'
+                )
     changed = [*edited.changed, *guarded.changed]
     if edits and not changed:
         raise CannotRun(f'{source}: no edit without a question; nothing was written')
@@ -161,7 +162,7 @@ def _describe_verdicts(verdicts: Sequence[Any]) -> str:
 
 
 def _check_again(out: Path) -> str:
-    """Describe what the rules find in the written file."""
+    """Describe the findings of the rules in the written file."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity

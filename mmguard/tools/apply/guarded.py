@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Guarded(NamedTuple):
-    """A guarded tree, and descriptions of what was changed and what could not be guarded."""
+    """A guarded tree, and descriptions of the changed parts and of those that cannot be guarded."""
 
     tree: Dict[str, Any]
     changed: List[str]
@@ -268,7 +268,7 @@ def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
 
 
 def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
-    """Guard the losses of a tree in place. Return descriptions of what was changed and what was not."""
+    """Guard the losses of a tree in place. Return descriptions of the changed and the unchanged parts."""
     changed, left = [], []
     for path, loss in list(losses_in(tree)):
         if _get_value(tree, path) is not loss:

@@ -36,9 +36,10 @@ CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
 
 class Weighed(NamedTuple):
-    """Cause with its evidence: confirmed by findings, supported by a line of the log or possible; and its frequency.
+    """A cause and its standing: confirmed by findings, supported by a line of the log, or possible.
 
-    The advice is for the framework of the log; the frequency is for the circumstances that the log shows.
+    ``advice`` is for the framework of the log. ``is_in_context``: the log matches ``Cause.context``, where the cause is
+    more frequent.
     """
 
     cause: Cause
@@ -104,7 +105,7 @@ class Explanation:
 
     @property
     def is_asynchronous(self) -> bool:
-        """True if Python shows another line than the one that failed."""
+        """True if Python does not show the line that failed."""
         said = f'{self.raised.said} {self.late.said if self.late else ""}'
         return bool(re.search(r'device-side|illegal memory|unspecified launch|CUBLAS|CUDNN|cuDNN|\.cu:\d', said))
 

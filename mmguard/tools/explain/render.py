@@ -17,12 +17,12 @@ from mmguard.version import __version__
 #: Number of possible causes on the first screen if more than one would be left.
 _POSSIBLE = 3
 _TRUE_LINE = (
-    'The line that Python shows is only where it waited for the device. The true one: the same command with '
-    '`CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an IndexError '
-    'with the label in it; `TORCH_USE_CUDA_DSA=1` works only where torch was built with it. After it, the process '
-    'can no longer use the device: start again.'
+    'The line that Python shows is only where it waited for the device. To see the true line, run the same command '
+    'with `CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an '
+    'IndexError that names the label; `TORCH_USE_CUDA_DSA=1` works only if torch was built with it. After the error '
+    'the process can no longer use the device: start again.'
 )
-_TRUE_LINE_IN_BRIEF = 'true line: the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
+_TRUE_LINE_IN_BRIEF = 'true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; Python shows a later line'
 _NO_CAUSE = 'None of the known causes fits what the log, the config and the labels show.'
 _UNDECIDED = 'The log does not decide between these causes. See which of them applies:'
 #: Number of lines of a message, and of other errors in a log, that are shown.

@@ -67,7 +67,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
         chosen.append(offer)
     against = explain_conflict(chosen)
     if against:
-        raise CannotCorrect(f'{against}; nothing was written. Write one, and scan the copy')
+        raise CannotCorrect(f'{against}; nothing was written. Apply one of them, then scan the copy')
     for offer in first_safe([offer for offer in offered.offers if offer.edit.files]) if ALL_SAFE in wanted else ():
         if offer.is_of_one_of(chosen):
             continue
@@ -103,7 +103,7 @@ def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
 
 
 def scan_again(plan: Plan, places: Dict[str, Path], written: Dict[str, Copies]) -> str:
-    """Describe what a scan finds in the copies; empty if they cannot simply replace the originals."""
+    """Describe the findings of a scan of the copies; empty if they cannot simply replace the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(places) != {plan.target}:
         return ''
@@ -137,10 +137,10 @@ def _find_offer(offered: Offered, number: str) -> Offer:
     files = [name for name, offer in known.items() if offer.edit.files]
     plan = offered.plan
     if number not in known:
-        listed = f'it offers {", ".join(files)}' if files else 'it offers none'
+        listed = f'it offers {", ".join(files)}' if files else 'it does not offer any'
         raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {listed}')
     if number not in files:
-        raise CannotCorrect(f'edit {number} changes the config: `{_apply(plan, number)}`')
+        raise CannotCorrect(f'edit {number} changes the config, not label files. Run `{_apply(plan, number)}`')
     return known[number]
 
 

@@ -33,7 +33,7 @@ def page(title: str, results: Sequence[SetResult], drawn: int = DRAWN) -> str:
     """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
 
     Args:
-        title (str): Name of what was scanned.
+        title (str): Name of the scanned target.
         results (sequence of SetResult): Results of a scan; each data set is a section, in this order.
         drawn (int): Files with pictures, per section.
     """
@@ -128,7 +128,7 @@ def verdict_of(result: SetResult) -> Tuple[str, str, str]:
 
 
 def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
-    """Return (number, what it counts, True for an alarm) for each tile."""
+    """Return (number, unit, True for an alarm) for each tile."""
     kind, ignored = facts.kind, '' if facts.ignore_index is None else f', {facts.ignore_index} ignored'
     invalid = sum(facts.values.values()) + sum(n for why, n in facts.reasons.items() if why != 'label')
     tiles = [

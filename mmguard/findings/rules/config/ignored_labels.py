@@ -29,17 +29,20 @@ class IgnoredLabelsAgree(ConfigRule):
     title = '{value} is ignored here, but {first} in the head ({place}).'
     title_metric = 'The metric ignores {value}, but the head {first} ({place}).'
     title_reads = '{value} is taken for the ignored label, but the head ignores {first} ({place}).'
-    title_fill = 'Pixels are filled with {value}, but the head ignores {first} ({place}): no class has that label.'
-    title_fill_class = 'Pixels are filled with {value}, a class: the head ignores {first} ({place}).'
+    title_fill = (
+        'Pixels are filled with {value}, which is neither a class nor the label that the head ignores ({first}, '
+        '{place}).'
+    )
+    title_fill_class = 'Pixels are filled with {value}, which is a class: the head ignores {first} ({place}).'
     why = (
         'A label that one part fills in for ignored pixels is a class for another part, or is beyond the classes: an '
-        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabelled pixels.'
+        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabeled pixels.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
     limits = 'Fill values of transforms of your own are not known.'
     advice = (
-        'Find out which label is unlabelled in the files (`mmguard scan CONFIG` counts them; 255 is usual). Write it '
-        'as ignore_index in heads, losses and metric, and as the fill value of the transforms.'
+        'Find out which value means unlabeled in the files (`mmguard scan CONFIG` counts them; 255 is usual). Write '
+        'it as ignore_index in heads, losses and metric, and as the fill value of the transforms.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -72,7 +75,7 @@ class IgnoredLabelsAgree(ConfigRule):
 def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
     """Set the head's ignored label here, or this one everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
-    asked = 'Is {value} your void (unlabelled) value?'
+    asked = 'Is {value} your void (unlabeled) value?'
     question = '' if filled else Message(asked, value=first.value)
     here = propose('Write the ignored label of the head.', (place.path, first.value), question=question)
     there = set_ignore_index(Facts(config=config), place.value, Message(asked, value=place.value))
@@ -99,8 +102,8 @@ class IgnoredClass(ConfigRule):
     example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
     limits = 'It cannot tell whether the class is ignored on purpose: its edits ask.'
     advice = (
-        'If the class is to be trained, ignore a label outside the classes (255). If it is what is unlabelled, take it '
-        'out of num_classes and of the class list.'
+        'If the class should be trained, ignore a label outside the classes (255). If it means unlabeled, remove it '
+        'from num_classes and from the class list.'
     )
     severity = WARNING
 
@@ -120,7 +123,7 @@ class IgnoredClass(ConfigRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         ignored = finding.value
         yield set_ignore_index(facts, 255, Message('Should class {ignored} be trained?', ignored=ignored))
-        question = 'Is 0 your void (unlabelled) value?'
+        question = 'Is 0 your void (unlabeled) value?'
         if ignored == 0 and facts.config is not None:
             found = drop_first_class(facts.config, question)
             if found is not None:

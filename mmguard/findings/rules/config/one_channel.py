@@ -24,7 +24,7 @@ class OneChannelSoftmax(ConfigRule):
     code = 'MG215'
     looks_at = ('config', 'labels')
     aliases = ('MG112',)
-    summary = 'One output channel, and a loss that takes a softmax over the channels.'
+    summary = 'A head has one output channel, but its loss takes a softmax over the channels.'
     title = '{loss} at {place} takes a softmax over a single channel: it is always 1.'
     title_labels = 'The labels are 0 and 1, but num_classes is 1: a single channel without a sigmoid has only label 0.'
     why = (
@@ -58,7 +58,7 @@ class OneChannelSoftmax(ConfigRule):
         if labels.num_classes == 1 and set(labels.values) == {1}:
             options = (('num_classes', 2),)
             question = 'Does the model take a softmax over the classes (cross entropy)?'
-            one = 'With a sigmoid over one output 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'
+            one = 'With a sigmoid over one output, 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'
             title, line = 'Train two classes: the background is one.', ('num_classes=2',)
             two = Edit(title, question, options=options, lines=line, if_not=one)
             yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])
@@ -95,7 +95,7 @@ class SamplerOneChannel(ConfigRule):
     """A softmax over one number, in the sampler."""
 
     code = 'MG240'
-    summary = 'OHEMPixelSampler with a thresh, in a head of one output channel.'
+    summary = 'A head with one output channel uses OHEMPixelSampler with thresh.'
     title = 'OHEMPixelSampler at {place} gathers by label from the single channel of {head}: label 1 is out of range.'
     why = (
         'With `thresh` the sampler takes a softmax over the channels, whatever the loss is, and gathers by label: '
@@ -107,7 +107,7 @@ class SamplerOneChannel(ConfigRule):
     )
     limits = 'Edits are offered where every loss of the head is a cross entropy.'
     advice = (
-        'Take the sampler out, or write num_classes=2 without out_channels, and losses that take a softmax over two '
+        'Remove the sampler, or write num_classes=2 without out_channels, and losses that take a softmax over two '
         'channels.'
     )
 

@@ -36,15 +36,15 @@ class UnusableBoxes(DataRule):
     )
     limits = 'If there are many such boxes, it cannot tell which format was meant: draw one image with its boxes.'
     advice = (
-        'Draw one image with its boxes. Correct or delete a few slips. If there are many, the format is another: COCO '
-        'stores x, y (upper left corner), width, height; VOC and OpenImages two corners; YOLO the centre, divided by '
-        'the image size. If the file is right, compare width and height of the images (swapped, resized, turned by '
-        'EXIF), or look for a transform that moves boxes without their image.'
+        'Draw one image with its boxes. If only a few boxes are wrong, correct or delete them. If many are, their '
+        'format is wrong: COCO stores x, y (upper left corner), width, height; VOC and OpenImages two corners; YOLO '
+        'the centre, divided by the image size. If the file is right, compare width and height of the images '
+        '(swapped, resized, turned by EXIF), or look for a transform that moves boxes without their image.'
     )
     pytorch = (
-        'Correct or delete these boxes; guard_targets leaves them out. If there are many, it is the format: '
-        'torchvision reads two corners, COCO stores x, y, width, height, DETR takes centre and size divided by those '
-        'of the image.'
+        'If only a few boxes are wrong, correct or delete them; guard_targets leaves them out. If many are, their '
+        'format is wrong: torchvision reads two corners, COCO stores x, y, width, height, DETR takes centre and size '
+        'divided by those of the image.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ class UnusableBoxes(DataRule):
 #: Fewer boxes over the edge are due to rounding.
 MANY = 0.01
 #: Note of the edit of corners at -1.
-_COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: of VOC the reader subtracts 1, as mmdet does.'
+_COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: the reader of VOC subtracts 1, as mmdet does.'
 
 
 class BoxesBeyondImage(AnnotationRule):
@@ -145,7 +145,7 @@ class BoxesInAnotherForm(AnnotationRule):
     )
     example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')
     limits = (
-        'Corners are recognised from 8 boxes on. In square images x1, y1, x2, y2 and y1, x1, y2, x2 look the same, '
+        'Corners are recognized from 8 boxes on. In square images x1, y1, x2, y2 and y1, x1, y2, x2 look the same, '
         'and fractions do not show whether the first two are a corner or the centre.'
     )
     advice = (
@@ -159,7 +159,7 @@ class BoxesInAnotherForm(AnnotationRule):
         found, form = annotations_of(labels), self._find_format(labels)
         boxes = quantity(found.annotations, 'box')
         if form == FRACTIONS:
-            evidence = Message('{number:,} of {boxes}', number=found.inside_unit, boxes=boxes)
+            evidence = Message('{number:,} of {boxes} lie within [0, 1]', number=found.inside_unit, boxes=boxes)
             words = {'format': found.format.upper(), 'corners': ORDERS['corners']}
             yield self.report_in(facts, PROVEN, evidence, words, self.title_fractions, files=())
         elif form:
@@ -216,8 +216,8 @@ class UnusableMasks(AnnotationRule):
     title = 'Masks cannot be used: {reasons}.'
     why = (
         "mmdet stops at an object without a mask (KeyError: 'mask') and at a mask that pycocotools cannot decode; "
-        'it silently ignores objects whose polygons are all too short. A mask of another size than its image fails in '
-        'the middle of an epoch, or teaches other pixels.'
+        'it silently ignores objects whose polygons are all too short. A mask that differs in size from its image '
+        'fails in the middle of an epoch, or labels the wrong pixels.'
     )
     example = Example(
         wrong='"segmentation": [[10, 10, 20, 20]]',

@@ -41,7 +41,10 @@ class IdsAsLabels(DataRule):
     summary = 'Category ids are used as labels, but they do not fit num_classes.'
     title = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means {first}..{last}.'
     title_no_class = 'num_classes={num_classes} leaves no class for an object: the background counts as class 0 here.'
-    title_needed = 'Labels are the category ids, {ids}: the outputs must reach to {highest}; the file has {number}.'
+    title_needed = (
+        'The category ids ({ids}) are the labels, so the model needs outputs 0..{highest}, although the file has only '
+        '{number}.'
+    )
     title_background = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
     title_unknown = (
         'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
@@ -140,7 +143,7 @@ class IdsAsLabels(DataRule):
             asked, lines = 'Does your training code know remap_mscoco_category?', ('remap_mscoco_category: True',)
             yield Edit(title, asked, options=(('labels', COCO),), lines=lines)
         if not self._is_background(labels) and ids[-1] < _MOST:
-            title = 'Give the model as many outputs as the highest id, and one more.'
+            title = 'Give the model one output more than the highest id.'
             asked = question if contiguous else 'Should the ids remain the labels?'
             options, lines = (('num_classes', ids[-1] + 1),), (f'num_classes={ids[-1] + 1}',)
             notes = () if first else (_OWN_IDS,)
@@ -182,7 +185,9 @@ class CocoIdsLookedUp(AnnotationRule):
     kinds = ('instances',)
     looks_at = ('labels', 'config')
     summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has other categories.'
-    title_converted = 'The label files name other classes than {source}, which has the same images and objects.'
+    title_converted = (
+        'The classes in the label files differ from those in {source}, which has the same images and objects.'
+    )
     title_config = 'Labels are looked up among the 80 ids of COCO, but num_classes={number}: the data are not COCO.'
     why = (
         'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its place among the ids of '
@@ -245,5 +250,5 @@ class CocoIdsLookedUp(AnnotationRule):
         if enough != labels.num_classes:
             options.append(('num_classes', enough))
             lines.append(f'num_classes: {enough}')
-        title = 'Train on the ids of the file, with as many outputs as the highest id, and one more.'
+        title = 'Train on the ids of the file, with one output more than the highest id.'
         yield Edit(title, options=tuple(options), lines=tuple(lines))

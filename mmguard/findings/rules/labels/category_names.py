@@ -33,12 +33,13 @@ class NamesNotInFile(AnnotationRule):
     """Class names of the config that the annotation file lacks."""
 
     code = 'MG140'
-    summary = 'Class names of the config that the annotations do not have.'
+    summary = 'The config has class names that the annotations do not have.'
     title = 'The config names classes that the annotations do not have: {missing}.'
     title_string = 'classes is a string, {shown}: every letter of it counts as a class.'
     why = (
-        'mmdet looks categories up by name. What it does not find is left out silently, and the labels after it move '
-        'down; if nothing is found, "need at least one array to concatenate", or a training on background only.'
+        'mmdet looks categories up by name. Classes that it does not find are left out silently, and the labels after '
+        'them move down; if it finds none, training fails with "need at least one array to concatenate", or learns '
+        'only background.'
     )
     example = Example(
         wrong="metainfo=dict(classes=('person', 'bike')) for categories person, bicycle",
@@ -49,7 +50,7 @@ class NamesNotInFile(AnnotationRule):
         'reported.'
     )
     advice = (
-        'Compare the class list with the names in the annotations: {known}. Correct a misspelt name, and write a list'
+        'Compare the class list with the names in the annotations: {known}. Correct a misspelled name, and write a list'
         " of one name with its comma: `classes=('a',)`. Without metainfo the names of the data set type are used: "
         'write yours, and count them in num_classes. Add a class that one file lacks to its "categories", or drop it '
         'everywhere.'
@@ -177,7 +178,7 @@ class CategoriesLeftOut(AnnotationRule):
     )
     limits = 'It cannot know whether classes were left out on purpose.'
     advice = (
-        'If they are to be learnt, name them in `metainfo.classes`, in the order of the file, and write '
+        'If they should be learned, name them in `metainfo.classes`, in the order of the file, and write '
         '`num_classes={number}` in every head. If not, nothing needs to change.'
     )
 
@@ -199,7 +200,7 @@ class CategoriesLeftOut(AnnotationRule):
         # If every head has as many classes as the list, the others were left out on purpose.
         counted = {} if facts.config is None else {count.value for count in counts(facts.config) if count.kind == 'all'}
         if facts.config is not None and counted != {len(labels.class_names)}:
-            edit = learn(facts, self._all(labels), f'Are {listing(map(repr, names))} to be learnt, too?')
+            edit = learn(facts, self._all(labels), f'Are {listing(map(repr, names))} to be learned, too?')
             yield replace(edit, if_not='Nothing needs to change.')
 
     def _all(self, facts: LabelFacts) -> List[str]:
@@ -217,11 +218,11 @@ class BackgroundListed(Rule):
     summary = 'The background is listed as a class of a detector.'
     title = 'The background is listed as a class of a detector: {names}.'
     why = (
-        'Detectors know the background without a name: it is what no box covers. Listed, it takes a label (often 0) '
-        'that no object has, every other class moves by one, and num_classes counts one too many.'
+        'Detectors know the background without a name: it is what no box covers. If it is listed, it takes a label '
+        '(often 0) that no object has, every other class moves by one, and num_classes counts one too many.'
     )
     example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
-    limits = 'It knows the background by its name only; an object class with such a name is mistaken for it.'
+    limits = 'It recognizes the background only by its name; an object class with such a name is mistaken for it.'
     advice = (
         'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and write '
         'num_classes without it. If it is an object to be found, give it another name. Only the label 0 of torchvision '

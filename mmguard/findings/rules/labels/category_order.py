@@ -1,4 +1,4 @@
-"""Categories in another order than the classes, or than their ids."""
+"""Categories whose order differs from that of the classes, or of their ids."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class OrderDiffers(AnnotationRule):
     """Config classes in a different order than the file's categories."""
 
     code = 'MG141'
-    summary = 'The classes of the config are in another order than the categories of the file.'
+    summary = 'The classes of the config are in a different order from the categories of the file.'
     title_texts = (
-        'The file lists its category ids sorted as texts, {ids}: their places differ from their order as numbers.'
+        'The file lists its category ids sorted as strings, {ids}: their places differ from their order as numbers.'
     )
     title_part = (
         'The file lists {number} of {num_classes} categories, and they are renumbered by their places in it: id {id} '
-        'becomes label {label}. In a file with other categories it becomes another.'
+        'becomes label {label}. In a file with other categories, it becomes another label.'
     )
     why = (
         "mmdet's CocoDataset numbers categories in the order of the file, whatever the order of classes: the results "
@@ -36,9 +36,10 @@ class OrderDiffers(AnnotationRule):
     )
     limits = 'It compares names and order; it does not know which order a checkpoint was trained with.'
     advice = (
-        'List the same categories in the same order in all annotation files, that of the training, and write the '
-        'classes of the config so: `metainfo=dict(classes=(...))`. To sort a file: `data["categories"].sort(key=lambda '
-        'one: int(one["id"]))`. If you train without mmdet, say with what: `--framework NAME`.'
+        'List the same categories in the same order, that of the training, in all annotation files, and write the '
+        'classes of the config in this order: `metainfo=dict(classes=(...))`. To sort a file: '
+        '`data["categories"].sort(key=lambda one: int(one["id"]))`. If you train without mmdet, name the framework: '
+        '`--framework NAME`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -52,7 +53,7 @@ class OrderDiffers(AnnotationRule):
                 for i, (a, b) in enumerate(zip(names, ordered))
                 if a != b
             ]
-            texts = '; the file lists its ids as texts are sorted: 1, 10, 2' if is_sorted_as_texts else ''
+            texts = '; the file lists its ids sorted as strings: 1, 10, 2' if is_sorted_as_texts else ''
             yield self.report_in(facts, PROVEN, listing(wrong, 3) + texts)
         elif is_part_of_a_list(labels):
             words = {'number': len(ids), 'id': ids[-1], 'label': len(ids) - 1}

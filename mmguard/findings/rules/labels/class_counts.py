@@ -42,10 +42,10 @@ class MoreClassesThanHead(DataRule):
     )
     limits = 'It does not know which of the two is meant, nor whether label maps are numbered by this list.'
     advice = (
-        'If all {classes} are to be learnt, write `num_classes={classes}` wherever the model counts them. If not, list '
-        "only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); other labels are "
-        'left out or ignored then. If label maps are numbered by another list, write that one. Where folders are the '
-        'classes, move those out that are not.'
+        'If all {classes} should be learned, write `num_classes={classes}` wherever the model counts them. If not, '
+        "list only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); other labels "
+        'are left out or ignored then. If label maps are numbered by another list, write that one. Where folders are '
+        'the classes, move those out that are not.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -85,7 +85,7 @@ class OnlyOneClass(DataRule):
     summary = 'Only one class occurs in all files, or classes of the list never do.'
     title = 'Only 1 of {num_classes} classes occurs in the files: {only}.'
     title_never = 'Classes of the list never occur in the files: {never}; {missing} of {num_classes}.'
-    why = 'The loss falls to 0 and nothing is learnt. Usually the loader, or a label_map, turned many values into one.'
+    why = 'The loss falls to 0 and nothing is learned. Usually the loader, or a label_map, turned many values into one.'
     example = Example(
         wrong='ToTensor() on a mask: k / 255 becomes 0',
         right='torch.as_tensor(np.array(mask), dtype=torch.int64)',

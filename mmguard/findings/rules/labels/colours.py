@@ -87,7 +87,7 @@ class StoredAsColours(DataRule):
             clear = colours <= set(known)
             others = {} if clear else dict.fromkeys(colours - set(known), VOID)
             question = (
-                '' if clear else Message('Is {others} your void (unlabelled) colour?', others=listing(sorted(others)))
+                '' if clear else Message('Is {others} your void (unlabeled) colour?', others=listing(sorted(others)))
             )
             note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
@@ -286,7 +286,7 @@ class PaletteReadAsColours(DataRule):
         return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
 
     def _is_batch(self, facts: LabelFacts) -> bool:
-        """True if no file was read."""
+        """True if the facts come from a batch of tensors, not from files."""
         return not facts.files and not maps_of(facts).forms
 
 

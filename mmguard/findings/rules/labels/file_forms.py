@@ -31,7 +31,7 @@ class NotEightBits(DataRule):
     code = 'MG122'
     aliases = ('MG151',)
     needs = ('maps',)
-    summary = 'Label files have more bits than 8, or fewer; loaders change their values.'
+    summary = 'Label files have more or fewer than 8 bits; loaders change their values.'
     title = 'Label files have 16 bits or more; a reader of 8 bits sees other labels.'
     title_few = 'Label files have fewer than 8 bits: the loader stretches their values over 0 to 255.'
     why = (
@@ -104,13 +104,14 @@ class Fractions(DataRule):
     code = 'MG123'
     needs = ('maps',)
     summary = 'Labels are fractions: an image transform changed them (ToTensor divides by 255), or an average.'
-    why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learnt.'
+    why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learned.'
     example = Example(wrong='mask = ToTensor()(mask)', right='mask = torch.as_tensor(np.array(mask)).long()')
     limits = 'Class numbers divided by 255 and probabilities can have the same values: its edits ask.'
     advice = (
-        'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize with '
-        'nearest only. Files that hold k/255 are saved again as `np.round(label * 255).astype(np.uint8)`; files of '
-        'probabilities need a threshold. If they are neither, export the labels again, as integers.'
+        'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize only '
+        'with nearest-neighbor interpolation. Save files that hold k/255 again as '
+        '`np.round(label * 255).astype(np.uint8)`; threshold files of probabilities. If they are neither, export the '
+        'labels again, as integers.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -131,7 +132,7 @@ class Fractions(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         fractions = maps_of(labels).fractions
         if _are_of_255(fractions):
-            question = 'Were the numbers of the classes divided by 255?'
+            question = 'Were the class indices divided by 255?'
             note = 'Read masks with `torch.as_tensor(np.array(mask)).long()`: ToTensor is for images.'
             for edit in convert_files(facts, 'Rewrite the files, times 255.', question, scale=255):
                 yield replace(edit, notes=(*edit.notes, note))

@@ -116,11 +116,11 @@ class SizeMismatch(DataRule):
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ()
-    summary = 'Labels have another size than their images.'
-    title = 'Label maps have another size than their images: {number}.'
-    title_swapped = 'Label maps have height and width of their images swapped: {number}.'
+    summary = 'Labels differ in size from their images.'
+    title = 'Label maps differ in size from their images: {number}.'
+    title_swapped = 'Label maps have the height and width of their images swapped: {number}.'
     title_other = 'Label maps have neither the size nor the proportions of their images: {number}.'
-    title_boxes = 'Images have another size on disk than in the annotations: {number}.'
+    title_boxes = 'Images on disk differ in size from the annotations: {number}.'
     why = 'Crops of image and label show different places, or the shapes clash in the loss; boxes are somewhere else.'
     example = Example(
         wrong='image 2048 x 1024, label map 1024 x 512',
@@ -128,11 +128,11 @@ class SizeMismatch(DataRule):
     )
     limits = 'It compares sizes only; a label of the right size may belong to another image.'
     advice = (
-        'Look at one image with its label. If it is a smaller copy, scale the label: maps with INTER_NEAREST, boxes by '
-        'width_on_disk / width and height_on_disk / height. If height and width are swapped, write `label.T`, or '
-        'remove the EXIF tag that turns the image: `Image.fromarray(np.array(Image.open(path))).save(path)`. If not, '
-        'or with other proportions, label and image do not belong together: resize nothing, use the images that were '
-        'annotated.'
+        'Look at one image with its label. If it is a smaller copy, scale the label: maps with INTER_NEAREST, boxes '
+        'by width_on_disk / width and height_on_disk / height. If height and width are swapped, write `label.T`, or '
+        'remove the EXIF tag that turns the image: `Image.fromarray(np.array(Image.open(path))).save(path)`. If '
+        'neither is the case, or the proportions differ, label and image do not belong together: do not resize '
+        'anything, use the images that were annotated.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

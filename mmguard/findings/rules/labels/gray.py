@@ -49,7 +49,7 @@ class BinaryMask(DataRule):
         'Look at a file of each split. If 255 is the object, save the masks with 0 and 1, or write '
         "`dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` directly after LoadAnnotations, and do not "
         'ignore 255. Where the code that loads them divides by 255, or compares with 0, nothing needs to change. If '
-        '255 is void, no object is labelled yet.'
+        '255 is void, no object is labeled yet.'
     )
     pytorch = 'If 255 is the object: target = (target > 0).long(). If it is void: ignore_index=255.'
 
@@ -85,7 +85,7 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
     """Yield edits for masks of 0 and 255, one value being the object."""
     counts = count_stored(labels)
     two = facts if has_num_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
-    # Unlabelled pixels are also 255; if there are many, or other classes are known, only a look decides.
+    # Unlabeled pixels are also 255; if there are many, or other classes are known, only a look decides.
     few = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
     clear = few and (facts.config is not None or subtracts_one(labels))  # the loader is known
     ways = [({0: 1, VOID: 0}, _SUBTRACTED)] * may_be_subtracted(labels)
@@ -126,14 +126,15 @@ class GrayLevels(DataRule):
     example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
     limits = 'Many class ids with gaps look the same, unless they are those of a known data set.'
     advice = (
-        'Look at one of the files, and where it was exported or resized. Label files hold class indices in '
-        'single-channel PNG (never JPEG), resized with nearest only; colours are decoded to indices, palette PNGs not '
-        'read as colours. Two classes in black and white: '
+        'Look at one of the files, and find where it was exported or resized. Save class indices as single-channel '
+        'PNG (never JPEG), and resize them only with nearest-neighbor interpolation; decode colours to indices, and '
+        'do not read palette PNGs as colours. Two classes in black and white: '
         '`Image.fromarray((mask > 127).astype(np.uint8)).save(path)`.'
     )
     pytorch = (
-        'Load the masks as class indices: single-channel PNG, never JPEG, resized with nearest only; colours need a '
-        'table to classes. Two classes in black and white: target = (target > 127).long().'
+        'Load the masks as class indices: single-channel PNG, never JPEG, resized only with nearest-neighbor '
+        'interpolation; colours need a table to classes. Two classes in black and white: target = (target > '
+        '127).long().'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

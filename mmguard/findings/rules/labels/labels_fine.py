@@ -34,12 +34,12 @@ class LabelsFine(Verdict):
         wrong='num_classes=3, labels 0..2 and 255; a loss of nan is blamed on the labels',
         right='a lower learning rate',
     )
-    limits = 'It cannot tell whether a valid label is the right one, nor what is made of it after it was loaded.'
+    limits = 'It cannot tell whether a valid label is the right one, nor what later steps make of it.'
     advice = (
-        'Look elsewhere. With a config, `mmguard trace CONFIG` shows what the pipeline makes of the labels, `mmguard '
-        'dry-run CONFIG` tests the program. In your own code look at resizing that is not nearest, at ignored pixels '
-        'in loss and metric, and at uint8 labels in `num_classes * label`. If num_classes is not known, say it: '
-        '`mmguard scan TARGET --num-classes N`.'
+        'Look elsewhere. With a config, `mmguard trace CONFIG` shows what the pipeline makes of the labels, '
+        '`mmguard dry-run CONFIG` tests the program. In your own code look at resizing that is not nearest, at '
+        'ignored pixels in loss and metric, and at uint8 labels in `num_classes * label`. If num_classes is not '
+        'known, pass it: `mmguard scan TARGET --num-classes N`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

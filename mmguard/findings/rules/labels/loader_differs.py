@@ -13,15 +13,15 @@ _FEW = 2
 
 
 class LoaderDiffers(DataRule):
-    """A config's loader that returns other labels than the scan, or none."""
+    """A config's loader whose labels differ from those of the scan, or that fails."""
 
     code = 'MG178'
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('loader',)
-    summary = 'The loader of the config returns other labels than the files hold, or stops at them.'
-    title = 'The loader of the config returns other labels than this scan counts, in {number} of {files}.'
-    title_stops = 'The loader of the config stops at files that can be read.'
+    summary = "The config's loader returns labels that differ from those in the files, or fails on a file."
+    title = "The config's loader returns labels that differ from those that this scan counts, in {number} of {files}."
+    title_stops = "The config's loader fails on files that can be read."
     why = (
         'Training sees what the loader returns. The table of the scan follows the loaders of mmseg 1.x and mmdet 3.x; '
         'one of your own, or of another version (mmseg before 1.0 maps before it shifts), returns other labels.'
@@ -32,7 +32,7 @@ class LoaderDiffers(DataRule):
     )
     limits = 'It compares a few files; what the loader makes of the others is not known.'
     advice = (
-        '`mmguard trace CONFIG` shows the labels that training sees, step by step. If the loader stops, correct the '
+        '`mmguard trace CONFIG` shows the labels that training sees, step by step. If the loader fails, correct the '
         'transform that loads the annotations, or its arguments. If it returns other labels, give it what the scan '
         'assumes (label_map, reduce_zero_label), or place a guard after it: `mmguard apply CONFIG -o OUT`.'
     )

@@ -29,7 +29,10 @@ class NoUsableInstance(AnnotationRule):
     kinds = ('instances',)
     summary = 'No image has an object to train on.'
     title = 'No image has an object to train on: {reasons}.'
-    why = '"need at least one array to concatenate", or losses of boxes that are 0 from the first iteration.'
+    why = (
+        'Training fails with "need at least one array to concatenate", or its box losses are 0 from the first '
+        'iteration.'
+    )
     example = Example(
         wrong='"iscrowd": 1 in every annotation',
         right='"iscrowd": 0',
@@ -103,11 +106,11 @@ class ImagesWithoutTarget(AnnotationRule):
     code = 'MG146'
     aliases = ('MG221',)
     severity = 'warning'
-    summary = 'Images without any target: a rank that draws only such images has other losses than the rest.'
+    summary = 'Images have no target: a rank that draws only such images has fewer losses than the others.'
     title_harmless = 'Images without any target are trained as background; the heads here give all losses for them.'
     title_crowds = (
-        'Images whose objects are all crowds (or left out one by one): filter_empty_gt=True keeps them, and a rank '
-        'that draws only such images has other losses than the rest.'
+        'filter_empty_gt=True keeps images whose objects are all crowds, or are all dropped individually; a rank that '
+        'draws only such images has fewer losses than the others.'
     )
     why = (
         'Under DDP the ranks then reduce different sets of tensors: the run hangs, or dies with a shape mismatch in '
@@ -119,11 +122,11 @@ class ImagesWithoutTarget(AnnotationRule):
     )
     limits = 'It cannot judge a head that it does not know. Training on one GPU is not affected.'
     advice = (
-        'Keep such images: they teach the background. Run the model on a batch of them, and compare the names of the '
-        'losses, and the parameters with a gradient, with those of another batch. If some are missing, add zero times'
-        ' the output of the branch to the loss, or write `losses = mmguard.distributed.align_losses(losses, model)` '
-        'in the loop (with mmengine: RankGuardHook in custom_hooks). If only parameters differ between the ranks, '
-        'find_unused_parameters=True is enough.'
+        'Keep such images: the model learns the background from them. Run the model on a batch of them, and compare '
+        'the names of the losses, and the parameters with a gradient, with those of another batch. If some are '
+        'missing, add zero times the output of the branch to the loss, or write '
+        '`losses = mmguard.distributed.align_losses(losses, model)` in the loop (with mmengine: RankGuardHook in '
+        'custom_hooks). If only parameters differ between the ranks, find_unused_parameters=True is enough.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -48,9 +48,9 @@ class OutOfRange(DataRule):
     )
     limits = 'It cannot tell a slip from a class that the config does not count: that is the question of its edits.'
     advice = (
-        'Open one of these files. Correct a slip there. List a class in metainfo.classes and count it in num_classes '
-        'of every head. If the files have another numbering, write a label_map from value to class for all of them: '
-        'numbers that look valid mean other classes then.'
+        'Open one of these files. If the value is a slip, correct it there. If it is a class, add it to '
+        'metainfo.classes and to num_classes of every head. If the files have another numbering, write a label_map '
+        'from value to class for all of them: numbers that look valid mean other classes then.'
     )
     pytorch = (
         'Valid labels are 0..{last}. Find what the others mean: a slip, a class that is not counted (it needs an '
@@ -118,9 +118,9 @@ class NegativeLabels(DataRule):
         '{void}}}`. A box with such a label is not an object: delete it.'
     )
     pytorch = (
-        'Find what makes them. If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels are '
-        'ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another value is '
-        'ignored already. A detector has no ignored label: delete such boxes.'
+        'Find what makes them. If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels '
+        'should be ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another '
+        'value is ignored already. A detector has no ignored label: delete such boxes.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -128,7 +128,7 @@ class NegativeLabels(DataRule):
             yield self.report_in(facts, PROVEN)
 
 
-#: Share of the pixels: unlabelled pixels are fewer.
+#: Share of the pixels: unlabeled pixels are fewer.
 CLASS_SHARE = 0.05
 #: Of the files: void is drawn in most of them; the last class of as many (LIP has 19 and the background) is not.
 HALF = 0.5
@@ -140,11 +140,11 @@ class OneTooMany(DataRule):
     kinds = ('pixels', 'instances')
     code = 'MG102'
     summary = 'The only invalid label equals num_classes.'
-    title = 'The only invalid label equals num_classes={num_classes}; valid are 0..{last}.'
+    title = 'The only invalid label equals num_classes={num_classes}; valid labels are 0..{last}.'
     why = (
-        'In a softmax loss such a label is a device-side assert; in the heads of mmdet it is background, silently. '
-        'Usual reasons: the background was not counted, void is not ignored, the class list is one short, or labels '
-        'count from 1.'
+        'A softmax loss fails at such a label (a device-side assert on a GPU); the heads of mmdet silently train it '
+        'as background. Usual reasons: the background was not counted, void is not ignored, the class list is one '
+        'short, or labels count from 1.'
     )
     example = Example(
         wrong='num_classes=11, labels 0..11',
@@ -155,13 +155,13 @@ class OneTooMany(DataRule):
         'Look at {num_classes} in one of the files, and at the class list. If it is a class (often the background was '
         'not counted), list it and write `num_classes={more}` in every head. If it is void: '
         '`label_map={{{num_classes}: {void}}}` in GuardSegLabels. If the classes are 1..{num_classes}: '
-        '`reduce_zero_label=True`, or subtract 1 from ids. Correct a slip.'
+        '`reduce_zero_label=True`, or subtract 1 from ids. If it is a slip, correct it.'
     )
     pytorch = (
         'Look at {num_classes} in the data. If it is a class (often the background was not counted), the model needs '
         '{more} outputs; one output with a sigmoid takes 0 and 1 (scan with `--num-classes 2`). If the ids count from '
         '1, subtract 1. If it is void, pass ignore_index={num_classes}, or map it to the label that is ignored '
-        'already. Correct a slip; until then mmguard.nn or guard_targets leaves it out.'
+        'already. If it is a slip, correct it; until then mmguard.nn or guard_targets leaves it out.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -187,15 +187,15 @@ class OneTooMany(DataRule):
         beyond, counts = labels.num_classes, count_trained(labels)
         known = keeps_zero_free(labels.class_names)
         zeros = share(counts.get(0, 0), sum(counts.values()))
-        # Where 0 fills much of the files only a known data set leaves it unlabelled.
-        is_void = Message('Is {beyond} your void (unlabelled) value?', beyond=beyond)
+        # Where 0 fills much of the files only a known data set leaves it unlabeled.
+        is_void = Message('Is {beyond} your void (unlabeled) value?', beyond=beyond)
         ignored = list(renumber(facts, {beyond: labels.void}, is_void))
         # The more classes, the rarer a data set that has just as many.
         is_first = beyond in VOID_BEHIND[-2:] and not known
         if is_first:
             yield from ignored
         if known or 0 < zeros < CLASS_SHARE or beyond in COUNTED_WITHOUT_ZERO:
-            question = '' if known else Message('Are the classes 1 to {beyond}, and is 0 unlabelled?', beyond=beyond)
+            question = '' if known else Message('Are the classes 1 to {beyond}, and is 0 unlabeled?', beyond=beyond)
             yield from shift_down(facts, question, (0,))
         if known:
             return

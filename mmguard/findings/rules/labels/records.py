@@ -19,7 +19,9 @@ class DuplicateIds(AnnotationRule):
     code = 'MG147'
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
-    why = 'Records are looked up by id: of two with the same id only the later is read, and the evaluation is wrong.'
+    why = (
+        'Records are looked up by id: if two have the same id, only the later one is read, and the evaluation is wrong.'
+    )
     example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
     limits = 'If two images share an id, the file does not say to which of them an annotation belongs.'
     advice = (
@@ -56,7 +58,7 @@ class RecordsWithoutKey(AnnotationRule):
     code = 'MG153'
     summary = 'Records of the annotation file lack keys that mmdet needs.'
     title = 'Records of the annotation file lack keys that mmdet needs: {keys}.'
-    why = 'A KeyError when the data set is built, or at the evaluation.'
+    why = 'mmdet raises a KeyError when it builds the data set, or when it evaluates.'
     example = Example(
         wrong='{"id": 7, "image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40]}',
         right='{"id": 7, "image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40], "area": 1200, "iscrowd": 0}',
@@ -108,7 +110,7 @@ class WrongRecords(AnnotationRule):
     kinds = ('instances',)
     summary = 'Records of the annotation file have wrong types or lack entries.'
     title = 'Records of the annotation file are not as readers expect them: {reasons}.'
-    title_folders = 'Folders are the classes, and not as readers expect them: {reasons}.'
+    title_folders = 'The class folders are not as readers expect them: {reasons}.'
     why = 'A reader stops there, or leaves the record out silently.'
     example = Example(
         wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
@@ -117,7 +119,7 @@ class WrongRecords(AnnotationRule):
     limits = 'It knows what the readers of each format need, not what your own reader allows.'
     advice = (
         'Correct the places listed, or export the file again. COCO: "images", "annotations" and "categories" are '
-        'lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers; names are texts. VOC XML: no '
+        'lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings. VOC XML: no '
         'namespace, and a size. Labelme: every shape has a label, and imagePath is relative to the JSON. Folders as '
         'classes: the same folders in each split, without hidden ones.'
     )
@@ -203,7 +205,7 @@ class UnnamedCategories(DataRule):
             shift = {number - step: number for number in ids}
             yield from rewrite(self, facts, title, question, label_map=shift)
         elif share(unnamed, found.annotations) < MANY:
-            question = 'Are these annotations of objects that should not be learnt?'
+            question = 'Are these annotations of objects that should not be learned?'
             yield from rewrite(self, facts, 'Leave these annotations out.', question)
 
     def _find_shift(self, found: AnnotationFacts) -> int:

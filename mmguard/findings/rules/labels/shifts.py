@@ -42,10 +42,10 @@ class ReduceZeroHidesClass(DataRule):
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right='reduce_zero_label=False',
     )
-    limits = 'It cannot tell a class from a large unlabelled area: its edit asks.'
+    limits = 'It cannot tell a class from a large unlabeled area: its edit asks.'
     advice = (
         'Look at one of the files, and at the class list. If 0 is a class, write `reduce_zero_label=False` in the data '
-        'sets and loaders of all splits, and count it: `num_classes={enough}`. If 0 is unlabelled, keep the shift, and '
+        'sets and loaders of all splits, and count it: `num_classes={enough}`. If 0 is unlabeled, keep the shift, and '
         'take a background out of the class list.'
     )
 

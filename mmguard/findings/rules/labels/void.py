@@ -41,16 +41,16 @@ class VoidNotIgnored(DataRule):
     code = 'MG104'
     summary = '255, the usual void value, is not ignored.'
     title = '255 is the usual value of ignored pixels and of padding, but ignore_index is {ignore_index}.'
-    why = 'Every unlabelled or padded pixel is out of range for the loss: a device-side assert.'
+    why = 'Every unlabeled or padded pixel is out of range for the loss: a device-side assert.'
     example = Example(
         wrong='ignore_index=-100, labels 0..10 and 255',
         right='ignore_index=255',
     )
     limits = '255 may be a class that was drawn in white.'
     advice = (
-        'Look at one of the files. If 255 is void (unlabelled), use one ignored value everywhere: `ignore_index=255` '
+        'Look at one of the files. If 255 is void (unlabeled), use one ignored value everywhere: `ignore_index=255` '
         'in the head, the losses, the metric and GuardSegLabels, `seg_pad_val=255` in the data preprocessor. If it is '
-        'a class, map it to that: `label_map={{255: CLASS}}`.'
+        'a class, map it to the index of that class: `label_map={{255: CLASS}}`.'
     )
     pytorch = (
         'If 255 is void, or the fill value of padding or of a rotation: ignore_index=255, the same in loss, metric and '
@@ -64,7 +64,7 @@ class VoidNotIgnored(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         # If a class never occurs, 255 may be that class.
         complete = set(range(labels.num_classes)) <= set(count_trained(labels))
-        yield set_ignore_index(facts, VOID, '' if complete else 'Is 255 your void (unlabelled) value?')
+        yield set_ignore_index(facts, VOID, '' if complete else 'Is 255 your void (unlabeled) value?')
 
 
 #: Minimum share of pixels, and of files, of a background.
@@ -97,10 +97,10 @@ class ShiftedVoid(DataRule):
         wrong='label -= 1',
         right='label = np.where(label == 255, 255, label - 1)',
     )
-    limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabelled on purpose.'
+    limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabeled on purpose.'
     advice = (
         'Find where 1 is subtracted, by hand when the files were saved or by a transform, and remove it: mmseg '
-        'subtracts by itself and keeps 255, `reduce_zero_label=True` where 0 is unlabelled, `reduce_zero_label=False`'
+        'subtracts by itself and keeps 255, `reduce_zero_label=True` where 0 is unlabeled, `reduce_zero_label=False`'
         ' where it is a class. If the files were saved with the shift, map the moved value back: `label_map={{254: '
         '{void}}}`.'
     )
@@ -148,7 +148,7 @@ class ShiftedVoid(DataRule):
             question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
             yield from renumber(facts, table, question)
             if labels.values:
-                yield set_ignore_index(facts, VOID, 'Is 255 your void (unlabelled) value?')
+                yield set_ignore_index(facts, VOID, 'Is 255 your void (unlabeled) value?')
         elif set(labels.values) == {254}:
             # If 255 occurs, too, 254 may be another kind of void, but never a class.
             question = 'Is 254 void, as 255 is?' if VOID in count_trained(labels) else ''
@@ -197,7 +197,7 @@ class NothingToTrainOn(DataRule):
         wrong='reduce_zero_label=True, files of 0 only',
         right='reduce_zero_label=False, num_classes=1 more',
     )
-    limits = 'It cannot tell a file that was not labelled from one in which nothing is to be seen.'
+    limits = 'It cannot tell a file that was not labeled from one that shows no object.'
     advice = (
         'Compare the values as stored with what the loader makes of them, `mmguard trace CONFIG`: reduce_zero_label '
         'on files of 0, a label_map to the ignored label, files of another class list. If the files really hold no '
@@ -223,7 +223,7 @@ class NothingToTrainOn(DataRule):
             return
         bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
-            title = 'Guard the losses until these files are labelled or left out.'
+            title = 'Guard the losses until these files are labeled or left out.'
             note = 'A batch without a valid pixel then gives a loss of 0 with a graph.'
             yield replace(guard_losses(facts.config, [loss.path for loss in bare], title), notes=(note,))
 

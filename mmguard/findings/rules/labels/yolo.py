@@ -37,7 +37,8 @@ class RefusedRows(AnnotationRule):
     )
     advice = (
         'Rewrite these rows: `class x y width height` of a box, `class x1 y1 x2 y2 x3 y3 ...` of an outline, four '
-        'points of an oriented box, and of keypoints a box and as many numbers as `kpt_shape` in data.yaml says.'
+        'points of an oriented box, and, for keypoints, a box followed by as many numbers as `kpt_shape` in data.yaml '
+        'requires.'
     )
     example = Example(wrong='0 0.5 0.5 0.1', right='0 0.5 0.5 0.1 0.1')
     limits = 'It knows one other order of the columns: pixels with the class last.'
@@ -76,7 +77,7 @@ class NoFractions(AnnotationRule):
     advice = (
         'Draw one image with its rows. If they are pixels, divide x and width by the width of the image, y and height '
         'by its height; make `(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1` of two corners first. If they are '
-        'fractions, clip what is outside, and correct a row with no part inside. If many are outside, they were '
+        'fractions, clip what is outside, and correct a row with no part inside. If many rows are outside, they were '
         'divided by a wrong size (turned by EXIF, swapped). If a width or height is negative, look whether the box '
         'fits its object with `abs()` of it, and whether the converter swapped more corners.'
     )
@@ -107,19 +108,20 @@ class RowsOfAnotherTask(AnnotationRule):
 
     code = 'MG165'
     kinds = ('instances',)
-    summary = 'Boxes and outlines are in one set of YOLO labels.'
+    summary = 'One set of YOLO labels mixes boxes and outlines.'
     title = '{others} of {rows} rows are {other}, the rest {task}.'
     why = (
-        'In a label file with an outline ultralytics takes every row for one: the centre and the size of a box become '
-        'two points, so the trained box is elsewhere. If another file holds only boxes, it removes all outlines of '
-        'the set ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
+        'In a label file with an outline ultralytics takes every row as an outline: the centre and the size of a box '
+        'become two points, so the trained box is elsewhere. If another file holds only boxes, it removes all '
+        'outlines of the set ("only boxes will be used and all segments will be removed"): segmentation has no mask '
+        'to learn.'
     )
     example = Example(wrong='0 0.5 0.5 0.1 0.1 among outlines', right='0 0.45 0.45 0.55 0.45 0.55 0.55 0.45 0.55')
     limits = 'It does not judge keypoints, nor know which task is trained: most rows do not decide it.'
     advice = (
-        'Which task do you train? Segmentation, or oriented boxes: draw the objects that are boxes as outlines, too, '
-        'in every file. Detection: write the box around each outline (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) '
-        '/ 2`, `max(xs) - min(xs)`, `max(ys) - min(ys)`), at least in files that hold both.'
+        'For segmentation or oriented boxes, draw the objects that are boxes as outlines, too, in every file. For '
+        'detection, write the box around each outline (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) / 2`, '
+        '`max(xs) - min(xs)`, `max(ys) - min(ys)`), at least in files that hold both.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -138,16 +140,17 @@ class DataYaml(AnnotationRule):
     code = 'MG168'
     kinds = ('instances',)
     summary = 'Ultralytics cannot use the data.yaml as it is.'
-    title_elsewhere = 'The label files are in other folders than those in which ultralytics looks for them.'
+    title_elsewhere = 'The label files are not in the folders in which ultralytics looks for them.'
     why = (
-        'Ultralytics stops before the first image, counts other classes than the labels have, or trains without labels.'
+        'Ultralytics stops before the first image, trains with classes that differ from those of the labels, or '
+        'trains without labels.'
     )
     example = Example(wrong='nc: 3, names: [cat, dog]', right='names: {0: cat, 1: dog}')
     limits = 'It judges only what the file says, and the folders next to those that it names.'
     #: Pattern of a fault -> advice; the first match applies.
     ways: ClassVar[Dict[str, str]] = {
         'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
-        'names no|no path': 'Name the folders of `train` and `val`.',
+        'does not name|not a path': 'Name the folders of `train` and `val`.',
         'nc|names?': 'Complete `names`, one for each class, as a table from 0 on (0: cat, 1: dog), and delete `nc`.',
         'folders': 'Move the label files to the folder of the images with its last `images` replaced by `labels` '
         '(data/images/a.jpg, data/labels/a.txt), or next to the images where no folder is called `images`.',
@@ -190,13 +193,17 @@ class ImagesWithoutLabelFile(AnnotationRule):
     kinds = ('instances',)
     severity = INFO
     summary = 'Images have no label file: they are trained as background.'
-    why = 'That is right if nothing is in them. Objects of a missing label file are learnt as background.'
+    why = (
+        'That is right if they have no objects. Objects of an image whose label file is missing are learned as '
+        'background.'
+    )
     example = Example(wrong='images/train/7.jpg without labels/train/7.txt', right='labels/train/7.txt, perhaps empty')
     limits = 'It does not look whether an image shows an object.'
     advice = (
-        'Look at a few of them. If an object is in them, label it; if not, an empty label file says so: `touch '
-        'labels/7.txt`. If label files have no image, rename them: names agree letter by letter (case, leading zeros, '
-        '.jpg.txt), in folders that differ only in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
+        'Look at a few of them. If they show objects, label these; if not, an empty label file says so: '
+        '`touch labels/7.txt`. If label files have no image, rename them: names agree letter by letter (case, leading '
+        'zeros, .jpg.txt), in folders that differ only in `images` and `labels`: images/train/a.jpg, '
+        'labels/train/a.txt.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ class DatasetJson(DeclaredCause):
     aliases = ('MG183',)
     declared = ('keys', 'count')
     summary = 'nnU-Net v2 cannot use the dataset.json as it is.'
-    why = 'nnU-Net stops before it looks at a single case, or takes other files than you think.'
+    why = 'nnU-Net stops before it looks at a single case, or reads files other than those that you expect.'
     example = Example(
         wrong='"modality": {"0": "CT"}',
         right='"channel_names": {"0": "CT"}, "file_ending": ".nii.gz"',
@@ -117,7 +117,7 @@ class LabelList(DeclaredCause):
         names = {'background': 0, **{f'NAME OF {value}': value for value in found[1:]}}
         labels = as_written(facts, names)
         title, lines = (
-            'Declare what the label files hold, with the names of the classes.',
+            'Declare the values in the label files, with the names of the classes.',
             (f'"labels": {json.dumps(labels)}',),
         )
         yield rewrite_volumes(facts, title, 'Is 0 the background?', lines, {'labels': labels})

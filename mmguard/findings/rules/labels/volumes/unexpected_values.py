@@ -38,17 +38,18 @@ class UnexpectedValues(VolumeCause):
     shown_by = (UNEXPECTED,)
     summary = 'Label files hold values that dataset.json does not declare.'
     title = 'Label files hold values that dataset.json does not declare: {listed}.'
-    why = 'Preprocessing takes them over; in training they index beyond the classes: a device-side assert on a GPU.'
+    why = 'Preprocessing keeps them; in training they index beyond the classes: a device-side assert on a GPU.'
     example = Example(
         wrong='"labels": {"background": 0, "liver": 1}, files with 0, 1 and 2',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
     limits = 'It cannot tell a slip, a forgotten class and "not annotated" apart: look at the slices.'
     advice = (
-        'Look at the slices named; valid are {valid}. Correct a slip there; declare a class in `"labels"`, or '
-        'renumber files that use other numbers, by the names of the classes, not by their order. If a value (255, -1)'
-        ' marks what was not annotated, write {next} and declare `"ignore": {next}`. Threshold gray levels around 0 '
-        'and 255. Do not turn values into background before you have looked at them.'
+        'Look at the slices named; valid labels are {valid}. If a value is a slip, correct it there. If it is a '
+        'class, declare it in `"labels"`. If files use other numbers, renumber them by the names of the classes, not '
+        'by their order. If a value (255, -1) marks voxels that were not annotated, write {next} and declare '
+        '`"ignore": {next}`. If values are gray levels around 0 and 255, threshold them. Do not turn values into '
+        'background before you have looked at them.'
     )
 
     needs = ()
@@ -127,7 +128,7 @@ class UnexpectedValues(VolumeCause):
             added = {'labels': {**declared, 'ignore': void}}
             rows = [f'seg[np.isin(seg, {wrong})] = {void}'] * (wrong != [void])
             rows += [f'"ignore": {void}'] * (labels.ignore_index is None)
-            asked = Message('Does {wrong} mark what was not annotated?', wrong=listing(wrong))
+            asked = Message('Does {wrong} mark voxels that were not annotated?', wrong=listing(wrong))
             title, table = 'Ignore it, in dataset.json and in all label files.', tuple((value, void) for value in wrong)
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 

@@ -32,8 +32,8 @@ class GridsDiffer(VolumeCause):
     summary = 'Volumes of a case have different shapes, spacings or positions.'
     title = 'Volumes of a case differ in their {what}.'
     why = (
-        'nnU-Net stops at other shapes and spacings. Where only origin, direction or affine differ it goes on, voxel '
-        'by voxel, whatever the headers say: a flipped label is trained flipped.'
+        'nnU-Net stops if shapes or spacings differ. If only origin, direction or affine differ, it continues voxel '
+        'by voxel and ignores the headers: a flipped label is trained flipped.'
     )
     example = Example(
         wrong='label 112x160x128, image 112x160x127',
@@ -104,8 +104,11 @@ class NothingLabelled(VolumeCause):
     code = 'MG193'
     shown_by = (BACKGROUND_ONLY, IGNORED_ONLY)
     severity = 'warning'
-    summary = 'Label files without a single voxel of a class.'
-    why = 'Right for a healthy case; if not, the export dropped labels, and the case teaches "nothing".'
+    summary = 'Label files do not contain a single voxel of a class.'
+    why = (
+        'That is right for a healthy case. If the case is not healthy, the export dropped its labels, and the model '
+        'learns background there.'
+    )
     example = Example(
         wrong='a case that was not annotated, its label file all 0',
         right='its label file all "ignore", or the case left out',
@@ -123,7 +126,7 @@ class NothingLabelled(VolumeCause):
 
 
 class VolumesFine(Verdict):
-    """Cases that were all read without finding a mistake."""
+    """Verdict: all cases were read, and none has a fault."""
 
     code = 'MG195'
     kinds = ('voxels',)
