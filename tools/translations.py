@@ -40,7 +40,7 @@ SOURCES = (
     'hooks/label_guard_hook.py',
     'hooks/warnings.py',
     'labels/instances.py',
-    'labels/space.py',
+    'labels/rules.py',
     'log/messages.py',
     'log/run_log.py',
     'scanning/config_*.py',

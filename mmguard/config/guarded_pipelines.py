@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from mmguard.config.changes import Path, is_text, join_path, name_types, scope_at, walk
 from mmguard.config.classes import full_name, name_of
-from mmguard.config.ignored import classifier_arguments, on_invalid, uses_no_ignored
+from mmguard.config.ignored import classifier_arguments, has_ignoring_disabled, on_invalid
 from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces import LabelSpaces
@@ -110,7 +110,7 @@ def _convert_branches_to_lists(tree: Dict[str, Any]) -> None:
 def _build_instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
     """Return the arguments of the instance guard for a training."""
     what = on_invalid(tree)
-    return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if uses_no_ignored(tree) else {}
+    return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if has_ignoring_disabled(tree) else {}
 
 
 def _guards(

@@ -82,7 +82,7 @@ def _note(found: List[Ignored], part: Part, key: str, value: Any, role: str, wri
 #: Assigners that leave ignored regions out without an argument.
 ALWAYS = ('CenterRegionAssigner',)
 #: They accept the argument but do not use it: mmdet3d has no ignored objects; mmrotate's assigner fails at one.
-_IN_VAIN = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
+_UNUSED_THRESHOLD = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
 #: An anchor or proposal with a larger share inside an ignored region is left out.
 IGNORE_IOF_THR = 0.5
 
@@ -97,7 +97,7 @@ def _find_assigners(tree: Dict[str, Any]) -> List[Part]:
 
 
 def _takes_threshold(assigner: Part) -> bool:
-    return assigner.name not in _IN_VAIN and default_of(assigner.cls, 'ignore_iof_thr') is not MISSING
+    return assigner.name not in _UNUSED_THRESHOLD and default_of(assigner.cls, 'ignore_iof_thr') is not MISSING
 
 
 def has_threshold(assigner: Part) -> bool:
@@ -112,7 +112,7 @@ def on_invalid(tree: Dict[str, Any]) -> str:
     return 'ignore' if uses and all(uses) else 'drop'
 
 
-def uses_no_ignored(tree: Dict[str, Any]) -> bool:
+def has_ignoring_disabled(tree: Dict[str, Any]) -> bool:
     """True if all assigners support ignored regions but none has them enabled, so crowds are trained as background."""
     found = _find_assigners(tree)
     return bool(found) and all(_takes_threshold(one) and not has_threshold(one) for one in found)
@@ -122,7 +122,7 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
     """Enable ignored regions in every assigner, in place, if all have them disabled and crowds are removed earlier."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
-    for one in _find_assigners(tree) if without_crowds and uses_no_ignored(tree) else ():
+    for one in _find_assigners(tree) if without_crowds and has_ignoring_disabled(tree) else ():
         changed.append(f'{one.place("ignore_iof_thr")}: {one.get("ignore_iof_thr")} -> {IGNORE_IOF_THR}')
         one.config['ignore_iof_thr'] = IGNORE_IOF_THR
     return changed

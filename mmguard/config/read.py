@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 from mmguard.compat.stack import config_file, folder_of
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
 from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
-from mmguard.config.types import Misplaced, separate_misplaced
+from mmguard.config.types import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular
@@ -37,18 +37,18 @@ class ReadConfig:
 
     Attributes:
         written (dict): ``data`` as it was given.
-        misplaced (list[Misplaced]): The values of a wrong type.
+        misplaced (list[WrongTypeValue]): The values of a wrong type.
     """
 
     data: Dict[str, Any]
     file: str = '<config>'
     notes: List[str] = field(default_factory=list)
     written: Dict[str, Any] = field(init=False, repr=False)
-    misplaced: List[Misplaced] = field(init=False, repr=False)
+    wrong_types: List[WrongTypeValue] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.written = self.data
-        self.data, self.misplaced = separate_misplaced(self.data)
+        self.data, self.wrong_types = separate_wrong_types(self.data)
 
     @property
     def scope(self) -> str:

@@ -18,7 +18,7 @@ from mmguard.detection.fields import (
     take,
 )
 from mmguard.labels.instances import InstanceRule, SanitizedInstances, describe_reasons
-from mmguard.labels.space import LabelMap
+from mmguard.labels.rules import LabelMap
 from mmguard.labels.tally import Tally
 from mmguard.text import quantity, visible_name
 

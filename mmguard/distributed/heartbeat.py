@@ -38,7 +38,7 @@ class AbsentRankError(RuntimeError):
         self.ranks = ranks
 
 
-class Presence:
+class Heartbeat:
     """Heartbeats: each rank reports to the common store that it is alive, where it is, and why it left.
 
     A thread sends the first two twice a second. Only a collective that failed reads them.

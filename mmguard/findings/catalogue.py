@@ -8,7 +8,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import Type
 
-from mmguard.findings.installed import list_rules
+from mmguard.findings.plugins import list_rules
 from mmguard.findings.rule import Rule
 from mmguard.findings.rules import RULES
 from mmguard.language import Message, as_message, join, translate

@@ -36,7 +36,7 @@ def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
     return Edit('List the classes in the data sets of all splits.', question, places, lines=(line,))
 
 
-def learn(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
+def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
     """Set a class list, and the number of classes of the heads."""
     found = set_classes(facts, names, question)
     heads = [] if facts.config is None else [count for count in counts(facts.config) if count.kind == 'all']

@@ -104,7 +104,7 @@ class Rule:
     #: Package that brings it, with its version; empty: mmguard.
     package: ClassVar[str] = ''
     #: True if it means that labels are wrong, which excludes the verdict 'your labels are fine'.
-    blames_labels: ClassVar[bool] = True
+    about_labels: ClassVar[bool] = True
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         """Yield the findings that the facts support."""
@@ -151,7 +151,7 @@ class Rule:
 class ConfigRule(Rule):
     """A mistake in a config. Facts about the labels only change its certainty."""
 
-    blames_labels = False
+    about_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -297,7 +297,7 @@ class AnnotationRule(DataRule):
 class EnvironmentRule(Rule):
     """A mistake in an installation. Its places are lines of ``mmguard env``."""
 
-    blames_labels = False
+    about_labels = False
     looks_at = ('environment',)
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -312,28 +312,28 @@ class EnvironmentRule(Rule):
 class RunRule(Rule):
     """A mistake visible in the traces of a run and its ranks."""
 
-    blames_labels = False
+    about_labels = False
     looks_at = ('run', 'ranks')
 
 
-class Verdict(DataRule):
+class AllClear(DataRule):
     """A verdict given only if no finding is about the labels."""
 
     severity = INFO
-    blames_labels = False
+    about_labels = False
 
 
-def common_placeholders(facts: LabelFacts) -> Dict[str, Any]:
+def common_placeholders(labels: LabelFacts) -> Dict[str, Any]:
     """Return the placeholder values available to every template."""
     return {
-        'num_classes': facts.num_classes,
-        'last': facts.num_classes - 1,
-        'more': facts.num_classes + 1,
-        'ignore_index': facts.ignore_index,
+        'num_classes': labels.num_classes,
+        'last': labels.num_classes - 1,
+        'more': labels.num_classes + 1,
+        'ignore_index': labels.ignore_index,
         # If nothing is ignored yet, the usual value is proposed.
-        'void': facts.void,
-        'values': ', '.join(map(str, sorted(facts.values)[:8])),
-        'classes': len(facts.class_names),
-        'beyond': max(facts.values, default=0) + 1,
-        'extra': ', '.join(facts.class_names[facts.num_classes :][:8]),
+        'void': labels.void,
+        'values': ', '.join(map(str, sorted(labels.values)[:8])),
+        'classes': len(labels.class_names),
+        'beyond': max(labels.values, default=0) + 1,
+        'extra': ', '.join(labels.class_names[labels.num_classes :][:8]),
     }

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.config.changes import Changes, change_config
-from mmguard.config.guards import add_reporting, find_unguarded_evaluation, guard_loss, misfits
+from mmguard.config.guards import add_reporting, find_mismatched_guards, find_unguarded_evaluation, guard_loss
 from mmguard.config.head_classes import classes_in, counts, one_hot_counts
 from mmguard.config.ignored import Ignored, find_ignored_labels
 from mmguard.config.label_spaces import GUARDS, from_config
@@ -34,7 +34,7 @@ def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
     if facts.config is not None:
         places = tuple((count.path, number) for count in counts(facts.config) if count.kind == 'all')
     edit = Edit('Set num_classes in every head and guard.', question, places)
-    found = add_followers(facts.config, edit)
+    found = add_dependent_settings(facts.config, edit)
     lines = () if places else (f'num_classes={number}',)
     return replace(found, options=(('num_classes', number),), lines=lines)
 
@@ -46,10 +46,10 @@ def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = ''
         numbers (dict[str, int]): Path, ``model.panoptic_head.num_things_classes`` -> number.
     """
     edit = Edit('Set the number of classes of these heads.', question, tuple(numbers.items()))
-    return add_followers(config, edit)
+    return add_dependent_settings(config, edit)
 
 
-def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
+def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
     """Add the settings that depend on edited heads: class weights, and num_classes of losses and guards."""
     if config is None:
         return edit
@@ -68,7 +68,7 @@ def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
         own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
         if isinstance(own, int) and of_head is not None and own != of_head:
             more.append((loss.place('num_classes'), of_head))
-    more += [(guard.place('num_classes'), number) for guard, number, _ in misfits(after)]
+    more += [(guard.place('num_classes'), number) for guard, number, _ in find_mismatched_guards(after)]
     more += one_hot_counts(after)
     return replace(
         edit,

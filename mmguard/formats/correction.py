@@ -95,13 +95,13 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _check(facts: LabelFacts) -> None:
-    found = facts.annotations or AnnotationFacts()
+def _check(labels: LabelFacts) -> None:
+    found = labels.annotations or AnnotationFacts()
     # The image of a VOC copy without a size is in another folder.
     wrong = [what for what in found.unreadable if not what.startswith('has no size')]
-    wrong += describe_boxes(facts.reasons)
+    wrong += describe_boxes(labels.reasons)
     wrong += [f'{count:,} without {key}' for key, count in found.without_key.items()]
-    if facts.reasons.get(LABEL_REASON) or found.unnamed:
+    if labels.reasons.get(LABEL_REASON) or found.unnamed:
         wrong.append('annotations of categories that are not listed')
     for what, ids in (('images', found.duplicate_image_ids), ('categories', found.duplicate_category_ids)):
         wrong += [f'{what} that share an id: {", ".join(map(str, ids[:5]))}'] if ids else []

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optio
 import numpy as np
 
 from mmguard.errors import CannotRun
-from mmguard.files.inside import OUTSIDE, OutsideError, find_inside, resolve_inside
+from mmguard.files.containment import OUTSIDE, OutsideError, find_inside, resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import EXAMPLES
@@ -239,7 +239,7 @@ LOOKED_AT = 200
 Size = Tuple[int, int]
 
 
-def other_sizes(
+def find_size_mismatches(
     root: str, names: Sequence[str], sizes: np.ndarray, within: str = ''
 ) -> Tuple[int, List[Tuple[str, Size, Size]]]:
     """Compare image sizes on disk, for an even sample of the list, with the annotations.

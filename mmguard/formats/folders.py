@@ -8,7 +8,7 @@ from collections import Counter
 from functools import partial
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults

@@ -34,7 +34,7 @@ def split_into_chunks(elements: Iterable[Element], size: int, most: int = 0) -> 
         yield chunk
 
 
-class Settings(Protocol):
+class Task(Protocol):
     """Settings of a scan, which are sent to a process with a task's items and read them."""
 
     def scan(self, items: List[Any]) -> Any:
@@ -45,10 +45,10 @@ class Settings(Protocol):
 
 
 #: Runs ``settings.scan`` over chunks of items, in any order, with a bounded number of them in flight.
-Mapper = Callable[[Iterable[List[Any]], Settings], Iterator[Any]]
+Mapper = Callable[[Iterable[List[Any]], Task], Iterator[Any]]
 
 
-def scan_here(chunks: Iterable[List[Any]], settings: Settings) -> Iterator[Any]:
+def scan_here(chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
     """Yield the result of each chunk, computed in this process."""
     for chunk in chunks:
         yield settings.scan(chunk)

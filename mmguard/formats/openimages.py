@@ -8,7 +8,7 @@ from collections import Counter
 from itertools import islice
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.faults import Faults

@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.labels.space import OTHERS, apply_label_map
+from mmguard.labels.rules import OTHERS, apply_label_map
 
 #: Pairs (value, class) of a label map; the value ``'*'`` means all that are not named.
 Pairs = Tuple[Tuple[Any, int], ...]

@@ -31,7 +31,7 @@ from mmguard.functional.target_values import (
     warn_of_classes,
     warn_of_swallowed,
 )
-from mmguard.labels.space import check_int
+from mmguard.labels.rules import check_int
 
 
 def check_loss(

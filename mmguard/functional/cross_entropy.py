@@ -30,7 +30,7 @@ from mmguard.functional.sanitize import (
     sanitize_class_target,
 )
 from mmguard.functional.soft import sanitize_distributions, soft_elements
-from mmguard.labels.space import check_int, check_on_invalid
+from mmguard.labels.rules import check_int, check_on_invalid
 
 
 @overload

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.reduction import sum_float32
-from mmguard.labels.space import invalid_label_error
+from mmguard.labels.rules import invalid_label_error
 from mmguard.labels.tally import LabelGuardError, Tally
 
 

@@ -20,7 +20,7 @@ from mmguard.functional.checks import (
 )
 from mmguard.functional.sanitize import sanitize_binary_target
 from mmguard.functional.soft import sanitize_distributions
-from mmguard.labels.space import describe_values
+from mmguard.labels.rules import describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.text import plural
 

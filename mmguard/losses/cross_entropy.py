@@ -16,7 +16,7 @@ from mmguard.files.plain_data import parse_weights
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
-from mmguard.labels.space import check_int, check_on_invalid
+from mmguard.labels.rules import check_int, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
 from mmguard.nn.counting import CountsLabels
 from mmguard.text import shorten

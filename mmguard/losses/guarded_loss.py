@@ -8,7 +8,7 @@ from typing import Any, Callable, ClassVar, Dict, NoReturn, Optional, Tuple, Typ
 from torch import Tensor, nn
 
 from mmguard.functional.checks import shape_of
-from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
+from mmguard.labels.rules import check_int, check_num_classes, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
 from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS, guard_for
 from mmguard.nn.counting import CountsLabels

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mmguard.compat.torch_names import is_compiling, is_recomputed, outlives_call
 from mmguard.functional.sanitize import read_tally
-from mmguard.labels.space import describe_values
+from mmguard.labels.rules import describe_values
 from mmguard.labels.tally import SEVERAL, LabelGuardError, Tally
 from mmguard.log.messages import warn_unreported
 from mmguard.text import quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional, Sequence
 
-from mmguard.labels.space import LabelRule
+from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import Tally
 from mmguard.language import join
 from mmguard.log.messages import RateLimiter, describe_offence, describe_place, summarize_loop

@@ -10,7 +10,7 @@ from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
 from torch import distributed as dist
 from torch import nn
 
-from mmguard.labels.space import LabelRule, check_on_invalid, describe_values
+from mmguard.labels.rules import LabelRule, check_on_invalid, describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.log.statistics import Stats, group_tallies
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of

@@ -23,7 +23,7 @@ from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.source import MapSource
 from mmguard.formats.options import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
-from mmguard.labels.space import value_counts
+from mmguard.labels.rules import value_counts
 from mmguard.language import Message
 from mmguard.text import describe_error, quantity
 
@@ -38,7 +38,7 @@ TAKE_SAMPLES = (
 Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]
 
 
-def ask_loader(
+def compare_with_loader(
     dataset: Any,
     pipeline: Sequence[Mapping[str, Any]],
     settings: MapSettings,
@@ -254,8 +254,8 @@ class ConfigSource(MapSource):
     def sample(self) -> List[str]:
         return [str(info['seg_map_path']) for info in self._dataset.data_list]
 
-    def ask_loader(self) -> Optional[LoaderFacts]:
-        return ask_loader(self._dataset, self._pipeline, self.settings, self.root)
+    def compare_with_loader(self) -> Optional[LoaderFacts]:
+        return compare_with_loader(self._dataset, self._pipeline, self.settings, self.root)
 
 
 def _places(dataset: Any) -> str:

@@ -9,14 +9,14 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.files.inside import tell_inside
+from mmguard.files.containment import make_inside_check
 from mmguard.findings import Finding, LabelFacts, diagnose
+from mmguard.findings.combined_edits import Offer
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.engine import cache_reread, verify_edits
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
-from mmguard.findings.together import Offer
 from mmguard.findings.wording import number_edits
 from mmguard.formats.correction import NotCorrected, NotTried, correct_file, final_digests
 from mmguard.formats.detection import format_of
@@ -170,7 +170,7 @@ def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
         labels = [(path, name) for path, name in found.files if name not in found.images | found.changed_copies]
         if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:
             raise NotTried(target)
-        is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
+        is_of_target = make_inside_check(target if os.path.isdir(target) else os.path.dirname(target))
         for path, name in labels:
             try:
                 if path != target and not is_of_target(path):
@@ -183,8 +183,8 @@ def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
     return contents
 
 
-def _add_config(facts: LabelFacts, source: Source, config: ConfigFacts) -> None:
-    if facts.volumes is None:
-        facts.config = facts.config or config
+def _add_config(labels: LabelFacts, source: Source, config: ConfigFacts) -> None:
+    if labels.volumes is None:
+        labels.config = labels.config or config
         # A config's source has the name of its split (``'val, test'`` if both are the same).
-        facts.split = source.name if all(word in SPLITS for word in source.name.split(', ')) else ''
+        labels.split = source.name if all(word in SPLITS for word in source.name.split(', ')) else ''

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.space import NO_LABEL, ImageLabelRule, LabelMap
+from mmguard.labels.rules import NO_LABEL, ImageLabelRule, LabelMap
 from mmguard.labels.tally import LabelGuardError, Tally, leave_in_results, leave_in_sample, rule_for
 from mmguard.log.messages import warn_unreported
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from mmguard.cli import main
 from mmguard.findings import LabelFacts, diagnose
-from mmguard.findings.installed import find_installed_rules
+from mmguard.findings.plugins import find_installed_rules
 
 CONTRIBUTING = Path(__file__).parents[2] / 'CONTRIBUTING.md'
 Install = Callable[..., None]

@@ -18,7 +18,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
 from mmguard.findings.engine import verify_edits
 from mmguard.findings.finding import Finding
-from mmguard.properties.builder import BROKEN, VERIFIED, Builder, Verdict
+from mmguard.properties.builder import BROKEN, VERIFIED, Builder, Verification
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def test_a_question_whose_other_answer_breaks_the_program_has_the_advice():
     finding = Finding('MG201', 'title', 'evidence', 'advice', 0.5, edits=(asks, other))
 
     def verify(before, after):
-        return Verdict(BROKEN if after.written['model']['a'] == 3 else VERIFIED)
+        return Verification(BROKEN if after.written['model']['a'] == 3 else VERIFIED)
 
     ((left,),) = [one.edits for one in verify_edits([finding], config, verify)]
     assert (left.number, left.if_not) == (1, finding.advice)

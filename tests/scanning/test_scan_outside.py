@@ -9,7 +9,7 @@ from typing import Any, List, Tuple
 import pytest
 from PIL import Image
 
-from mmguard.files.inside import OUTSIDE
+from mmguard.files.containment import OUTSIDE
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.detect import coco_files
 from mmguard.formats.coco.read import scan_coco

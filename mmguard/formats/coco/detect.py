@@ -9,14 +9,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Iterator, List, Match, NamedTuple
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, NotCorrected
 from mmguard.formats.files import is_gray, is_image_name, names_in
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
-from mmguard.labels.space import OTHERS
+from mmguard.labels.rules import OTHERS
 from mmguard.language import Message
 
 
@@ -49,7 +49,7 @@ class Coco(Format):
 
     def read(self, target: str, options: ScanOptions) -> LabelFacts:
         from mmguard.formats.coco.read import scan_coco
-        from mmguard.formats.other_files import describe_json
+        from mmguard.formats.unsupported_formats import describe_json
 
         facts = scan_coco(
             target,

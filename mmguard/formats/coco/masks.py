@@ -86,7 +86,7 @@ def check_mask(value: Any) -> Any:
     return _NO_MASK if counts is None or not isinstance(counts, list) else _COUNTS
 
 
-def judge_masks(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
+def find_mask_faults(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
     """Return the fault code of each mask in its image, int8 (N,), an index of :data:`MASK_FAULTS`.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional
 
 import numpy as np
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.records import ABSENT, CocoFile

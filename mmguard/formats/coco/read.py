@@ -9,14 +9,14 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.file import read_coco
-from mmguard.formats.coco.masks import MASK_FAULTS, judge_masks
+from mmguard.formats.coco.masks import MASK_FAULTS, find_mask_faults
 from mmguard.formats.coco.panoptic import describe_segments, folder_beside
 from mmguard.formats.coco.records import ABSENT, CocoFile
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import missing_files, other_sizes, spread
+from mmguard.formats.files import find_size_mismatches, missing_files, spread
 from mmguard.formats.table import (
     EXAMPLES,
     LARGEST_SIDE,
@@ -108,7 +108,9 @@ def scan_coco(
     if images is not None:
         names = [name for name in coco.images.name if name]
         annotations.missing, annotations.missing_files = missing_files(images, names, faults)
-        annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, coco.images.name, table.sizes)
+        annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
+            images, coco.images.name, table.sizes
+        )
     if coco.panoptic:
         folder = folder_beside(path) if segments is None else segments
         if folder:
@@ -274,7 +276,7 @@ def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) 
     loaded = table.image >= 0
     for flags in table.left_out.values():
         loaded &= ~flags
-    codes = np.where(loaded, judge_masks(coco.annotations.mask, table.extents), 0)
+    codes = np.where(loaded, find_mask_faults(coco.annotations.mask, table.extents), 0)
     for code in np.unique(codes[codes > 0]).tolist():
         rows = np.flatnonzero(codes == code)
         annotations.mask_faults[MASK_FAULTS[code]] = len(rows)

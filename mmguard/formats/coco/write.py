@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.formats.correction import Corners, Corrected, NotCorrected, clamp, fault_of, number, numbers, shortest
 from mmguard.formats.options import FixOptions
 from mmguard.formats.table import LARGEST_SIDE

@@ -9,12 +9,20 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.files.inside import find_inside, resolve_inside
+from mmguard.files.containment import find_inside, resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.correction import LabelFiles, names_below
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import FILES, is_gray, is_image_name, missing_files, other_sizes, read_shown_size, walk
+from mmguard.formats.files import (
+    FILES,
+    find_size_mismatches,
+    is_gray,
+    is_image_name,
+    missing_files,
+    read_shown_size,
+    walk,
+)
 from mmguard.formats.format import Format, LabelSet, Sets
 from mmguard.formats.labelme.records import (
     NO_AREA,
@@ -231,7 +239,9 @@ def scan_labelme(
     if look:
         needed, within = [file.image for file in read if file.image and not file.has_data], around(images_root)
         annotations.missing, annotations.missing_files = missing_files(images_root, needed, faults, within)
-        annotations.sizes_compared, annotations.size_mismatches = other_sizes(images_root, paths, table.sizes, within)
+        annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
+            images_root, paths, table.sizes, within
+        )
         table.path_of = lambda place: find_inside(images_root, paths[place], within) if paths[place] else ''
     facts = facts_of(table, num_classes, names, annotations)
     # Coordinates are pixels in Labelme's order: only the image can be turned.

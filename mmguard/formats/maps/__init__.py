@@ -10,7 +10,7 @@ from mmguard.formats.correction import CannotCorrect, LabelFiles, ending_of
 from mmguard.formats.files import IMAGE_ENDINGS, label_and_image_folders
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.labels.space import LabelRule
+from mmguard.labels.rules import LabelRule
 from mmguard.labels.spaces import label_map_of
 from mmguard.language import Message
 
@@ -31,7 +31,7 @@ class LabelMaps(Format):
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.maps.folder import FolderSource
         from mmguard.formats.options import settings_of
-        from mmguard.formats.other_files import describe_files
+        from mmguard.formats.unsupported_formats import describe_files
 
         notes = []
         if options.images is None and os.path.isdir(target):

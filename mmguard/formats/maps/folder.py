@@ -19,7 +19,7 @@ from mmguard.formats.maps.forms import ARRAY_ENDING, is_array_name
 from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.source import MapSource
 from mmguard.formats.options import MapSettings
-from mmguard.formats.other_files import ENOUGH, looks_like_yolo
+from mmguard.formats.unsupported_formats import ENOUGH, looks_like_yolo
 from mmguard.language import Message
 
 #: Ends of the stems of label files that images do not have, or have differently; the longest come first.

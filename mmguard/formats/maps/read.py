@@ -15,7 +15,7 @@ from mmguard.formats.files import FILES, Stamp, read_shown_size
 from mmguard.formats.maps import forms
 from mmguard.formats.maps.record import MapItem, MapRecord
 from mmguard.formats.options import DEFAULT_BACKEND, MapSettings
-from mmguard.labels.space import value_counts
+from mmguard.labels.rules import value_counts
 
 #: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.
 _FEW = 16

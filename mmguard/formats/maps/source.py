@@ -19,7 +19,7 @@ from mmguard.formats.maps.forms import describe_unread
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import Journal, MapItem, MapRecord
 from mmguard.formats.maps.summary import MapSummary
-from mmguard.formats.maps.write import convert_counts, correct_map, name_of_copy
+from mmguard.formats.maps.write import correct_map, name_of_copy, predict_counts
 from mmguard.formats.options import FixOptions, MapSettings
 
 #: Number of files in the first tasks, and the maximum for any task.
@@ -136,7 +136,7 @@ class MapSource(Source):
         """Return a few of the files for a trial."""
         return []
 
-    def ask_loader(self) -> Optional[LoaderFacts]:
+    def compare_with_loader(self) -> Optional[LoaderFacts]:
         """Load a few files with the framework's own loader, and compare them with the scan."""
         return None
 
@@ -158,7 +158,7 @@ class MapSource(Source):
         facts = summary.to_facts(self.class_names, self.root)
         assert facts.maps is not None
         facts.maps.sources, facts.maps.suffix = [self.folder], self.suffix
-        facts.loader = self.ask_loader()
+        facts.loader = self.compare_with_loader()
         return facts
 
     def scan_changed(
@@ -176,7 +176,7 @@ class MapSource(Source):
         if changes is None:
             return source.facts_of(self._summary.relabel(source.settings))
         options = FixOptions(**dict(changes))
-        counts = convert_counts(self._summary, options)
+        counts = predict_counts(self._summary, options)
         if counts is not None:
             with FILES.replaced(correct_maps(self.sample(), options)):
                 return source.facts_of(counts.relabel(source.settings))

@@ -16,7 +16,7 @@ from mmguard.formats.maps.forms import form_of, form_of_array, is_lossy, read_ar
 from mmguard.formats.maps.read import FEW_FRACTIONS, list_formats
 from mmguard.formats.maps.summary import MAX_COLOURS, MapSummary, as_colour
 from mmguard.formats.options import Colour, FixOptions
-from mmguard.labels.space import LabelRule, apply_label_map, value_counts
+from mmguard.labels.rules import LabelRule, apply_label_map, value_counts
 from mmguard.text import quantity
 
 #: First bytes of a NumPy file.
@@ -136,7 +136,7 @@ def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> 
 _COLOURED = ('rgb', 'rgba')
 
 
-def convert_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
+def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
     """Return the counts that a scan of the corrected copies would give; ``None`` if they are not known exactly.
 
     Values that no option maps are kept, so that they are visible; `mmguard fix` ignores them.

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 
-from mmguard.files.inside import OutsideError, check_name
+from mmguard.files.containment import OutsideError, check_name
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.formats.faults import CRASHES, fault_of
 from mmguard.formats.files import stamp_of
@@ -158,7 +158,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
         item = CaseItem(os.path.join(root, 'labelsTr', case + ending), case, files)
         listing.cases.append(_check_label(root, item, listing))
         if sorted(channels) != list(range(len(channels))) or (spec.channels or 0) > len(channels) > 1:
-            _tell_channels(listing, case, channels, spec)
+            _report_missing_channels(listing, case, channels, spec)
     for name in labels:
         if name.startswith(_APPLE_DOUBLE):
             continue  # nnU-Net opens only the labels of listed images
@@ -174,7 +174,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
     return listing
 
 
-def _tell_channels(listing: Listing, case: str, channels: Mapping[int, str], spec: DatasetSpec) -> None:
+def _report_missing_channels(listing: Listing, case: str, channels: Mapping[int, str], spec: DatasetSpec) -> None:
     wanted = range(max(spec.channels or 0, max(channels) + 1))
     missing = [f'imagesTr/{case}_{number:04d}{spec.file_ending}' for number in wanted if number not in channels]
     for file in missing:
@@ -235,13 +235,13 @@ def _count_missing(record: FileRecord, voxels: int) -> None:
     depth = record.shape[0] * record.shape[1]
     first = (record.voxels - record.missing) * depth // max(1, record.voxels)
     said = f'{record.missing:,} of {record.voxels:,} voxels are missing'
-    if record.has_turns:
+    if record.has_slices:
         said += f', from slice {first % record.shape[1]} on'
     record.detail = f'{said}; {record.detail}' if record.detail else said
 
 
 @dataclass(frozen=True)
-class CaseSettings:
+class CaseTask:
     """Settings of a task, which the engine passes to a process together with cases."""
 
     reader: str  #: Name of the nnU-Net class that reads the files.

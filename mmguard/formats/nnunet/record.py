@@ -12,7 +12,7 @@ import numpy as np
 
 from mmguard.formats.maps.record import Stamp
 from mmguard.formats.nnunet.volume import Volume
-from mmguard.labels.space import value_counts
+from mmguard.labels.rules import value_counts
 
 #: Minimum fraction of neighbors that differ in a picture.
 MOSTLY = 0.7
@@ -65,7 +65,7 @@ class FileRecord:
         return number
 
     @property
-    def is_picture(self) -> bool:
+    def holds_intensities(self) -> bool:
         """True if a label file contains intensities, which differ from voxel to voxel, while labels form regions."""
         return self.unlike > MOSTLY * self.pairs and not self._is_two_peaks
 
@@ -78,7 +78,7 @@ class FileRecord:
         return low + high > 0.8 * self.voxels and min(low, high) > 0.005 * self.voxels
 
     @property
-    def has_turns(self) -> bool:
+    def has_slices(self) -> bool:
         """True if the file has several slices to name; a flat image has only one."""
         return len(self.shape) > 1 and (self.shape[1] > 1 or self.shape[0] > 1)
 
@@ -310,6 +310,6 @@ def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = ()) -> Ca
         values=dict(values),
         slices={value: dict(places) for value, places in slices.items() if places},
         # Remapping must not turn labels into a picture.
-        unlike=label.unlike if label.is_picture else 0,
+        unlike=label.unlike if label.holds_intensities else 0,
     )
     return replace(record, label=written)

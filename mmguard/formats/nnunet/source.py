@@ -12,8 +12,8 @@ from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FI
 from mmguard.formats.files import stamp_of
 from mmguard.formats.format import Mapper, Scanned, Source, scan_here, split_into_chunks
 from mmguard.formats.maps.record import Journal
-from mmguard.formats.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
-from mmguard.formats.nnunet.judge import Fault, Judge
+from mmguard.formats.nnunet.case_checks import CaseChecker, Fault
+from mmguard.formats.nnunet.cases import CaseItem, CaseTask, Listing, list_cases
 from mmguard.formats.nnunet.nifti import FLAT, NIFTI, READERS, choose_reader
 from mmguard.formats.nnunet.record import CaseRecord, digest_of, is_whole, relabel
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, judge_count, read_spec, spec_of
@@ -33,7 +33,7 @@ class CaseSummary:
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
         self.root = root
-        self.judge = Judge(spec, root)
+        self.judge = CaseChecker(spec, root)
         self.histogram: Dict[int, int] = {}
         self.files_with: Dict[int, int] = {}
         self.total = 0
@@ -50,16 +50,16 @@ class CaseSummary:
         if label is not None and label.is_read:
             self.labels_read += 1
             self.total += label.voxels
-            is_picture = label.is_picture
+            holds_intensities = label.holds_intensities
             reasons = (
-                ('an image', label.voxels if is_picture else 0),
-                ('no integer', 0 if is_picture else label.fractions),
+                ('an image', label.voxels if holds_intensities else 0),
+                ('no integer', 0 if holds_intensities else label.fractions),
                 ('not finite', label.nan + label.inf),
             )
             for reason, count in reasons:
                 if count:
                     self.reasons[reason] = self.reasons.get(reason, 0) + count
-            for value, count in () if is_picture else label.values.items():
+            for value, count in () if holds_intensities else label.values.items():
                 if not is_whole(value):
                     continue
                 number = int(value)
@@ -159,7 +159,7 @@ class CaseSource(Source):
         self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
     ) -> Scanned:
         """Read all cases; records are written to the journal, and those of unchanged cases are taken from it."""
-        settings, expected = CaseSettings(self.reader, self.spec.expected), digest_of(self.spec.expected)
+        settings, expected = CaseTask(self.reader, self.spec.expected), digest_of(self.spec.expected)
         summary = CaseSummary(self.spec, self.root)
         decoded = reused = 0
         self._records.clear()

@@ -9,18 +9,18 @@ from typing import FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from mmguard.files.inside import OutsideError, find_inside, resolve_inside
+from mmguard.files.containment import OutsideError, find_inside, resolve_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, keep_file, names_below
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import (
     FILES,
+    find_size_mismatches,
     folders_in,
     is_folder,
     is_image_name,
     missing_files,
     names_in,
-    other_sizes,
     read_shown_size,
 )
 from mmguard.formats.format import Format
@@ -159,7 +159,9 @@ def scan_voc_files(
             root, [image.name for image in listed], faults, within
         )
         names_read = [image.name for image, _ in read]
-        annotations.sizes_compared, annotations.size_mismatches = other_sizes(root, names_read, table.sizes, within)
+        annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
+            root, names_read, table.sizes, within
+        )
     for name in names:
         annotations.instances_of.setdefault(name, 0)
     table.path_of = lambda place: find_inside(root, read[place][0].name, within)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.files.inside import OutsideError, check_name
+from mmguard.files.containment import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.formats.files import FILES, names_in
 from mmguard.formats.options import SPLITS

@@ -12,7 +12,7 @@ from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, end
 from mmguard.formats.files import FILES, is_image_name, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Mapper, Sets, scan_here
 from mmguard.formats.options import SPLITS, FixOptions, ScanOptions
-from mmguard.formats.other_files import looks_like_yolo
+from mmguard.formats.unsupported_formats import looks_like_yolo
 from mmguard.formats.yolo.data_yaml import (
     DataYaml,
     data_yaml_in,

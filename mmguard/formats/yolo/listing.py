@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from mmguard.files.inside import OUTSIDE, OutsideError, check_name
+from mmguard.files.containment import OUTSIDE, OutsideError, check_name
 from mmguard.formats.faults import Examples, Faults
 from mmguard.formats.files import FILES, folders_in, is_image_name, names_in, walk
 from mmguard.formats.yolo.data_yaml import NAME_LISTS

@@ -30,8 +30,8 @@ from mmguard.formats.yolo.rows import (
     IS_BEYOND,
     IS_IN_PIXELS,
     SLACK,
-    TextSettings,
     TextsRead,
+    TextTask,
 )
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.numbering import COCO_IDS
@@ -57,7 +57,7 @@ def scan_texts(
         ValueError: There is nothing to read.
     """
     found = _Found(listing, root)
-    settings = TextSettings(declared.kpt_shape)
+    settings = TextTask(declared.kpt_shape)
     for read in mapper(split_into_chunks(listing.items(), _PER_TASK), settings):
         found.merge(read)
         on_files(read.items)
@@ -189,7 +189,7 @@ def _compute_facts(found: _Found, columns: np.ndarray, declared: DataYaml, num_c
     return facts
 
 
-def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, facts: LabelFacts) -> YoloFacts:
+def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, labels: LabelFacts) -> YoloFacts:
     """Return the facts specific to YOLO labels."""
     listing = found.listing
     widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
@@ -232,7 +232,7 @@ def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, facts
         if count:
             about.counts[kind], about.faults[kind] = count, places
     label = columns[:, 2]
-    kinds[yolo.CLASS] = (label < 0) | (label >= facts.num_classes)
+    kinds[yolo.CLASS] = (label < 0) | (label >= labels.num_classes)
     holders = {kind: set(columns[shown, 0].astype(int).tolist()) for kind, shown in kinds.items()}
     holders[yolo.ROWS] = found.refused_in
     about.left_out = len(holders[yolo.ROWS] | holders[yolo.BEYOND] | holders[yolo.CLASS])

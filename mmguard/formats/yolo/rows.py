@@ -177,7 +177,7 @@ def _find_fault(file: BinaryIO) -> str:
 
 
 @dataclass(frozen=True)
-class TextSettings:
+class TextTask:
     """Settings of a task, which the engine passes to a process together with label files."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.

@@ -12,7 +12,7 @@ from mmguard.formats.correction import (
 )
 from mmguard.formats.options import FixOptions
 from mmguard.formats.yolo.rows import BOX, SLACK, fault_of, row_of
-from mmguard.labels.space import OTHERS
+from mmguard.labels.rules import OTHERS
 from mmguard.text import quantity
 
 _MARK = b'\xef\xbb\xbf'

@@ -99,8 +99,8 @@ def apply(
 
         from mmguard.config.changes import name_types
         from mmguard.config.read import ReadConfig, check_may_build, import_scope
-        from mmguard.config.types import describe_misplaced
-        from mmguard.properties.builder import BROKEN, Verdict, verifier_of
+        from mmguard.config.types import describe_wrong_types
+        from mmguard.properties.builder import BROKEN, Verification, verifier_of
         from mmguard.tools.apply.edited import edit_tree
         from mmguard.tools.apply.guarded import Guarded, guard_tree
         from mmguard.tools.apply.output import config_text, how, load, show_changes
@@ -114,14 +114,14 @@ def apply(
         import_scope(tree)
         verifier = stack.enter_context(verifier_of(ReadConfig(name_types(tree), source), run_code, verify))
 
-        def verify_written(before: ReadConfig, after: ReadConfig) -> Verdict:
-            guarded = guard and not after.misplaced
+        def verify_written(before: ReadConfig, after: ReadConfig) -> Verification:
+            guarded = guard and not after.wrong_types
             return verifier(before, ReadConfig(guard_tree(after.written).tree) if guarded else after)
 
         edited = edit_tree(source, tree, edits, verify_written, scanned, run_code)
-        misplaced = ReadConfig(name_types(edited.tree)).misplaced
-        if misplaced:
-            raise CannotRun(f'{source}: {describe_misplaced(misplaced)}. `mmguard check {source}` says more')
+        wrong_types = ReadConfig(name_types(edited.tree)).wrong_types
+        if wrong_types:
+            raise CannotRun(f'{source}: {describe_wrong_types(wrong_types)}. `mmguard check {source}` says more')
         guarded = guard_tree(edited.tree) if guard else Guarded(edited.tree, [], [])
         verdicts = list(edited.verdicts)
         if guarded.changed and not edits:

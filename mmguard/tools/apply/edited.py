@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequenc
 from mmguard.config.changes import REMOVED, change_data, merge, name_types
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.errors import CannotRun
+from mmguard.findings.combined_edits import Offer, explain_conflict, first_safe
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import Verifier, diagnose
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
-from mmguard.findings.together import Offer, explain_conflict, first_safe
 from mmguard.findings.wording import number_edits
 from mmguard.text import shorten
 
@@ -145,7 +145,7 @@ def _apply_all_safe_of_scan(
     """Return the safe edits that hold together, checked with the labels."""
     chosen = list(chosen)
     for offer in _select_safe(offers):
-        if offer.is_of_one_of(chosen):
+        if offer.shares_finding(chosen):
             continue
         against = explain_conflict([*chosen, offer])
         if against:

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _summarize_codes() -> Dict[str, str]:
     """Return code -> summary, sorted."""
-    from mmguard.findings.installed import list_rules
+    from mmguard.findings.plugins import list_rules
     from mmguard.findings.signatures import read_signatures
 
     errors = {signature.code: signature.title for signature in read_signatures()}
@@ -86,7 +86,7 @@ def _summarize_codes() -> Dict[str, str]:
 
 def _explain_code(what: str) -> int:
     from mmguard.findings.catalogue import RETIRED, describe, find_rule
-    from mmguard.findings.installed import RefusedRule
+    from mmguard.findings.plugins import RefusedRule
     from mmguard.findings.signatures import read_signatures
     from mmguard.tools.explain.render import signature_text
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Union
 
-from mmguard.files.inside import OutsideError, resolve_inside, tell_inside
+from mmguard.files.containment import OutsideError, make_inside_check, resolve_inside
 from mmguard.files.regular import LOCK, NOT_REGULAR, check_regular, hold_folder, is_draft, write_whole
 from mmguard.formats.correction import (
     MANIFEST,
@@ -161,8 +161,8 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies
     failures: List[Exception] = []
     taken: Dict[str, str] = {}
     linked = 0
-    is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
-    is_in_out = tell_inside(str(out))
+    is_of_target = make_inside_check(target if os.path.isdir(target) else os.path.dirname(target))
+    is_in_out = make_inside_check(str(out))
     for path, name in found.files:
         try:
             if name in found.images:

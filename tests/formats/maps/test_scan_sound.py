@@ -19,7 +19,7 @@ from test_scan_read import every_form, record_of, stock
 
 from mmguard.cli import main
 from mmguard.formats.options import MapSettings
-from mmguard.labels.space import value_counts
+from mmguard.labels.rules import value_counts
 
 MUTATIONS = 40
 

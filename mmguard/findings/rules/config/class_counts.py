@@ -23,7 +23,7 @@ class HeadNumClasses(ConfigRule):
     """A head whose number of classes differs from the data set's."""
 
     code = 'MG201'
-    blames_labels = True
+    about_labels = True
     aliases = ('MG143',)
     summary = 'num_classes of a head is not the number of classes of the data set.'
     title = '{head} has {given}, but the data set has {expected}: {source}.'
@@ -83,7 +83,7 @@ class BackgroundCounted(ConfigRule):
     """A detection head that counts the background."""
 
     code = 'MG202'
-    blames_labels = True
+    about_labels = True
     aliases = ('MG142',)
     summary = 'num_classes of a detection head counts the background.'
     title = (

@@ -11,7 +11,7 @@ from mmguard.config.head_classes import (
     counts,
     has_open_vocabulary,
     has_stuff_among_things,
-    names_more,
+    lists_untrained_classes,
     read_part_of_classes,
 )
 from mmguard.config.parts import Part, classes_of, classes_path, datasets, metainfo_of, says_classes
@@ -30,7 +30,7 @@ class ClassList(ConfigRule):
     """A class list that is not a list, or has a name that is misread."""
 
     code = 'MG205'
-    blames_labels = True
+    about_labels = True
     summary = 'The class list is a string, holds a name twice, is not read, or has stuff among things.'
     title_argument = '{kind} does not take classes since MMDetection 3 and MMSegmentation 1: building it fails.'
     title_capitals = 'CLASSES is not read: {kind} keeps its own classes.'
@@ -137,7 +137,7 @@ class SplitClasses(ConfigRule):
         known: List[Tuple[Part, List[str]]] = []
         for dataset in datasets(config):
             names = classes_of(dataset)
-            if names is not None and not names_more(dataset):
+            if names is not None and not lists_untrained_classes(dataset):
                 known.append((dataset, names))
         if not known or known[0][0].split != 'train' or has_open_vocabulary(config):
             return

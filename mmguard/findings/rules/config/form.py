@@ -50,6 +50,6 @@ class WrongType(ConfigRule):
     advice = 'Write a value of the expected type.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for one in config.misplaced:
+        for one in config.wrong_types:
             words = dict(key=one.path.rpartition('.')[2], wanted=one.wanted, kind=kind_of(one.value))
             yield self.report_at(one.path, one.value, words)

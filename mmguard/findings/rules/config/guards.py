@@ -8,10 +8,10 @@ from mmguard.config.guards import (
     HOOK,
     TRANSFORMS,
     add_reporting,
+    find_mismatched_guards,
     find_unguarded_evaluation,
     guards_in,
     is_guarded_type,
-    misfits,
 )
 from mmguard.config.ignored import ALWAYS, has_threshold
 from mmguard.config.label_spaces import GUARDS, from_config
@@ -188,7 +188,7 @@ class GuardNumClasses(ConfigRule):
     advice = 'Write num_classes of the head in the guard.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for guard, number, (space, *heads) in misfits(config):
+        for guard, number, (space, *heads) in find_mismatched_guards(config):
             place, given = guard.place('num_classes'), guard.config['num_classes']
             numbers = sorted({head.num_classes for head in heads})
             several, noun = ' or '.join(map(str, numbers)), plural(numbers[-1], 'class')
@@ -197,7 +197,7 @@ class GuardNumClasses(ConfigRule):
             yield self.report_at(place, given, words, edits=[edit])
 
 
-class GuardsUnheard(ConfigRule):
+class GuardsNotReported(ConfigRule):
     """Guards without the hook that reports them, or the hook without guards."""
 
     code = 'MG252'

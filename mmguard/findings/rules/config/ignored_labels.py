@@ -23,7 +23,7 @@ class IgnoredLabelsAgree(ConfigRule):
     """Parts of a config that ignore different labels."""
 
     code = 'MG208'
-    blames_labels = True
+    about_labels = True
     aliases = ('MG114',)
     summary = 'Head, losses, metric and fill values do not ignore the same label.'
     title = '{value} is ignored here, but {first} in the head ({place}).'
@@ -90,7 +90,7 @@ class IgnoredClass(ConfigRule):
     """An ignore_index that is one of the classes."""
 
     code = 'MG209'
-    blames_labels = True
+    about_labels = True
     looks_at = ('config', 'labels')
     aliases = ('MG113',)
     summary = 'ignore_index is a valid class.'

@@ -14,7 +14,7 @@ from mmguard.findings.class_edits import name_classes
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import add_followers, propose
+from mmguard.findings.usual_edits import add_dependent_settings, propose
 from mmguard.language import Message
 
 
@@ -88,7 +88,7 @@ def _offer_ways(config: ReadConfig) -> List[Edit]:
         more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
         asked = 'Is 0 the background in the files, and 1 the object?'
         ways = [replace(way, question=asked, config=(*way.config, *more)) for way in ways]
-    return [add_followers(config, way) for way in ways]
+    return [add_dependent_settings(config, way) for way in ways]
 
 
 class SamplerOneChannel(ConfigRule):

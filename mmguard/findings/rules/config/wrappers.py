@@ -18,7 +18,7 @@ class WrapperMetainfo(ConfigRule):
     """Classes given to a wrapper of data sets, which ignores them."""
 
     code = 'MG203'
-    blames_labels = True
+    about_labels = True
     summary = 'metainfo (or classes) is given to a data set that wraps another one.'
     title = '{kind} at {place} wraps a data set and does not take {key}: the wrapped data set does not get the classes.'
     why = (

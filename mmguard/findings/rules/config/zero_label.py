@@ -17,7 +17,7 @@ from mmguard.language import Message
 from mmguard.text import shorten
 
 
-class ReduceZeroLabelTwice(ConfigRule):
+class ReduceZeroLabelDiffers(ConfigRule):
     """Data set and loader, or two splits, with different reduce_zero_label."""
 
     code = 'MG210'

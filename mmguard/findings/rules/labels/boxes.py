@@ -63,8 +63,8 @@ class UnusableBoxes(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         yield from corrections(self, facts, sum(self._boxes(labels).values()), 'Leave these boxes out.')
 
-    def _boxes(self, facts: LabelFacts) -> Dict[str, int]:
-        return {reason: count for reason, count in facts.reasons.items() if reason != LABEL_REASON and count > 0}
+    def _boxes(self, labels: LabelFacts) -> Dict[str, int]:
+        return {reason: count for reason, count in labels.reasons.items() if reason != LABEL_REASON and count > 0}
 
 
 #: Fewer boxes over the edge are due to rounding.
@@ -187,9 +187,9 @@ class BoxesInAnotherForm(AnnotationRule):
             question = Message('Are they {order} (compare one box with its image)?', order=ORDERS[form])
             yield from rewrite(self, facts, title, question, boxes=form)
 
-    def _find_format(self, facts: LabelFacts) -> str:
+    def _find_format(self, labels: LabelFacts) -> str:
         """Return the format of nearly all boxes if it is wrong; empty if unknown."""
-        found = annotations_of(facts)
+        found = annotations_of(labels)
         if found.inside_unit >= SOME and share(found.inside_unit, found.annotations) >= MOST:
             return FRACTIONS
         is_outside = found.over_edge or found.box_examples.get('box_outside')

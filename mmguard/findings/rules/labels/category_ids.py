@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.detr_yaml import fits_table, is_remapped
+from mmguard.config.detr_yaml import fits_coco_ids, is_remapped
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
@@ -104,17 +104,17 @@ class IdsAsLabels(DataRule):
             )
         yield self.report_in(facts, certainty, evidence, words, title, severity, advice=advice)
 
-    def _judge(self, facts: LabelFacts) -> Optional[str]:
+    def _judge(self, labels: LabelFacts) -> Optional[str]:
         """Return how certain it is that ids, which are labels, do not fit the classes."""
-        found, ids = annotations_of(facts), self._ids(facts)
-        if self._is_background(facts):
+        found, ids = annotations_of(labels), self._ids(labels)
+        if self._is_background(labels):
             return PROVEN
-        if facts.values:
-            known = set() < set(facts.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
-            return certainty_of_share(label_share(facts)) if known and ids != list(range(len(ids))) else None
+        if labels.values:
+            known = set() < set(labels.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
+            return certainty_of_share(label_share(labels)) if known and ids != list(range(len(ids))) else None
         # RF-DETR counts the classes itself, and one more.
         counted = len(ids) + 1 - found.ungrouped if found.framework == 'rf-detr' else len(ids) + found.min_label
-        return PROVEN if found.classes_counted and facts.num_classes > counted else None
+        return PROVEN if found.classes_counted and labels.num_classes > counted else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if annotations_of(labels).classes_counted:
@@ -149,19 +149,19 @@ class IdsAsLabels(DataRule):
             notes = () if first else (_OWN_IDS,)
             yield Edit(title, asked, options=options, lines=lines, notes=notes)
 
-    def _ids(self, facts: LabelFacts) -> List[int]:
-        return sorted(annotations_of(facts).categories) or [0]
+    def _ids(self, labels: LabelFacts) -> List[int]:
+        return sorted(annotations_of(labels).categories) or [0]
 
-    def _count_beyond(self, facts: LabelFacts) -> Dict[int, int]:
+    def _count_beyond(self, labels: LabelFacts) -> Dict[int, int]:
         """Count the annotations of each id that would be out of range as a label."""
-        instances = annotations_of(facts).instances_of
-        counts = {number: instances.get(str(number), 0) for number in self._ids(facts)}
-        return {number: n for number, n in counts.items() if n and not 0 <= number < facts.num_classes}
+        instances = annotations_of(labels).instances_of
+        counts = {number: instances.get(str(number), 0) for number in self._ids(labels)}
+        return {number: n for number, n in counts.items() if n and not 0 <= number < labels.num_classes}
 
-    def _describe_beyond(self, facts: LabelFacts, beyond: Dict[int, int]) -> str:
-        ids = self._ids(facts)
+    def _describe_beyond(self, labels: LabelFacts, beyond: Dict[int, int]) -> str:
+        ids = self._ids(labels)
         classes = Message(
-            '{classes}, 0..{last}', classes=quantity(facts.num_classes, 'class'), last=facts.num_classes - 1
+            '{classes}, 0..{last}', classes=quantity(labels.num_classes, 'class'), last=labels.num_classes - 1
         )
         # COCO's ids, with its gaps: so many other ids would fall into the gaps.
         are_raw = len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
@@ -174,8 +174,8 @@ class IdsAsLabels(DataRule):
             number=quantity(sum(beyond.values()), 'annotation'),
         )
 
-    def _is_background(self, facts: LabelFacts) -> bool:
-        return 0 in facts.values and annotations_of(facts).min_label > 0
+    def _is_background(self, labels: LabelFacts) -> bool:
+        return 0 in labels.values and annotations_of(labels).min_label > 0
 
 
 class CocoIdsLookedUp(AnnotationRule):
@@ -206,7 +206,7 @@ class CocoIdsLookedUp(AnnotationRule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         if facts.labels is not None:
             yield from super().find(facts)
-        elif facts.config is not None and is_remapped(facts.config.data) and not fits_table(facts.config.file):
+        elif facts.config is not None and is_remapped(facts.config.data) and not fits_coco_ids(facts.config.file):
             number = facts.config.data['num_classes']
             yield self.report(f'num_classes: {number}', {'number': number}, self.title_config)
 

@@ -9,7 +9,7 @@ from mmguard.config.classes import is_background
 from mmguard.config.head_classes import counts
 from mmguard.config.parts import classes_of, classes_path, datasets, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.findings.class_edits import learn
+from mmguard.findings.class_edits import set_classes_and_heads
 from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
@@ -87,7 +87,7 @@ class NamesNotInFile(AnnotationRule):
             return
         names = self._find_missing(labels)[1]
         if self._find_letters(labels):
-            yield learn(facts, [''.join(self._find_letters(labels))])
+            yield set_classes_and_heads(facts, [''.join(self._find_letters(labels))])
             return
         meant, known = self._match_names(labels), self._names_in_file(labels)
         written = [meant.get(name) or name for name in names]
@@ -95,27 +95,27 @@ class NamesNotInFile(AnnotationRule):
             chosen = set(written)
             written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
         certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
-        yield learn(
+        yield set_classes_and_heads(
             facts,
             written,
             '' if certain else Message('Are {written} the classes?', written=listing(map(repr, written))),
         )
 
-    def _names_in_file(self, facts: LabelFacts) -> List[str]:
-        found = annotations_of(facts)
+    def _names_in_file(self, labels: LabelFacts) -> List[str]:
+        found = annotations_of(labels)
         if found.names_from != 'objects':
             return [str(name) for name in found.categories.values()]
         # XML files have no list of categories, only the names of objects.
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))
 
-    def _find_missing(self, facts: LabelFacts) -> Tuple[List[str], List[str]]:
+    def _find_missing(self, labels: LabelFacts) -> Tuple[List[str], List[str]]:
         """Return the names without a category from the worst class list, and that list."""
-        known = self._names_in_file(facts)
-        found = annotations_of(facts)
+        known = self._names_in_file(labels)
+        found = annotations_of(labels)
         if not found.names_from or not known:
             return [], []
-        lists = [facts.class_names] if facts.class_names else list(class_lists(facts).values())
+        lists = [labels.class_names] if labels.class_names else list(class_lists(labels).values())
         there = set(known)
         lacks = [([str(name) for name in names if name not in there], list(map(str, names))) for names in lists]
         missing, names = max(lacks, key=lambda pair: len(pair[0]) / len(pair[1]), default=([], []))
@@ -125,7 +125,7 @@ class NamesNotInFile(AnnotationRule):
             alike = {normalize_name(name) for name in left_out}
             close = nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
             missing = [name for name in missing if close.get(name, name)]
-        spelt = self._find_letters(facts)
+        spelt = self._find_letters(labels)
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
     def _names_of_split(self, facts: Facts) -> List[str]:
@@ -134,20 +134,20 @@ class NamesNotInFile(AnnotationRule):
         lists = (split.labels.class_names for split in facts.others if split.labels)
         return next((list(names) for names in lists if known and set(names) == known), [])
 
-    def _find_letters(self, facts: LabelFacts) -> List[str]:
+    def _find_letters(self, labels: LabelFacts) -> List[str]:
         """Return the letters of a class list that is a string, if any."""
-        known = self._names_in_file(facts)
-        for names in [facts.class_names, *class_lists(facts).values()]:
+        known = self._names_in_file(labels)
+        for names in [labels.class_names, *class_lists(labels).values()]:
             letters = len(names) > 1 and all(len(name) == 1 for name in names)
             # Classes may be named a, b and c if the file has them.
             if letters and (''.join(names) in known or not set(names) & set(known)):
                 return list(names)
         return []
 
-    def _match_names(self, facts: LabelFacts) -> Dict[str, str]:
+    def _match_names(self, labels: LabelFacts) -> Dict[str, str]:
         """Map each missing name to the name in the file that it resembles, or to nothing."""
-        missing, names = self._find_missing(facts)
-        known = self._names_in_file(facts)
+        missing, names = self._find_missing(labels)
+        known = self._names_in_file(labels)
         alike = {normalize_name(name): name for name in known}
         listed = set(names)
         close = nearest(missing, [name for name in known if name not in listed], 0.7)
@@ -155,10 +155,10 @@ class NamesNotInFile(AnnotationRule):
         # In an unrelated list, similar names are a coincidence.
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
-    def _is_of_the_type(self, facts: LabelFacts) -> bool:
+    def _is_of_the_type(self, labels: LabelFacts) -> bool:
         """True if the names are the defaults of the data set's type, because the config sets none."""
-        missing, names = self._find_missing(facts)
-        lists = config_of(facts).dataset_classes
+        missing, names = self._find_missing(labels)
+        lists = config_of(labels).dataset_classes
         path = next((path for path, listed in lists.items() if list(listed) == names), '')
         return len(missing) == len(names) and 'METAINFO' in path
 
@@ -200,14 +200,16 @@ class CategoriesLeftOut(AnnotationRule):
         # If every head has as many classes as the list, the others were left out on purpose.
         counted = {} if facts.config is None else {count.value for count in counts(facts.config) if count.kind == 'all'}
         if facts.config is not None and counted != {len(labels.class_names)}:
-            edit = learn(facts, self._all(labels), f'Are {listing(map(repr, names))} to be learned, too?')
+            edit = set_classes_and_heads(
+                facts, self._all(labels), f'Are {listing(map(repr, names))} to be learned, too?'
+            )
             yield replace(edit, if_not='Nothing needs to change.')
 
-    def _all(self, facts: LabelFacts) -> List[str]:
-        return list(dict.fromkeys([*map(str, annotations_of(facts).categories.values()), *self._names(facts)]))
+    def _all(self, labels: LabelFacts) -> List[str]:
+        return list(dict.fromkeys([*map(str, annotations_of(labels).categories.values()), *self._names(labels)]))
 
-    def _names(self, facts: LabelFacts) -> Dict[str, int]:
-        return {name: number for name, number in annotations_of(facts).left_out_names.items() if number}
+    def _names(self, labels: LabelFacts) -> Dict[str, int]:
+        return {name: number for name, number in annotations_of(labels).left_out_names.items() if number}
 
 
 class BackgroundListed(Rule):
@@ -256,7 +258,7 @@ class BackgroundListed(Rule):
         if places and facts.config is not None:
             names = [name for name in places[0][1] if not is_background(name)]
             if names:
-                yield learn(facts, names, question)
+                yield set_classes_and_heads(facts, names, question)
         elif labels is not None:
             names = [name for name in annotations_of(labels).categories.values() if not is_background(name)]
             for edit in (

@@ -71,16 +71,16 @@ class OrderDiffers(AnnotationRule):
         # Disagreeing files all get the order of the config.
         yield from rewrite(self, facts, 'List the categories in the order of the config.', classes=names)
 
-    def _find_displaced(self, facts: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
+    def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
         """Return the path of the classes, the classes, and the same classes in file order."""
-        found = annotations_of(facts)
-        if found.names_from != 'categories' or not has_config(facts) or found.labelled_by == 'class list':
+        found = annotations_of(labels)
+        if found.names_from != 'categories' or not has_config(labels) or found.labelled_by == 'class list':
             return None
         known = [str(name) for name in found.categories.values()]
-        lists = class_lists(facts)
-        if facts.class_names:
-            lists = {path: names for path, names in lists.items() if names == facts.class_names}
-            lists = lists or {'metainfo.classes': facts.class_names}
+        lists = class_lists(labels)
+        if labels.class_names:
+            lists = {path: names for path, names in lists.items() if names == labels.class_names}
+            lists = lists or {'metainfo.classes': labels.class_names}
         for path, names in lists.items():
             listed = set(names)
             ordered = [name for name in known if name in listed]
@@ -95,22 +95,22 @@ class OrderDiffers(AnnotationRule):
         return None
 
 
-def is_part_of_a_list(facts: LabelFacts) -> bool:
+def is_part_of_a_list(labels: LabelFacts) -> bool:
     """True if the ids of a file, renumbered by its framework, are a subset of those counted by num_classes."""
-    found = annotations_of(facts)
+    found = annotations_of(labels)
     ids = sorted(found.categories)
     if (
         found.names_from != 'categories'
         or found.labelled_by != 'file order'
         or found.classes_counted
-        or has_config(facts)
+        or has_config(labels)
     ):
         return False
     is_own_list = any(ids == list(range(first, first + len(ids))) for first in (0, 1))
-    return not is_own_list and len(ids) < facts.num_classes and 0 < max(ids, default=0) <= facts.num_classes
+    return not is_own_list and len(ids) < labels.num_classes and 0 < max(ids, default=0) <= labels.num_classes
 
 
-def _is_sorted_as_texts(facts: LabelFacts) -> bool:
+def _is_sorted_as_texts(labels: LabelFacts) -> bool:
     """True if the file sorts numbers as text: 1, 10, 2."""
-    ids = list(annotations_of(facts).categories)
+    ids = list(annotations_of(labels).categories)
     return ids != sorted(ids) and ids == sorted(ids, key=str)

@@ -114,14 +114,14 @@ class OnlyOneClass(DataRule):
             yield self.report_in(facts, LIKELY, evidence, {'only': listing(sorted(seen))})
 
 
-def _list_untrained(facts: LabelFacts) -> List[int]:
+def _list_untrained(labels: LabelFacts) -> List[int]:
     """List the named classes without objects in training, and those that no volume contains."""
-    if facts.volumes is not None:
-        return facts.volumes.never
-    names = facts.class_names
-    if facts.kind == 'pixels' or not names or len(names) != facts.num_classes or not is_trained_on(facts):
+    if labels.volumes is not None:
+        return labels.volumes.never
+    names = labels.class_names
+    if labels.kind == 'pixels' or not names or len(names) != labels.num_classes or not is_trained_on(labels):
         return []
-    return [] if facts.values else sorted(set(range(len(names))) - set(count_trained(facts)))
+    return [] if labels.values else sorted(set(range(len(names))) - set(count_trained(labels)))
 
 
 #: Numbers of outputs that frameworks have by default.
@@ -178,6 +178,6 @@ class OutputsNeverTrained(DataRule):
             lines=(f'num_classes={needed}',),
         )
 
-    def _count_needed(self, facts: LabelFacts) -> int:
-        found = annotations_of(facts)
+    def _count_needed(self, labels: LabelFacts) -> int:
+        found = annotations_of(labels)
         return max(found.categories, default=0) + 1 if found.labelled_by == 'category id' else len(found.categories)

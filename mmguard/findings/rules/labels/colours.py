@@ -130,23 +130,26 @@ class StoredAsColours(DataRule):
         classes = len(names) if facts.labels is None else facts.labels.num_classes
         return {colour: label for colour, label in known.items() if colour in colours or label < classes}
 
-    def _forms(self, facts: LabelFacts) -> Dict[str, int]:
-        return {form: n for form, n in maps_of(facts).forms.items() if form in MANY_CHANNELS and n > 0}
+    def _forms(self, labels: LabelFacts) -> Dict[str, int]:
+        return {form: n for form, n in maps_of(labels).forms.items() if form in MANY_CHANNELS and n > 0}
 
-    def _is_gray(self, facts: LabelFacts) -> bool:
-        return maps_of(facts).gray_in_colour >= sum(self._forms(facts).values())
+    def _is_gray(self, labels: LabelFacts) -> bool:
+        return maps_of(labels).gray_in_colour >= sum(self._forms(labels).values())
 
-    def _find_levels(self, facts: LabelFacts) -> List[int]:
+    def _find_levels(self, labels: LabelFacts) -> List[int]:
         """Return the gray levels if they are too high for class indices and no more than the classes."""
-        values = sorted(maps_of(facts).raw)
+        values = sorted(maps_of(labels).raw)
         high = (
-            has_num_classes(facts) and values and values[-1] >= facts.num_classes and len(values) <= facts.num_classes
+            has_num_classes(labels)
+            and values
+            and values[-1] >= labels.num_classes
+            and len(values) <= labels.num_classes
         )
         return values if high and values[0] == 0 and min(b - a for a, b in zip(values, values[1:])) >= 8 else []
 
-    def _is_alpha(self, facts: LabelFacts) -> bool:
+    def _is_alpha(self, labels: LabelFacts) -> bool:
         """True if all files are gray with an alpha channel: the labels are in the first channel."""
-        return set(maps_of(facts).forms) == {'gray_alpha'} and bool(maps_of(facts).raw)
+        return set(maps_of(labels).forms) == {'gray_alpha'} and bool(maps_of(labels).raw)
 
 
 def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
@@ -229,34 +232,34 @@ class PaletteReadAsColours(DataRule):
         severity = INFO if depends else None
         yield self.report_in(facts, certainty, join('; ', texts), words, title, severity)
 
-    def _judge(self, facts: LabelFacts) -> Optional[str]:
+    def _judge(self, labels: LabelFacts) -> Optional[str]:
         """Return how certain it is that indices are, or were, read as colours."""
-        maps = maps_of(facts)
+        maps = maps_of(labels)
         palette = maps.forms.get('palette8', 0)
         # Multi-channel files are also read as colours, and rightly so.
         others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
         if palette and maps.loaded_otherwise.get('colours', 0) > others:
             return PROVEN
-        if self._is_black(facts) or self._depends_on_reader(facts):
+        if self._is_black(labels) or self._depends_on_reader(labels):
             return POSSIBLE
-        seen = ids_of(count_trained(facts)) - {0}
-        invalid = set(facts.values) - {VOID}
+        seen = ids_of(count_trained(labels)) - {0}
+        invalid = set(labels.values) - {VOID}
         if not invalid or not seen:
             return None
         coloured = seen <= CHANNELS or _are_grays(seen)
         # The files show other indices.
-        if palette and coloured and not invalid <= set(count_stored(facts)):
+        if palette and coloured and not invalid <= set(count_stored(labels)):
             return PROVEN
         if _are_grays(seen):
             return PROVEN
         # One class has one gray; 38 is an unlikely choice by hand.
-        if is_whole(facts) and seen == {38} and facts.num_classes == 2:
+        if is_whole(labels) and seen == {38} and labels.num_classes == 2:
             return PROVEN
         # A gray picture would have as many levels as classes; a channel of the colours has four in total.
-        if self._is_batch(facts) and seen <= FEW and facts.num_classes > len(FEW) + 2:
+        if self._is_batch(labels) and seen <= FEW and labels.num_classes > len(FEW) + 2:
             return PROVEN
         # A full count shows if they are the gray levels of as many classes (MG125).
-        is_counted = is_whole(facts) or bool(maps.raw)
+        is_counted = is_whole(labels) or bool(maps.raw)
         return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -276,18 +279,18 @@ class PaletteReadAsColours(DataRule):
             question = Message('Were they drawn in the palette of {name} and converted to gray?', name=VOC_GRAYS)
             yield from renumber(facts, table, question)
 
-    def _depends_on_reader(self, facts: LabelFacts) -> bool:
+    def _depends_on_reader(self, labels: LabelFacts) -> bool:
         """True if the indices are labels, and the reader of the files is unknown."""
-        is_unknown = not has_config(facts) and not self._is_black(facts)
-        return 'palette8' in maps_of(facts).forms and is_unknown and not set(facts.values) - {VOID}
+        is_unknown = not has_config(labels) and not self._is_black(labels)
+        return 'palette8' in maps_of(labels).forms and is_unknown and not set(labels.values) - {VOID}
 
-    def _is_black(self, facts: LabelFacts) -> bool:
-        maps = maps_of(facts)
+    def _is_black(self, labels: LabelFacts) -> bool:
+        maps = maps_of(labels)
         return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
 
-    def _is_batch(self, facts: LabelFacts) -> bool:
+    def _is_batch(self, labels: LabelFacts) -> bool:
         """True if the facts come from a batch of tensors, not from files."""
-        return not facts.files and not maps_of(facts).forms
+        return not labels.files and not maps_of(labels).forms
 
 
 def _are_grays(seen: AbstractSet[int]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Tuple
 
-from mmguard.files.inside import OUTSIDE
+from mmguard.files.containment import OUTSIDE
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
@@ -94,13 +94,13 @@ class UnpairedFiles(DataRule):
         labels = sum(maps.forms.values())
         return bool(labels) and number_of(maps, 'missing_images') == labels
 
-    def _find_unpaired(self, facts: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
+    def _find_unpaired(self, labels: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
         """Return kind -> number of files, and the first of them (for volumes with details)."""
-        if facts.volumes is not None:
-            faults = {kind: facts.volumes.find_faults(kind) for kind in NAMED}
+        if labels.volumes is not None:
+            faults = {kind: labels.volumes.find_faults(kind) for kind in NAMED}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
             return {kind: (len(files), files) for kind, files in texts.items() if files}
-        maps = maps_of(facts)
+        maps = maps_of(labels)
         return {
             kind: (number_of(maps, kind), getattr(maps, kind))
             for kind in ('missing_labels', 'missing_images', 'duplicates')

@@ -100,11 +100,11 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
             yield replace(edit, notes=(*edit.notes, 'Do not ignore 255.'))
 
 
-def may_be_subtracted(facts: LabelFacts) -> bool:
+def may_be_subtracted(labels: LabelFacts) -> bool:
     """True if files hold only 0 and 255, and 255 fills most: either 0 - 1, or an object."""
-    counts = count_stored(facts) if facts.maps is not None else {}
+    counts = count_stored(labels) if labels.maps is not None else {}
     much = share(counts.get(VOID, 0), sum(counts.values())) >= HALF
-    return set(counts) == {0, VOID} and facts.num_classes <= 2 and much and not subtracts_one(facts)
+    return set(counts) == {0, VOID} and labels.num_classes <= 2 and much and not subtracts_one(labels)
 
 
 #: More distinct invalid values than this are neither slips nor forgotten classes.
@@ -154,10 +154,10 @@ class GrayLevels(DataRule):
             question = 'Are these masks of two classes, drawn in black and white?'
             yield from convert_files(facts, 'Rewrite the files with a threshold.', question, threshold=127)
 
-    def _are_ids(self, facts: LabelFacts) -> bool:
+    def _are_ids(self, labels: LabelFacts) -> bool:
         """Return True if the values are 0..N without gaps, and void: more classes than the last one."""
-        ids = ids_of(count_trained(facts))
-        return is_whole(facts) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(facts.values) <= ids
+        ids = ids_of(count_trained(labels))
+        return is_whole(labels) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(labels.values) <= ids
 
 
 #: Minimum distance between gray levels of classes; class ids are closer.

@@ -72,28 +72,28 @@ class RawCityscapesIds(DataRule):
             values = {value: count for value, count in counts.items() if value > 18 and value != VOID}
             yield self.report_in(facts, certainty, evidence, severity=WARNING, values=values, files=files)
 
-    def _judge_by_values(self, facts: LabelFacts) -> Optional[str]:
-        raw = [value for value in facts.values if 19 <= value <= 33 or value == -1]
-        share = len(raw) / len(facts.values)
-        if facts.num_classes > 33 or not any(value >= 20 for value in raw):
+    def _judge_by_values(self, labels: LabelFacts) -> Optional[str]:
+        raw = [value for value in labels.values if 19 <= value <= 33 or value == -1]
+        share = len(raw) / len(labels.values)
+        if labels.num_classes > 33 or not any(value >= 20 for value in raw):
             return None
-        if find_files_named(facts, '_labelids'):
+        if find_files_named(labels, '_labelids'):
             return certainty_of_share(share)
         if share < MOSTLY:
             return None
-        if facts.num_classes == 19:
+        if labels.num_classes == 19:
             return certainty_of_share(share) if len(raw) >= 2 else LIKELY if share == 1 else POSSIBLE
-        ids = ids_of(count_trained(facts))
-        full = is_whole(facts) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
+        ids = ids_of(count_trained(labels))
+        full = is_whole(labels) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
         return certainty_of_share(share) if full else None
 
-    def _judge_by_ids(self, facts: LabelFacts) -> Optional[str]:
+    def _judge_by_ids(self, labels: LabelFacts) -> Optional[str]:
         """Judge only by the ids, some of which are hardly ever drawn, if num_classes is unknown."""
-        counts = count_trained(facts)
+        counts = count_trained(labels)
         ids = ids_of(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
             return None
-        if find_files_named(facts, '_labelids'):
+        if find_files_named(labels, '_labelids'):
             return PROVEN
         rare = sum(counts.get(value, 0) for value in CITYSCAPES_RARE)
         return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
@@ -162,21 +162,21 @@ class RawCocoIds(DataRule):
             span = '0..181' if labels.num_classes == 171 else '1..90'
             yield self.report_in(facts, PROVEN, words={'span': span, 'contiguous': labels.num_classes})
 
-    def _are_raw(self, facts: LabelFacts) -> bool:
+    def _are_raw(self, labels: LabelFacts) -> bool:
         """Return True if the invalid values are ids of COCO, and no other values contradict it."""
-        ids = ids_of(count_trained(facts))
-        if min(facts.values) < 0 or not ids:
+        ids = ids_of(count_trained(labels))
+        if min(labels.values) < 0 or not ids:
             return False
         # Maps of things and stuff hold the id - 1.
-        never = NEVER if facts.num_classes == 80 else {value - 1 for value in NEVER}
-        if is_whole(facts) and len(ids & never) > 0.02 * len(ids):
+        never = NEVER if labels.num_classes == 80 else {value - 1 for value in NEVER}
+        if is_whole(labels) and len(ids & never) > 0.02 * len(ids):
             return False
-        most = {80: 90, 171: 181}.get(facts.num_classes)
-        beyond = set(facts.values) - {255}
+        most = {80: 90, 171: 181}.get(labels.num_classes)
+        beyond = set(labels.values) - {255}
         if most is None or not beyond or max(beyond) > most:
             return False
         # A full count of at least half the ids without a single gap id leaves little doubt.
-        return (is_whole(facts) and len(ids) > facts.num_classes / 2) or len(beyond) >= 2 or beyond == {most}
+        return (is_whole(labels) and len(ids) > labels.num_classes / 2) or len(beyond) >= 2 or beyond == {most}
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         classes = len(COCO_STUFF_CLASSES)
@@ -200,14 +200,14 @@ class RawCocoIds(DataRule):
                 edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
             yield replace(edit, notes=(*edit.notes, note))
 
-    def _shift(self, facts: LabelFacts) -> Optional[int]:
+    def _shift(self, labels: LabelFacts) -> Optional[int]:
         """Return the offset of COCO-Stuff ids in the maps, 0 or 1, from the gaps between them.
 
         Of as many ids without a system some would fall into the gaps. ``None``: they are other ids, or it is not clear.
         """
-        if facts.kind != 'pixels' or not maps_of(facts).raw or config_of(facts).label_map or subtracts_one(facts):
+        if labels.kind != 'pixels' or not maps_of(labels).raw or config_of(labels).label_map or subtracts_one(labels):
             return None
-        ids, most = ids_of(count_stored(facts)), max(COCO_STUFF_CLASSES)
+        ids, most = ids_of(count_stored(labels)), max(COCO_STUFF_CLASSES)
         gaps = set(range(most)) - set(COCO_STUFF_CLASSES)
         fits = [
             shift
@@ -217,7 +217,7 @@ class RawCocoIds(DataRule):
             and (1 - min(len(ids) / most, 1.0)) ** len(gaps) < BY_CHANCE
         ]
         # An output for each id, as intended.
-        exact = [shift for shift in fits if facts.num_classes == most + shift + 1]
+        exact = [shift for shift in fits if labels.num_classes == most + shift + 1]
         return fits[0] if len(fits) == 1 and not exact else None
 
 

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.rule import Example, Facts, Verdict
+from mmguard.findings.rule import AllClear, Example, Facts
 from mmguard.findings.views import (
     annotations_of,
     count_trained,
@@ -18,7 +18,7 @@ from mmguard.language import Message, join
 from mmguard.text import quantity
 
 
-class LabelsFine(Verdict):
+class LabelsFine(AllClear):
     """Labels that were all read and are all valid."""
 
     code = 'MG100'
@@ -54,34 +54,36 @@ class LabelsFine(Verdict):
         yield self.report_in(facts, PROVEN, join('; ', [*_count(labels), *_list_checks(labels)]), title=title)
 
 
-def _count(facts: LabelFacts) -> Iterator[str]:
+def _count(labels: LabelFacts) -> Iterator[str]:
     """Yield the values found, and their counts."""
-    if not facts.histogram:
+    if not labels.histogram:
         return
-    found, counts = annotations_of(facts), count_trained(facts)
-    ignored = Message(', or {ignore_index}', ignore_index=facts.ignore_index) if facts.ignore_index is not None else ''
+    found, counts = annotations_of(labels), count_trained(labels)
+    ignored = (
+        Message(', or {ignore_index}', ignore_index=labels.ignore_index) if labels.ignore_index is not None else ''
+    )
     valid = Message(
         'all of them {first}..{last}{ignored}',
         first=found.min_label,
-        last=facts.num_classes - 1,
+        last=labels.num_classes - 1,
         ignored=ignored,
     )
-    seen = valid if has_num_classes(facts) else Message('values {values}', values=listing(sorted(counts), 24))
-    number = sum(facts.histogram.values())
-    yield Message('{number:,} {kind}, {seen}', number=number, kind=Message(facts.kind), seen=seen)
-    void = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
+    seen = valid if has_num_classes(labels) else Message('values {values}', values=listing(sorted(counts), 24))
+    number = sum(labels.histogram.values())
+    yield Message('{number:,} {kind}, {seen}', number=number, kind=Message(labels.kind), seen=seen)
+    void = counts.get(labels.ignore_index, 0) if labels.ignore_index is not None else 0
     if void:
         yield Message('{share:.3g} % of them ignored', share=100 * share(void, sum(counts.values())))
-    never = sorted(set(range(found.min_label, min(facts.num_classes, 10_000))) - ids_of(counts))
-    if never and has_num_classes(facts):
+    never = sorted(set(range(found.min_label, min(labels.num_classes, 10_000))) - ids_of(counts))
+    if never and has_num_classes(labels):
         yield Message('never seen: {never}', never=listing(never))
 
 
-def _list_checks(facts: LabelFacts) -> Iterator[str]:
+def _list_checks(labels: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and how, and what was not checked."""
-    loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
+    loader, found = labels.loader or LoaderFacts(), annotations_of(labels)
     lists_images = found.names_from == 'categories'
-    read = quantity((lists_images and len(found.sources)) or facts.files, 'file')
+    read = quantity((lists_images and len(found.sources)) or labels.files, 'file')
     objects = Message(
         ' (labels and boxes of {annotations} in {images})',
         annotations=quantity(found.annotations, 'annotation'),
@@ -93,9 +95,11 @@ def _list_checks(facts: LabelFacts) -> Iterator[str]:
     yield Message(
         'checked: {files} read{objects}{asked}', files=read, objects=objects if found.images else '', asked=asked
     )
-    left = [] if has_num_classes(facts) else [Message('the class range')]
+    left = [] if has_num_classes(labels) else [Message('the class range')]
     left += [Message('masks (--masks)')] if found.images and found.masks_read is False else []
-    compared = maps_of(facts).image_forms or found.sizes_compared or (found.images and not lists_images) or facts.loader
+    compared = (
+        maps_of(labels).image_forms or found.sizes_compared or (found.images and not lists_images) or labels.loader
+    )
     left += [] if compared else [Message('the images (--images DIR)')]
     if loader.unknown or not loader.files:
         left.append(

@@ -64,24 +64,24 @@ class LossyOrInterpolated(DataRule):
         evidence = join('; ', texts) or Message('values {values}', values=listing(sorted(counts), 24))
         yield self.report_in(facts, certainty, evidence, {'number': len(counts)})
 
-    def _judge(self, facts: LabelFacts) -> Optional[str]:
+    def _judge(self, labels: LabelFacts) -> Optional[str]:
         """Return how certain it is that the labels were changed."""
-        maps = maps_of(facts)
+        maps = maps_of(labels)
         if maps.lossy:
-            return PROVEN if facts.values else LIKELY
-        if self._is_speckled(facts):
+            return PROVEN if labels.values else LIKELY
+        if self._is_speckled(labels):
             return PROVEN
-        if not facts.values and not has_num_classes(facts) and self._is_black_and_white(facts):
+        if not labels.values and not has_num_classes(labels) and self._is_black_and_white(labels):
             return LIKELY
-        if len(facts.values) < FEW:
+        if len(labels.values) < FEW:
             return None
-        if maps.at_edges is not None and min(facts.values) >= 0:
+        if maps.at_edges is not None and min(labels.values) >= 0:
             return PROVEN if maps.at_edges >= 0.8 else None
-        if not is_whole(facts) or len(facts.values) <= MANY:
+        if not is_whole(labels) or len(labels.values) <= MANY:
             return None
         # A few values have almost all pixels, the many others next to none.
-        counts = sorted(count_stored(facts).values(), reverse=True)
-        peaks = counts[: facts.num_classes + 1]
+        counts = sorted(count_stored(labels).values(), reverse=True)
+        peaks = counts[: labels.num_classes + 1]
         return LIKELY if share(sum(peaks), sum(counts)) >= 0.9 else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -101,9 +101,9 @@ class LossyOrInterpolated(DataRule):
                     edit = replace(edit, lines=('num_classes=2',), options=(('num_classes', 2),))
                 yield edit
 
-    def _is_black_and_white(self, facts: LabelFacts) -> bool:
+    def _is_black_and_white(self, labels: LabelFacts) -> bool:
         """True if nearly all pixels have one of two peaks, near 0 and near 255, with some noise between."""
-        counts = count_stored(facts)
+        counts = count_stored(labels)
         whole = sum(counts.values())
         black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
         white = sum(count for value, count in counts.items() if 255 - NEAR <= value <= 255)
@@ -116,22 +116,22 @@ class LossyOrInterpolated(DataRule):
             and share(black + white, whole) >= PEAKS
             and min(share(black, whole), share(white, whole)) >= A_LITTLE
             and exact  # classes from 0 on, and void, have no peak at 0
-            and (facts.num_classes <= 2 or not has_num_classes(facts))
+            and (labels.num_classes <= 2 or not has_num_classes(labels))
         )
 
-    def _is_speckled(self, facts: LabelFacts) -> bool:
+    def _is_speckled(self, labels: LabelFacts) -> bool:
         """True if a few labels fill the maps, and many values with hardly any pixels also occur in most files.
 
         A rare class is missing in most files; what interpolation makes is not. Only so are values seen that overshoot
         (bicubic): they are beyond the labels, not between them.
         """
-        counts, files = count_stored(facts), maps_of(facts).files_with
-        if facts.files < FEW_FILES or not facts.values or not files:
+        counts, files = count_stored(labels), maps_of(labels).files_with
+        if labels.files < FEW_FILES or not labels.values or not files:
             return False
         whole = sum(counts.values())
         rare = [value for value, count in counts.items() if share(count, whole) < RARE]
         common = len(counts) - len(rare)
-        if len(rare) < max(MANY_RARE, 2 * common) or min(facts.values) < 0:
+        if len(rare) < max(MANY_RARE, 2 * common) or min(labels.values) < 0:
             return False
-        everywhere = sum(files.get(value, 0) for value in rare) >= 0.5 * facts.files * len(rare)
+        everywhere = sum(files.get(value, 0) for value in rare) >= 0.5 * labels.files * len(rare)
         return everywhere and share(sum(counts[value] for value in rare), whole) <= 0.25

@@ -69,9 +69,9 @@ class NoUsableInstance(AnnotationRule):
             question = 'Is each of them one object, not a crowd?'
             yield from rewrite(self, facts, 'Train them as single objects.', question, no_crowds=True)
 
-    def _count_reasons(self, facts: LabelFacts) -> Dict[str, int]:
+    def _count_reasons(self, labels: LabelFacts) -> Dict[str, int]:
         """Return reason -> annotations excluded for it, the most frequent first."""
-        found = annotations_of(facts)
+        found = annotations_of(labels)
         if not found.annotations:
             return {'the file has no annotations': 0}
         known = {why: number for why, number in found.left_out.items() if why in REASONS}
@@ -157,22 +157,22 @@ class ImagesWithoutTarget(AnnotationRule):
             yield from rewrite(self, facts, 'Leave these images out.', question, drop_empty=True)
 
 
-def _survives(facts: LabelFacts) -> bool:
+def _survives(labels: LabelFacts) -> bool:
     """Return True if all heads give the same losses for images without targets."""
-    heads = set(config_of(facts).heads.values())
-    return config_of(facts).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
+    heads = set(config_of(labels).heads.values())
+    return config_of(labels).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
 
 
-def _is_filtered(facts: LabelFacts) -> bool:
+def _is_filtered(labels: LabelFacts) -> bool:
     """Return True if images without annotations are left out."""
-    kept = config_of(facts).filter_empty_gt
+    kept = config_of(labels).filter_empty_gt
     return bool(kept) and all(kept.values())
 
 
-def _count_empty(facts: LabelFacts) -> int:
+def _count_empty(labels: LabelFacts) -> int:
     """Count the images without a target that are trained on."""
-    found = annotations_of(facts)
-    return found.images_kept_empty if _is_filtered(facts) else found.images_without_target
+    found = annotations_of(labels)
+    return found.images_kept_empty if _is_filtered(labels) else found.images_without_target
 
 
 def _denoises(kind: str) -> bool:

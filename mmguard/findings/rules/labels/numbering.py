@@ -10,7 +10,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite, subtract_one
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.known_sets import VOID_BEHIND
+from mmguard.findings.known_sets import VOID_EQUALS_NUM_CLASSES
 from mmguard.findings.map_edits import list_stored_values, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
@@ -135,7 +135,7 @@ class GapsInIds(DataRule):
             return
         # Void after the last class of a known set, and a class without files.
         # Rare: the last class does not occur, and the id after the gap is a slip. Far away: not a numbering at all.
-        void_behind = ids[-1] == labels.num_classes and labels.num_classes in VOID_BEHIND
+        void_behind = ids[-1] == labels.num_classes and labels.num_classes in VOID_EQUALS_NUM_CLASSES
         is_open = void_behind or is_rare(labels) or ids[-1] > 4 * len(ids) + 8
         moved = {value: label for label, value in enumerate(ids) if value != label}
         words = {'ids': listing(ids), 'number': len(ids), 'most': ids[-1], 'pairs': as_map(moved, 8)}
@@ -151,8 +151,8 @@ class GapsInIds(DataRule):
             question = Message('Are the classes, in the order of your list, {ids}?', ids=listing(ids))
             yield from renumber(facts, table, question)
 
-    def _ids(self, facts: LabelFacts) -> List[int]:
-        return sorted(ids_of(count_trained(facts)) - {facts.ignore_index})
+    def _ids(self, labels: LabelFacts) -> List[int]:
+        return sorted(ids_of(count_trained(labels)) - {labels.ignore_index})
 
 
 #: More classes than any model has.

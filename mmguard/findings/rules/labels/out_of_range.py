@@ -8,7 +8,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import drop_rows
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
-from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free
+from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_EQUALS_NUM_CLASSES, reserves_zero
 from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
@@ -92,11 +92,11 @@ class OutOfRange(DataRule):
             question = Message('Does {seen} mean no class (void, or slips of an annotator)?', seen=listing(seen))
             yield from renumber(facts, dict.fromkeys(seen, labels.void), question)
 
-    def _continues(self, facts: LabelFacts) -> bool:
+    def _continues(self, labels: LabelFacts) -> bool:
         """True if the labels continue after num_classes in many files: classes, not slips."""
-        ids = ids_of(count_trained(facts))
-        whole = is_whole(facts) and ids == set(range(len(ids)))
-        return whole and len(facts.values) > 1 and not is_rare(facts) and set(facts.values) <= ids
+        ids = ids_of(count_trained(labels))
+        whole = is_whole(labels) and ids == set(range(len(ids)))
+        return whole and len(labels.values) > 1 and not is_rare(labels) and set(labels.values) <= ids
 
 
 class NegativeLabels(DataRule):
@@ -185,13 +185,13 @@ class OneTooMany(DataRule):
 
     def _edit_pixels(self, facts: Facts, labels: LabelFacts, counted: Edit) -> Iterator[Edit]:
         beyond, counts = labels.num_classes, count_trained(labels)
-        known = keeps_zero_free(labels.class_names)
+        known = reserves_zero(labels.class_names)
         zeros = share(counts.get(0, 0), sum(counts.values()))
         # Where 0 fills much of the files only a known data set leaves it unlabeled.
         is_void = Message('Is {beyond} your void (unlabeled) value?', beyond=beyond)
         ignored = list(renumber(facts, {beyond: labels.void}, is_void))
         # The more classes, the rarer a data set that has just as many.
-        is_first = beyond in VOID_BEHIND[-2:] and not known
+        is_first = beyond in VOID_EQUALS_NUM_CLASSES[-2:] and not known
         if is_first:
             yield from ignored
         if known or 0 < zeros < CLASS_SHARE or beyond in COUNTED_WITHOUT_ZERO:
@@ -203,7 +203,7 @@ class OneTooMany(DataRule):
         files_with = maps_of(labels).files_with
         holders = share(files_with.get(beyond, 0), labels.files)
         around = holders == 1 and any(files_with.get(value, 0) < labels.files for value in range(beyond))
-        is_likely_void = around or (beyond in VOID_BEHIND and holders >= HALF)
+        is_likely_void = around or (beyond in VOID_EQUALS_NUM_CLASSES and holders >= HALF)
         ignored = [] if is_first else ignored
         yield from (*ignored, counted) if is_likely_void else (counted, *ignored)
 
@@ -245,21 +245,21 @@ class StrayValue(DataRule):
             is_sure = is_next and is_rare(labels, files=0.01, elements=1e-4)
             yield self.report_in(facts, PROVEN if is_sure else LIKELY)
 
-    def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
+    def _is_rarer_than_classes(self, labels: LabelFacts) -> bool:
         """True if the first value after the classes is in fewer files than any class, and in only a few.
 
         A class missing in the list is drawn as often as the others; a listed value is not a slip.
         """
-        beyond, count, of_pixels = facts.num_classes, sum(facts.values.values()), facts.kind == 'pixels'
-        if set(facts.values) != {beyond} or beyond < 1 + of_pixels or len(facts.class_names) > beyond:
+        beyond, count, of_pixels = labels.num_classes, sum(labels.values.values()), labels.kind == 'pixels'
+        if set(labels.values) != {beyond} or beyond < 1 + of_pixels or len(labels.class_names) > beyond:
             return False
-        holders = (maps_of(facts) if of_pixels else annotations_of(facts)).files_with_class
+        holders = (maps_of(labels) if of_pixels else annotations_of(labels)).files_with_class
         files = {label: number for label, number in holders.items() if 0 <= label < beyond and number}
         # For boxes also by number: a file may contain many.
-        rarest = min((count_trained(facts).get(label, 0) for label in files), default=0)
-        few = share(facts.offending_files, facts.files) <= FEW_FILES and facts.files >= SEVERAL_FILES
-        small = share(count, facts.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
-        return few and small and min(files.values(), default=0) > facts.offending_files
+        rarest = min((count_trained(labels).get(label, 0) for label in files), default=0)
+        few = share(labels.offending_files, labels.files) <= FEW_FILES and labels.files >= SEVERAL_FILES
+        small = share(count, labels.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
+        return few and small and min(files.values(), default=0) > labels.offending_files
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         question = Message(

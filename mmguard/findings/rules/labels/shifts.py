@@ -76,27 +76,27 @@ class ReduceZeroHidesClass(DataRule):
         values = {0: raw[0]} if raw.get(0) else {}
         yield self.report_in(facts, certainty, join('; ', texts), words, severity=severity, values=values)
 
-    def _judge(self, facts: LabelFacts) -> Optional[str]:
+    def _judge(self, labels: LabelFacts) -> Optional[str]:
         """Return how certain it is that 0 is a class."""
-        if not subtracts_one(facts):
+        if not subtracts_one(labels):
             return None
-        names = facts.class_names or next(iter(config_of(facts).dataset_classes.values()), [])
+        names = labels.class_names or next(iter(config_of(labels).dataset_classes.values()), [])
         background = starts_with_background(names)
-        raw = ids_of(maps_of(facts).raw)
+        raw = ids_of(maps_of(labels).raw)
         if raw:
-            if 0 not in raw or max(raw) > facts.num_classes:
+            if 0 not in raw or max(raw) > labels.num_classes:
                 return None
             # As many names as values without 0: the list was made for the shift, whatever the head says.
-            is_made_for_it = len(facts.class_names) == max(raw) < facts.num_classes and not background
-            is_counted = max(raw) == facts.num_classes - 1 or (max(raw) < facts.num_classes and background)
+            is_made_for_it = len(labels.class_names) == max(raw) < labels.num_classes and not background
+            is_counted = max(raw) == labels.num_classes - 1 or (max(raw) < labels.num_classes and background)
             if is_counted and not is_made_for_it:
                 return PROVEN
-            return LIKELY if self._share_drawn(facts) >= MUCH else None
-        if is_whole(facts):
-            if facts.num_classes - 1 in count_trained(facts) or facts.values:
+            return LIKELY if self._share_drawn(labels) >= MUCH else None
+        if is_whole(labels):
+            if labels.num_classes - 1 in count_trained(labels) or labels.values:
                 return None
-            return PROVEN if background else LIKELY if self._share_drawn(facts) >= MUCH else None
-        return LIKELY if background and tuple(names) != LOVEDA and not facts.values else None
+            return PROVEN if background else LIKELY if self._share_drawn(labels) >= MUCH else None
+        return LIKELY if background and tuple(names) != LOVEDA and not labels.values else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         raw = maps_of(labels).raw
@@ -114,16 +114,16 @@ class ReduceZeroHidesClass(DataRule):
         title = join(' ', (as_message(edit.title), Message('Set num_classes={enough} in every head.', enough=enough)))
         yield both(edit, more_classes(facts, enough, '', first=first), title)
 
-    def _share_drawn(self, facts: LabelFacts) -> float:
+    def _share_drawn(self, labels: LabelFacts) -> float:
         """Return the share of 0 without files that contain only 0, such as tiles outside a map."""
-        maps = maps_of(facts)
-        empty = share(max(number_of(maps, 'all_void'), maps.void_files), facts.files)
-        return max(0.0, self._share_of_zero(facts) - empty) / (1 - empty) if empty < 1 else self._share_of_zero(facts)
+        maps = maps_of(labels)
+        empty = share(max(number_of(maps, 'all_void'), maps.void_files), labels.files)
+        return max(0.0, self._share_of_zero(labels) - empty) / (1 - empty) if empty < 1 else self._share_of_zero(labels)
 
-    def _share_of_zero(self, facts: LabelFacts) -> float:
+    def _share_of_zero(self, labels: LabelFacts) -> float:
         """Return the share of pixels that are 0 in the files."""
-        raw = maps_of(facts).raw
+        raw = maps_of(labels).raw
         if raw:
             return share(raw.get(0, 0), sum(raw.values()))
-        counts = count_trained(facts)
-        return share(counts.get(facts.void, 0), sum(counts.values()))
+        counts = count_trained(labels)
+        return share(counts.get(labels.void, 0), sum(counts.values()))

@@ -155,23 +155,23 @@ class ShiftedVoid(DataRule):
             yield from renumber(facts, {254: labels.void}, question)
 
 
-def _is_mask(facts: LabelFacts) -> bool:
+def _is_mask(labels: LabelFacts) -> bool:
     """Return True if most of a binary mask is 255."""
-    mapped = VOID in config_of(facts).label_map or bool(ids_of(count_trained(facts)) - {0})
-    return may_be_subtracted(facts) and not mapped and not has_many_channels(facts)
+    mapped = VOID in config_of(labels).label_map or bool(ids_of(count_trained(labels)) - {0})
+    return may_be_subtracted(labels) and not mapped and not has_many_channels(labels)
 
 
-def _is_wrapped(facts: LabelFacts) -> bool:
+def _is_wrapped(labels: LabelFacts) -> bool:
     """Return True if all classes but the last occur, and 255 is as frequent as a background."""
-    counts, classes = count_stored(facts), facts.num_classes
-    if set(facts.values) - {VOID} or classes < 3 or not has_num_classes(facts) or facts.files < SEVERAL_FILES:
+    counts, classes = count_stored(labels), labels.num_classes
+    if set(labels.values) - {VOID} or classes < 3 or not has_num_classes(labels) or labels.files < SEVERAL_FILES:
         return False
-    if subtracts_one(facts) or counts != count_trained(facts):
+    if subtracts_one(labels) or counts != count_trained(labels):
         return False
-    named = config_of(facts).label_map or (facts.class_names and not starts_with_background(facts.class_names))
+    named = config_of(labels).label_map or (labels.class_names and not starts_with_background(labels.class_names))
     if named or ids_of(counts) != set(range(classes - 1)):
         return False
-    everywhere = share(maps_of(facts).files_with.get(VOID, 0), facts.files) >= MOST_FILES
+    everywhere = share(maps_of(labels).files_with.get(VOID, 0), labels.files) >= MOST_FILES
     return everywhere and share(counts.get(VOID, 0), sum(counts.values())) >= MUCH
 
 
@@ -227,6 +227,6 @@ class NothingToTrainOn(DataRule):
             note = 'A batch without a valid pixel then gives a loss of 0 with a graph.'
             yield replace(guard_losses(facts.config, [loss.path for loss in bare], title), notes=(note,))
 
-    def _is_empty(self, facts: LabelFacts) -> bool:
-        seen = ids_of(count_trained(facts)) - {facts.ignore_index}
-        return bool(facts.histogram) and not seen and not facts.values
+    def _is_empty(self, labels: LabelFacts) -> bool:
+        seen = ids_of(count_trained(labels)) - {labels.ignore_index}
+        return bool(labels.histogram) and not seen and not labels.values

@@ -15,8 +15,8 @@ from mmguard.findings.yolo import BEYOND, BOXES, DECLARED, NO_IMAGE, NO_LABEL, O
 from mmguard.text import quantity
 
 
-def yolo_of(facts: LabelFacts) -> YoloFacts:
-    return annotations_of(facts).yolo or YoloFacts()
+def yolo_of(labels: LabelFacts) -> YoloFacts:
+    return annotations_of(labels).yolo or YoloFacts()
 
 
 def count_rows(found: YoloFacts, fault: str) -> str:

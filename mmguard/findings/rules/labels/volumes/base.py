@@ -17,8 +17,8 @@ from mmguard.text import quantity
 _SLIP = 0.01
 
 
-def volumes_of(facts: LabelFacts) -> VolumeFacts:
-    return facts.volumes or VolumeFacts()
+def volumes_of(labels: LabelFacts) -> VolumeFacts:
+    return labels.volumes or VolumeFacts()
 
 
 def labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
@@ -33,9 +33,9 @@ def labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
     }
 
 
-def is_old(facts: LabelFacts) -> bool:
+def is_old(labels: LabelFacts) -> bool:
     """True if dataset.json is in the layout of nnU-Net v1."""
-    return volumes_of(facts).layout in CONVERSIONS
+    return volumes_of(labels).layout in CONVERSIONS
 
 
 def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
@@ -43,18 +43,18 @@ def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
     return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
 
 
-def slips_of(facts: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
+def slips_of(labels: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
     """Map each rare invalid value to an adjacent frequent value in ``counts``."""
     return {
         value: near
-        for value, count in facts.values.items()
+        for value, count in labels.values.items()
         for near in (value - 1, value + 1)
         if near and count < _SLIP * counts.get(near, 0)
     }
 
 
 def rewrite_volumes(
-    facts: LabelFacts,
+    labels: LabelFacts,
     title: str,
     question: str = '',
     lines: Sequence[str] = (),
@@ -68,7 +68,7 @@ def rewrite_volumes(
         changes: Changes of the label files: ``label_map``.
     """
     written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
-    files = ((volumes_of(facts).root, tuple(written.items())),)
+    files = ((volumes_of(labels).root, tuple(written.items())),)
     return Edit(title, question, files=files, lines=tuple(lines), is_manual=True)
 
 
@@ -99,8 +99,8 @@ class VolumeCause(DataRule):
         evidence = Message('{cases}, e.g. {file}: {detail}', cases=number, file=first.file, detail=first.detail)
         return self.report_in(facts, certainty, evidence, files=files_of(faults), **more)
 
-    def faults(self, facts: LabelFacts) -> List[CaseFault]:
-        return volumes_of(facts).find_faults(*self.shown_by)
+    def faults(self, labels: LabelFacts) -> List[CaseFault]:
+        return volumes_of(labels).find_faults(*self.shown_by)
 
 
 def files_of(faults: Sequence[CaseFault]) -> List[str]:
@@ -108,10 +108,10 @@ def files_of(faults: Sequence[CaseFault]) -> List[str]:
     return list(dict.fromkeys(fault.file for fault in faults))
 
 
-def find_next(facts: LabelFacts) -> int:
+def find_next(labels: LabelFacts) -> int:
     """Return the number of the ignored label: the highest declared one, or where nothing is ignored the next."""
-    highest = max(volumes_of(facts).expected, default=0)
-    return highest if facts.ignore_index is not None else highest + 1
+    highest = max(volumes_of(labels).expected, default=0)
+    return highest if labels.ignore_index is not None else highest + 1
 
 
 class DeclaredCause(DataRule):
@@ -130,5 +130,5 @@ class DeclaredCause(DataRule):
         if texts:
             yield self.report_in(facts, certainty, evidence or '; '.join(texts), files=['dataset.json'], **more)
 
-    def texts(self, facts: LabelFacts) -> List[str]:
-        return [text for kind in self.declared for text in volumes_of(facts).declared.get(kind, ())]
+    def texts(self, labels: LabelFacts) -> List[str]:
+        return [text for kind in self.declared for text in volumes_of(labels).declared.get(kind, ())]

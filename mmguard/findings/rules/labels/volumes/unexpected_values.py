@@ -132,40 +132,42 @@ class UnexpectedValues(VolumeCause):
             title, table = 'Ignore it, in dataset.json and in all label files.', tuple((value, void) for value in wrong)
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
-    def _match_names(self, facts: LabelFacts) -> Tuple[str, Dict[int, int]]:
+    def _match_names(self, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
         """Return a well-known data set, and value -> label of the same name, if they are unambiguous."""
-        found = [value for value in facts.histogram if value not in (0, facts.ignore_index)]
+        found = [value for value in labels.histogram if value not in (0, labels.ignore_index)]
         names = {
-            value: facts.name_of(value) for value in volumes_of(facts).expected if value not in (0, facts.ignore_index)
+            value: labels.name_of(value)
+            for value in volumes_of(labels).expected
+            if value not in (0, labels.ignore_index)
         }
         title, pairs = match_named_values(found, names)
         return title, {old: new for old, new in pairs.items() if old != new}
 
-    def _find_numbering(self, facts: LabelFacts) -> Dict[int, int]:
+    def _find_numbering(self, labels: LabelFacts) -> Dict[int, int]:
         """Map old values to new ones if as many are found as declared, not counting ignored ones."""
-        found = sorted(set(facts.histogram) - {facts.ignore_index} - set(slips_of(facts, facts.values)))
-        classes = sorted(set(volumes_of(facts).expected) - {facts.ignore_index})
-        if not facts.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
+        found = sorted(set(labels.histogram) - {labels.ignore_index} - set(slips_of(labels, labels.values)))
+        classes = sorted(set(volumes_of(labels).expected) - {labels.ignore_index})
+        if not labels.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
             return {}
         pairs = {old: new for old, new in zip(found, classes) if old != new}
         return {
             **pairs,
-            **{value: pairs[meant] for value, meant in slips_of(facts, facts.values).items() if meant in pairs},
+            **{value: pairs[meant] for value, meant in slips_of(labels, labels.values).items() if meant in pairs},
         }
 
 
-def _describe(facts: LabelFacts, pairs: Mapping[int, int]) -> str:
-    return ', '.join(f'{old} {shorten(facts.name_of(new))}' for old, new in pairs.items())
+def _describe(labels: LabelFacts, pairs: Mapping[int, int]) -> str:
+    return ', '.join(f'{old} {shorten(labels.name_of(new))}' for old, new in pairs.items())
 
 
-def _renumber(facts: LabelFacts, pairs: Mapping[int, int], question: str) -> Edit:
+def _renumber(labels: LabelFacts, pairs: Mapping[int, int], question: str) -> Edit:
     title = 'Renumber all label files.'
-    return rewrite_volumes(facts, title, question, renumbering(pairs), label_map=tuple(pairs.items()))
+    return rewrite_volumes(labels, title, question, renumbering(pairs), label_map=tuple(pairs.items()))
 
 
-def _is_gray(facts: LabelFacts) -> bool:
+def _is_gray(labels: LabelFacts) -> bool:
     """True if nearly all values are around 0 and 255, with others between: a blurred binary mask."""
-    counts = facts.histogram
+    counts = labels.histogram
     low = sum(count for value, count in counts.items() if 0 <= value <= _NEAR)
     high = sum(count for value, count in counts.items() if 255 - _NEAR <= value <= 255)
     inside = len(counts) > 4 and min(counts) >= 0 and max(counts) <= 255

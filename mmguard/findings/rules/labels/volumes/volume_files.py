@@ -6,7 +6,7 @@ from typing import Iterator
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
-from mmguard.findings.rule import Example, Facts, Verdict
+from mmguard.findings.rule import AllClear, Example, Facts
 from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_next, volumes_of
 from mmguard.findings.views import listing
 from mmguard.findings.volumes import (
@@ -125,7 +125,7 @@ class NothingLabelled(VolumeCause):
             yield self.report_cases(facts, labels, LIKELY, words={'next': find_next(labels)})
 
 
-class VolumesFine(Verdict):
+class VolumesFine(AllClear):
     """Verdict: all cases were read, and none has a fault."""
 
     code = 'MG195'

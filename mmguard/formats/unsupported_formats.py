@@ -232,7 +232,7 @@ def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -
     return f'it contains {words.replace("{target}", shlex.quote(folder))}' if words else ''
 
 
-class OtherProgram(Format):
+class UnsupportedFormat(Format):
     """Files of an unsupported program; the message names the converter."""
 
     name = 'other program'
