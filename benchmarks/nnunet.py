@@ -84,9 +84,9 @@ def _reading(folder: str, dtype: str, cases: int, rounds: int) -> List[Row]:
     from nnunetv2.experiment_planning.verify_dataset_integrity import check_cases, verify_labels
     from nnunetv2.imageio.simpleitk_reader_writer import SimpleITKIO
 
+    from mmguard.formats.format import scan_here
     from mmguard.formats.nnunet import volume
     from mmguard.formats.nnunet.source import CaseSource
-    from mmguard.formats.tasks import scan_here
 
     labels = [f'{folder}/labelsTr/c{case}.nii.gz' for case in range(cases)]
     images = [[f'{folder}/imagesTr/c{case}_{c:04d}.nii.gz' for c in range(CHANNELS)] for case in range(cases)]

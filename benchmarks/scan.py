@@ -17,8 +17,8 @@ from PIL import Image
 from benchmarks.timing import Row, interleaved
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.record import Journal
-from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.source import scan_maps
+from mmguard.formats.options import MapSettings
 from mmguard.scanning.processes import LocalProcesses, cores
 
 SIZE = (1024, 2048)
@@ -140,7 +140,7 @@ import sys
 from pathlib import Path
 from mmguard.formats.maps.source import scan_maps
 from mmguard.formats.maps.record import Journal
-from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.options import MapSettings
 from mmguard.formats.maps.folder import FolderSource
 
 def resident():

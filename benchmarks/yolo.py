@@ -30,7 +30,7 @@ def rows(device: str, rounds: int, files: int = FILES) -> List[Row]:
     from ultralytics.data.utils import img2label_paths, verify_image_label
     from ultralytics.utils import NUM_THREADS
 
-    from mmguard.formats.yolo.read import yolo_sets
+    from mmguard.formats.yolo.detect import yolo_sets
     from mmguard.scanning.processes import LocalProcesses, cores
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Exception and failures of commands; that of invalid labels is :class:`mmguard.labels.tally.LabelGuardError`."""
+"""Exception and failures of commands; for invalid labels see :class:`mmguard.labels.tally.LabelGuardError`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List
 
 
 class CannotRun(Exception):
-    """Reason why a command cannot run, as text for the user: file, value, what to do."""
+    """Reason why a command cannot run, as text for the user: file, value, advice."""
 
 
 _collected: List[Dict[str, str]] = []
@@ -16,7 +16,7 @@ _collected: List[Dict[str, str]] = []
 
 @contextmanager
 def collect_failures() -> Iterator[Dict[str, str]]:
-    """Collect what could not run inside, though the command goes on: code of a rule -> reason."""
+    """Collect rules that fail inside the context, without stopping the command: code -> reason."""
     failures: Dict[str, str] = {}
     _collected.append(failures)
     try:

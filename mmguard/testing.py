@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from mmguard.properties.alignment import describe_difference, draw_boxes, draw_field, fill_boxes
 from mmguard.properties.datasets import seed_all
-from mmguard.properties.scores import ROUNDING, find_raised_outputs, measure_ignored_share, reach, tensors_in
+from mmguard.properties.scores import ROUNDING, find_raised_outputs, measure_ignored_share, tensors_in, trace_backward
 
 __all__ = [
     'assert_full_marks',
@@ -136,7 +136,7 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
         _require(whole.requires_grad, 'the losses do not depend on the model: DistributedDataParallel fails')
         return whole
 
-    usual, found = (reach(model, partial(step, empty), add) for empty in (False, True))
+    usual, found = (trace_backward(model, partial(step, empty), add) for empty in (False, True))
     for one, batch in ((usual, 'a batch'), (found, 'an empty batch')):
         _require(not one.infinite, f'for {batch}: {one.describe_infinite()}')
     _require(not usual.describe_lack(found), usual.describe_lack(found))

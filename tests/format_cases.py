@@ -5,6 +5,7 @@ The fuzzer damages the same files (``tests/fuzz``).
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import pickle
@@ -152,16 +153,26 @@ val_dataloader = dict(batch_size=1, dataset=dict(dataset, test_mode=True))
 
 
 def labelme() -> Contents:
+    """Return three files with a shape of each kind, the last with its image."""
+    mask, held = (base64.b64encode(content).decode() for content in (as_png(np.ones((6, 8), bool)), picture()))
     files: Contents = {}
     for number in range(3):
         shapes = [
-            dict(label=name, points=[[5, 5], [25, 6], [15, 30]], group_id=None, shape_type='polygon', flags={})
-            for name in NAMES
+            _shape('cat', [[5, 5], [25, 6], [15, 30]]),
+            _shape('dog', [[5, 5], [25, 20]], 'rectangle', description=''),
+            _shape('bird', [[30, 30], [35, 30]], 'circle'),
+            _shape('cat', [[3, 4], [10, 9]], 'mask', mask=mask),
+            _shape('dog', [[5, 5], [25, 5], [25, 20], [5, 20.5]], group_id=1),
+            _shape('nose', [[6, 6]], 'point', group_id=1),
         ]
-        record = dict(version='5.4.1', flags={}, shapes=shapes, imagePath=f'{number}.jpg', imageData=None)
-        files[f'{number}.json'] = json.dumps({**record, 'imageHeight': 48, 'imageWidth': 64}).encode()
-        files[f'{number}.jpg'] = picture()
-    return files
+        record = dict(version='5.4.1', flags={}, shapes=shapes, imagePath=f'{number}.jpg')
+        record.update(imageData=held if number == 2 else None, imageHeight=48, imageWidth=64)
+        files[f'{number}.json'], files[f'{number}.jpg'] = json.dumps(record).encode(), picture()
+    return {**files, 'labels.txt': '\n'.join(['__ignore__', *NAMES, '']).encode()}
+
+
+def _shape(label: str, points: Any, kind: str = 'polygon', **more: Any) -> Dict[str, Any]:
+    return {**dict(label=label, points=points, group_id=None, shape_type=kind, flags={}), **more}
 
 
 def class_folders() -> Contents:

@@ -16,7 +16,7 @@ from security_rows import COCO, MODEL, count_unreadable, line, png, scan, scan_f
 
 from mmguard.cli import main
 from mmguard.files import plain_data
-from mmguard.files.inside import OutsideError, resolve_inside
+from mmguard.files.containment import OutsideError, resolve_inside
 from mmguard.files.regular import hold_folder
 from mmguard.formats.labelme import records as labelme_json
 from mmguard.formats.maps import forms
@@ -24,7 +24,7 @@ from mmguard.formats.voc import records as voc_xml
 from mmguard.formats.yolo import data_yaml as declared
 from mmguard.formats.yolo import rows as settings
 from mmguard.tools.child import python_command
-from mmguard.tools.explain import troubles
+from mmguard.tools.explain import log_errors
 
 
 @line('an image')
@@ -63,8 +63,8 @@ def check_texts(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('a line of a log')
 def check_line(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert row.startswith(f'{troubles.LONGEST >> 10} KiB')
-    assert len(troubles.read_line(b'x' * 100_000).text) == troubles.LONGEST
+    assert row.startswith(f'{log_errors.LONGEST >> 10} KiB')
+    assert len(log_errors.read_line(b'x' * 100_000).text) == log_errors.LONGEST
 
 
 @line('FIFOs, sockets, devices')

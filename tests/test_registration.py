@@ -152,7 +152,7 @@ def test_an_mmengine_that_lacks_something_is_imported_all_the_same(first: str, t
 def test_without_mmengine_the_pure_parts_import() -> None:
     out = python(
         'sys.modules.update(mmengine=None, mmcv=None, mmseg=None, mmdet=None, cv2=None, rich=None, yaml=None)\n'
-        'import mmguard, mmguard.functional, mmguard.labels.space, mmguard.findings, torch\n'
+        'import mmguard, mmguard.functional, mmguard.labels.rules, mmguard.findings, torch\n'
         'loss, counts = mmguard.functional.softmax_cross_entropy(torch.zeros(2, 3), torch.tensor([0, 7]))\n'
         'print(counts.tolist(), hasattr(mmguard, "GuardedLoss"))'
     )

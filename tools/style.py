@@ -39,8 +39,11 @@ PREDICATES = ('True if', 'Return True if')
 #: Names of functions begin with a verb, or are nouns: not with a participle or a preposition.
 NO_FIRST = re.compile(r'(\w+ed|of|at|in|by|with|without|for|behind|beside|taken|written|shown|known|given|meant|said)$')
 FIRST = {'need', 'embed', 'feed', 'seed', 'exceed', 'speed'}
-#: Words for which STYLE has others.
-BANNED = re.compile(r'\b(?:[Aa]new|[Bb]eside|[Bb]ehind|[Nn]obody|[Ss]tands|[Ll]ies|(?:[Ii]s|[Aa]re) (?:no|none))\b')
+#: Words for which STYLE has others; "another X than" is "X that differs from", "Known are X" is "X are known".
+BANNED = re.compile(
+    r'\b(?:[Aa]new|[Bb]eside|[Bb]ehind|[Nn]obody|[Ss]tands|[Ll]ies|(?:[Ii]s|[Aa]re) (?:no|none)|[Ll]earnt|[Mm]isspelt'
+    r'|(?:[Aa]n)?other (?:\w+ ){1,2}than|(?:Known|Expected|Valid|Guarded|Given) (?:is|are))\b'
+)
 #: Parts of names.
 BANNED_PARTS = {
     'wording',

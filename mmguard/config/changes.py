@@ -6,7 +6,7 @@ import re
 from difflib import SequenceMatcher
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
 
-from mmguard.config.classes import MISSING, class_of, default_of, full_name
+from mmguard.config.classes import full_name
 from mmguard.config.read import ReadConfig
 
 #: Changes of a config: (path, new value).
@@ -189,11 +189,3 @@ def scope_at(tree: Dict[str, Any], path: Path) -> str:
         if isinstance(node, dict):
             scope = str(node.get('_scope_') or scope)
     return scope
-
-
-def argument(node: Dict[str, Any], name: str, registry: str, scope: str) -> Any:
-    """Return an argument of a dict's class: the written value, else the default, else ``None``."""
-    if name in node:
-        return node[name]
-    default = default_of(class_of(node.get('type'), registry, scope), name)
-    return None if default is MISSING else default

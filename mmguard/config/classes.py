@@ -26,8 +26,12 @@ BACKGROUND = ('background', '_background_', '__background__', 'bg')
 MISSING = inspect.Parameter.empty
 
 
+def is_background(name: str) -> bool:
+    return str(name).strip().lower() in BACKGROUND
+
+
 def starts_with_background(names: Sequence[str]) -> bool:
-    return bool(names) and str(names[0]).strip().lower() in BACKGROUND
+    return bool(names) and is_background(names[0])
 
 
 def full_name(kind: Any) -> str:

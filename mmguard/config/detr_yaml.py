@@ -49,7 +49,7 @@ def is_remapped(data: Mapping[str, Any]) -> bool:
     return bool(data.get('remap_mscoco_category')) and isinstance(number, int) and number not in OF_COCO
 
 
-def fits_table(path: str) -> bool:
+def fits_coco_ids(path: str) -> bool:
     """Return True if all annotation files of a config are readable and COCO's table gives them valid labels.
 
     Some sets fit by chance, and `scan` finds nothing: numbering a few classes from 1 gives 0..N-1.

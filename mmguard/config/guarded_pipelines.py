@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
-from mmguard.config.changes import Path, argument, is_text, join_path, name_types, scope_at, walk
+from mmguard.config.changes import Path, is_text, join_path, name_types, scope_at, walk
 from mmguard.config.classes import full_name, name_of
-from mmguard.config.ignored import classifier_arguments, on_invalid, uses_no_ignored
+from mmguard.config.ignored import classifier_arguments, has_ignoring_disabled, on_invalid
 from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces import LabelSpaces
@@ -110,7 +110,7 @@ def _convert_branches_to_lists(tree: Dict[str, Any]) -> None:
 def _build_instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
     """Return the arguments of the instance guard for a training."""
     what = on_invalid(tree)
-    return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if uses_no_ignored(tree) else {}
+    return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if has_ignoring_disabled(tree) else {}
 
 
 def _guards(
@@ -153,7 +153,7 @@ def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> boo
     if _name(pack) != _INSTANCE_PACK:
         return _name(pack) == 'PackSegInputs'
     loaders = [step for step in steps if 'Annotations' in _name(step)]
-    return not loaders or any(argument(step, 'with_seg', 'TRANSFORMS', scope) for step in loaders)
+    return not loaders or any(Part('', step, scope, 'TRANSFORMS').get('with_seg') for step in loaders)
 
 
 def _type(pack: Dict[str, Any], name: str) -> Any:
@@ -178,7 +178,7 @@ def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, gu
 
 def _pass_on_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
     """Make the Pack transform pass on the report of an earlier guard."""
-    keys: Optional[Any] = argument(pack, 'meta_keys', 'TRANSFORMS', scope_at(tree, path))
+    keys = Part('', pack, scope_at(tree, path), 'TRANSFORMS').get('meta_keys')
     if keys is not None and LABEL_GUARD not in keys:
         pack['meta_keys'] = type(keys)((*keys, LABEL_GUARD))
 

@@ -22,7 +22,7 @@ HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
 #: Frameworks with a GuardedX for each loss of class labels.
 NAMED = ('mmseg', 'mmdet', 'mmpretrain')
 #: Metrics that take labels from the sample -> the guard of such labels. Other metrics open files themselves.
-JUDGES = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
+GUARD_BY_METRIC = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
 
 def guards_in(pipeline: List[Part]) -> List[Part]:
@@ -51,7 +51,7 @@ def find_unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
     if not in_training and not any(is_guarded_type(loss.name) for loss in losses(config)):
         return
     for metric in metrics(config):
-        guard = next((JUDGES[name] for name in JUDGES if metric.is_a(name)), None)
+        guard = next((GUARD_BY_METRIC[name] for name in GUARD_BY_METRIC if metric.is_a(name)), None)
         if guard is None or metric.config.get('format_only'):
             continue
         judged = [pipeline for pipeline in found if pipeline[0].split == metric.split]
@@ -82,7 +82,7 @@ def is_guarded(loss: Part) -> bool:
     return is_guarded_type(loss.name) or re.search(r'\bloss\w*(\[\d+\])?\.loss$', loss.path) is not None
 
 
-def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
+def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
     """Yield each guard whose ``num_classes`` matches no head, with the right number and the heads."""
     spaces = from_config(config)
     for guard in transforms(config):

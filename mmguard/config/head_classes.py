@@ -91,7 +91,7 @@ def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
     return listed and set(classes[: len(things)]) != set(things)
 
 
-def names_more(dataset: Part) -> bool:
+def lists_untrained_classes(dataset: Part) -> bool:
     """Return True if a data set lists classes that are not trained, as tracking benchmarks do."""
     return dataset.is_a('BaseVideoDataset') and dataset.split != 'train' and not says_classes(dataset)
 
@@ -103,7 +103,7 @@ def has_open_vocabulary(config: ReadConfig) -> bool:
 
 def training_data(config: ReadConfig) -> List[Part]:
     """Return the training data sets, or if a config has none, the test data sets."""
-    found = [dataset for dataset in datasets(config) if not names_more(dataset)]
+    found = [dataset for dataset in datasets(config) if not lists_untrained_classes(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found
 
 

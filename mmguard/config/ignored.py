@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-from mmguard.config.changes import Path, argument, join_path, key_of, scope_at, walk
-from mmguard.config.classes import MISSING, class_of, default_of, name_of
+from mmguard.config.changes import join_path, key_of, scope_at, walk
+from mmguard.config.classes import MISSING, default_of
 from mmguard.config.parts import Part, datasets, heads, losses, metrics, preprocessors, stock_loss, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.labels.heads import MULTI_LABEL
@@ -80,66 +80,62 @@ def _note(found: List[Ignored], part: Part, key: str, value: Any, role: str, wri
 
 
 #: Assigners that leave ignored regions out without an argument.
-_ALWAYS = ('CenterRegionAssigner',)
+ALWAYS = ('CenterRegionAssigner',)
 #: They accept the argument but do not use it: mmdet3d has no ignored objects; mmrotate's assigner fails at one.
-_IN_VAIN = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
+_UNUSED_THRESHOLD = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
 #: An anchor or proposal with a larger share inside an ignored region is left out.
 IGNORE_IOF_THR = 0.5
 
 
-def assigners_of(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """Yield the assigners of all heads."""
-    for path, node in walk(tree.get('model', {}), ('model',)):
-        if 'type' in node and 'assigner' in key_of(path):
-            yield path, node
+def _find_assigners(tree: Dict[str, Any]) -> List[Part]:
+    """Return the assigners of all heads; their dicts are those of the tree."""
+    return [
+        Part(join_path(path), node, scope_at(tree, path), 'TASK_UTILS')
+        for path, node in walk(tree.get('model', {}), ('model',))
+        if 'type' in node and 'assigner' in key_of(path)
+    ]
 
 
-def _takes_threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> bool:
-    cls = class_of(node['type'], 'TASK_UTILS', scope_at(tree, path))
-    return name_of(node['type']) not in _IN_VAIN and default_of(cls, 'ignore_iof_thr') is not MISSING
+def _takes_threshold(assigner: Part) -> bool:
+    return assigner.name not in _UNUSED_THRESHOLD and default_of(assigner.cls, 'ignore_iof_thr') is not MISSING
+
+
+def has_threshold(assigner: Part) -> bool:
+    """Return True if ignored regions are enabled in an assigner."""
+    threshold = assigner.get('ignore_iof_thr')
+    return isinstance(threshold, (int, float)) and threshold > 0
 
 
 def on_invalid(tree: Dict[str, Any]) -> str:
     """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` only if the model supports ignored instances."""
-    uses = [name_of(n['type']) in _ALWAYS or _takes_threshold(tree, path, n) for path, n in assigners_of(tree)]
+    uses = [one.name in ALWAYS or _takes_threshold(one) for one in _find_assigners(tree)]
     return 'ignore' if uses and all(uses) else 'drop'
 
 
-def uses_no_ignored(tree: Dict[str, Any]) -> bool:
+def has_ignoring_disabled(tree: Dict[str, Any]) -> bool:
     """True if all assigners support ignored regions but none has them enabled, so crowds are trained as background."""
-    found = list(assigners_of(tree))
-    return bool(found) and all(
-        _takes_threshold(tree, *one) and not _is_set(_get_threshold(tree, *one)) for one in found
-    )
+    found = _find_assigners(tree)
+    return bool(found) and all(_takes_threshold(one) and not has_threshold(one) for one in found)
 
 
 def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
     """Enable ignored regions in every assigner, in place, if all have them disabled and crowds are removed earlier."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
-    for path, node in assigners_of(tree) if without_crowds and uses_no_ignored(tree) else ():
-        changed.append(f'{join_path(path)}.ignore_iof_thr: {_get_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
-        node['ignore_iof_thr'] = IGNORE_IOF_THR
+    for one in _find_assigners(tree) if without_crowds and has_ignoring_disabled(tree) else ():
+        changed.append(f'{one.place("ignore_iof_thr")}: {one.get("ignore_iof_thr")} -> {IGNORE_IOF_THR}')
+        one.config['ignore_iof_thr'] = IGNORE_IOF_THR
     return changed
 
 
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
     """List the assigners that do not respect ignored regions: changing that would change how crowds are trained."""
-    for path, node in assigners_of(tree) if on_invalid(tree) == 'ignore' else ():
-        threshold = _get_threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
-        if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
+    for one in _find_assigners(tree) if on_invalid(tree) == 'ignore' else ():
+        if one.name not in ALWAYS and not has_threshold(one):
             yield (
-                f'{join_path(path)}.ignore_iof_thr={threshold}: regions of instances with invalid labels are trained '
-                f'as background there, like those of crowds'
+                f'{one.place("ignore_iof_thr")}={one.get("ignore_iof_thr")}: regions of instances with invalid labels '
+                f'are trained as background there, like those of crowds'
             )
-
-
-def _get_threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> Any:
-    return argument(node, 'ignore_iof_thr', 'TASK_UTILS', scope_at(tree, path))
-
-
-def _is_set(threshold: Any) -> bool:
-    return threshold is not None and threshold > 0
 
 
 def classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
@@ -148,16 +144,10 @@ def classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]
     Outside of training, several labels remain labels, because their metrics do not accept scores without any label.
     """
     model = tree.get('model', {})
-    head = model.get('head')
-    multi_label = isinstance(head, dict) and _is_one_of(MULTI_LABEL, tree, head)
+    head, at = model.get('head'), ('model', 'head')
+    multi_label = isinstance(head, dict) and Part(join_path(at), head, scope_at(tree, at)).is_a(*MULTI_LABEL)
     own = model.get('data_preprocessor')
     preprocessor = own if isinstance(own, dict) else tree.get('data_preprocessor') or {}
     makes_scores = preprocessor.get('to_onehot') or preprocessor.get('batch_augments', model.get('train_cfg'))
     arguments = {'multi_label': multi_label, 'to_onehot': bool(makes_scores) and (is_train or not multi_label)}
     return {name: True for name, said in arguments.items() if said}
-
-
-def _is_one_of(wanted: Tuple[str, ...], tree: Dict[str, Any], head: Dict[str, Any]) -> bool:
-    cls = class_of(head.get('type'), 'MODELS', scope_at(tree, ('model', 'head')))
-    names = {name_of(head.get('type')), *(base.__name__ for base in getattr(cls, '__mro__', ()))}
-    return bool(names & set(wanted))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 from mmguard.compat.stack import config_file, folder_of
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
 from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
-from mmguard.config.types import Misplaced, separate_misplaced
+from mmguard.config.types import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular
@@ -37,18 +37,18 @@ class ReadConfig:
 
     Attributes:
         written (dict): ``data`` as it was given.
-        misplaced (list[Misplaced]): The values of a wrong type.
+        misplaced (list[WrongTypeValue]): The values of a wrong type.
     """
 
     data: Dict[str, Any]
     file: str = '<config>'
     notes: List[str] = field(default_factory=list)
     written: Dict[str, Any] = field(init=False, repr=False)
-    misplaced: List[Misplaced] = field(init=False, repr=False)
+    wrong_types: List[WrongTypeValue] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.written = self.data
-        self.data, self.misplaced = separate_misplaced(self.data)
+        self.data, self.wrong_types = separate_wrong_types(self.data)
 
     @property
     def scope(self) -> str:
@@ -178,7 +178,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     except CannotRun:
         raise
     except NotPlain as error:
-        raise NotAConfig(f'{file} is not a config: it is {error}. Nothing of it was run') from error
+        raise NotAConfig(f'{file} is not a config: it is {error}. Nothing in it was run') from error
     except SystemExit as error:
         raise CannotRun(f'{file}: the config {describe_exit(error)}') from error
     except RecursionError as error:
@@ -195,8 +195,8 @@ def _explain_new_style(error: Exception) -> str:
     if not isinstance(error, RuntimeError) or str(error) or not frames[-1].filename.endswith('lazy.py'):
         return ''
     return (
-        ': a config that imports more than the standard library is of the new style, where what is imported is only '
-        'named, and cannot be called'
+        ': a config that imports more than the standard library is a new-style config, in which imported names can be '
+        'referred to, but not called'
     )
 
 
@@ -209,8 +209,8 @@ def check_may_build(file: str, run_code: bool) -> None:
     """Raise :class:`CannotRun` if a config is YAML or JSON and the user did not pass ``--run-code``."""
     if is_data(file) and not run_code:
         raise CannotRun(
-            f'{file} is YAML or JSON, which is read as data: to build what it names is to run code, and nothing was '
-            f'run. If you trust it, add --run-code'
+            f'{file}: a YAML or JSON config is read as data only. Building the classes that it names would run code, '
+            'so nothing was built. If you trust the file, add --run-code'
         )
 
 
@@ -259,8 +259,9 @@ def _check_names(node: Any, path: str) -> None:
             is_pickle = str(key).endswith('_file') and str(value).endswith(('.pkl', '.pickle'))  # mmengine unpickles it
             if is_pickle or (isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value)):
                 raise CannotRun(
-                    f'{visible_name(where, 200)} is {shorten(value)}, which may run code that is not of a '
-                    f'framework. A config in YAML or JSON is data: nothing was run. If you trust it, add --run-code'
+                    f'{visible_name(where, 200)} is {shorten(value)}, which may run code from outside the frameworks. '
+                    'A YAML or JSON config is read as data only, so nothing was run. If you trust the file, add '
+                    '--run-code'
                 )
             _check_names(value, f'{where}.')
     elif isinstance(node, (list, tuple)):

@@ -93,8 +93,8 @@ def check_is_config(file: str, is_base: bool = False) -> None:
         return
     if looks:
         raise NotAConfig(
-            f'{file} is not a config of MMSegmentation or MMDetection: it has no model, *_dataloader, default_scope or '
-            f'_base_ of theirs at its top level. It looks like {looks}. Nothing in it was run'
+            f'{file} is not a config of MMSegmentation or MMDetection: its top level does not set model, '
+            f'*_dataloader, default_scope or _base_ as theirs do. It looks like {looks}. Nothing in it was run'
         )
 
 
@@ -123,7 +123,7 @@ def read_text(file: str) -> Optional[str]:
 
 
 def _looks_of_python(text: str, is_base: bool) -> str:
-    """Describe what Python code looks like; empty for a config."""
+    """Describe the likely kind of Python code; empty for a config."""
     tree = ast.parse(text)
     if is_base and all(map(_is_plain, tree.body)):
         return ''
@@ -193,7 +193,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
-    """Describe what YAML or JSON looks like; empty for a config."""
+    """Describe the likely kind of YAML or JSON; empty for a config."""
     try:
         data = parse_data(text, ending)
     except NotPlain as error:

@@ -15,7 +15,7 @@ _DEEPEST = 100
 MOST_CLASSES = 1_000_000
 
 
-class Misplaced(NamedTuple):
+class WrongTypeValue(NamedTuple):
     """A value of a type that its key does not accept.
 
     Attributes:
@@ -33,11 +33,10 @@ class Misplaced(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Type that a key accepts: as text, as a check, and whether ``None`` is allowed."""
+    """Type that a key accepts, besides ``None``: as text, and as a check."""
 
     words: str
     fits: Callable[[Any], bool]
-    none: bool = True
 
 
 def _is_int(value: Any) -> bool:
@@ -78,12 +77,12 @@ _DICT = Wanted('a dict', _is_dict)
 _PART = Wanted('a dict', _either(_is_dict, _is_object))
 _PARTS = Wanted('a dict or a list of dicts', _either(_is_dict, _is_object, _all(_either(_is_dict, _is_object))))
 _LIST_OF_PARTS = Wanted('a list of dicts', _all(_either(_is_dict, _is_object)))
-_TEXT = Wanted('a text', _is_text)
-_PREFIX = Wanted('a dict or a text', _either(_is_dict, _is_text))
+_TEXT = Wanted('a string', _is_text)
+_PREFIX = Wanted('a dict or a string', _either(_is_dict, _is_text))
 _TEXTS = Wanted('a string or a list of strings', _either(_is_text, _all(_is_text)))
 _NAMES = Wanted('a list of names', _either(_is_text, lambda value: isinstance(value, (list, tuple))))
 _NUMBER = Wanted('a number', _is_number)
-_LABEL = Wanted('a whole number', _is_int)
+_LABEL = Wanted('an integer', _is_int)
 _BOOL = Wanted('True or False', lambda value: isinstance(value, (bool, int)))
 _CLASSES = Wanted(
     f'an integer of at most {MOST_CLASSES:,}', lambda value: _is_int(value) and abs(value) <= MOST_CLASSES
@@ -130,7 +129,7 @@ _TEXT_PREFIX = ('mmpretrain',)
 _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_hooks')
 
 
-def separate_misplaced(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
+def separate_wrong_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[WrongTypeValue]]:
     """Return a copy of a config without values of the wrong type, and those values.
 
     Numbers of NumPy become Python's, arrays and tensors lists. Positions in lists are kept.
@@ -138,7 +137,7 @@ def separate_misplaced(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Mispl
     Raises:
         CannotRun: The config is nested too deeply.
     """
-    found: List[Misplaced] = []
+    found: List[WrongTypeValue] = []
     copy = _copy(tree, (), found, tree.get('default_scope') in _TEXT_PREFIX)
     return copy, found
 
@@ -148,13 +147,13 @@ def kind_of(value: Any) -> str:
     return 'text' if isinstance(value, str) else type(value).__name__
 
 
-def describe_misplaced(misplaced: Sequence[Misplaced], most: int = 3) -> str:
+def describe_wrong_types(wrong_types: Sequence[WrongTypeValue], most: int = 3) -> str:
     """Describe values of the wrong type, one after another."""
-    named = '; '.join(map(str, misplaced[:most]))
-    return f'{named}; and {len(misplaced) - most} more' if len(misplaced) > most else named
+    named = '; '.join(map(str, wrong_types[:most]))
+    return f'{named}; and {len(wrong_types) - most} more' if len(wrong_types) > most else named
 
 
-def _copy(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: bool) -> Any:
+def _copy(node: Any, way: Tuple[Any, ...], found: List[WrongTypeValue], text_prefix: bool) -> Any:
     if len(way) > _DEEPEST:
         raise CannotRun(f'{_path(way[:8])}...: nested more than {_DEEPEST} levels deep')
     if isinstance(node, dict):
@@ -177,15 +176,15 @@ def _copy(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: 
     return node
 
 
-def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: List[Misplaced]) -> bool:
+def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: List[WrongTypeValue]) -> bool:
     if _is_int(value) and value.bit_length() > 64:
         # It may have more digits than Python prints.
         words = wanted.words if wanted is not None else 'a number that fits 64 bits'
-        found.append(Misplaced(_path(way), f'an integer of {value.bit_length():,} bits', words))
+        found.append(WrongTypeValue(_path(way), f'an integer of {value.bit_length():,} bits', words))
         return False
-    if wanted is None or (value is None and wanted.none) or wanted.fits(value):
+    if wanted is None or value is None or wanted.fits(value):
         return True
-    found.append(Misplaced(_path(way), _make_showable(value), wanted.words))
+    found.append(WrongTypeValue(_path(way), _make_showable(value), wanted.words))
     return False
 
 

@@ -18,7 +18,7 @@ from mmguard.detection.fields import (
     take,
 )
 from mmguard.labels.instances import InstanceRule, SanitizedInstances, describe_reasons
-from mmguard.labels.space import LabelMap
+from mmguard.labels.rules import LabelMap
 from mmguard.labels.tally import Tally
 from mmguard.text import quantity, visible_name
 
@@ -39,7 +39,7 @@ class TargetRule(InstanceRule):
     def __init__(self, num_classes: int, on_invalid: str, label_map: Optional[LabelMap], min_label: int) -> None:
         if on_invalid == 'ignore':
             raise ValueError(
-                "on_invalid='ignore' needs a loss with ignored instances; torchvision's and DETR's have none: "
+                "on_invalid='ignore' needs a loss with ignored instances; torchvision's and DETR's do not have any: "
                 "write 'drop', and guard_batch() for images in which nothing valid is left"
             )
         super().__init__(num_classes, on_invalid, label_map, min_label)
@@ -72,7 +72,7 @@ def guard_targets(
     Args:
         targets (list[dict]): One per image: ``'labels'`` (N,), integers; optionally ``'boxes'`` (N, 4), ``'masks'``
             (N, H, W), ``'keypoints'`` (N, K, 3), ``'area'`` and ``'iscrowd'`` (N,), and others. N may be 0.
-        num_classes (int): The num_classes of the model. Valid are ``[min_label, num_classes)``: torchvision's
+        num_classes (int): The num_classes of the model. Valid labels: ``[min_label, num_classes)``: torchvision's
             ``num_classes`` counts the background, DETR's does not.
         on_invalid (str): ``'drop'``; ``'clip'`` clamps labels into the classes (an unusable box is still
             dropped); ``'raise'`` raises ``LabelGuardError``.
@@ -82,7 +82,7 @@ def guard_targets(
         label_key (str): The field of the labels: ``'class_labels'`` in Hugging Face's detectors.
         check_boxes (bool): Take out instances with unusable boxes.
         box_format (str, optional): ``'xyxy'`` (torchvision), ``'xywh'`` (COCO) or ``'cxcywh'`` (DETR), in pixels or
-            normalised: boxes without an area are unusable. ``None``: only those that are not finite.
+            normalized: boxes without an area are unusable. ``None``: only those that are not finite.
         instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None``: those that
             have as many elements as instances in every image of the batch.
         sources (Sequence[str], optional): The files, for tallies and messages. ``None``: ``image_id``, if present.

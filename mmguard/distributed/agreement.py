@@ -58,7 +58,7 @@ class Agreed(NamedTuple):
 
 
 class LossAgreement:
-    """Comparison of the dictionaries of losses of all ranks, 24 bytes of each if they agree.
+    """Agreement of all ranks on their losses; if they agree, each rank sends only 24 bytes.
 
     The bytes go from host to host, over gloo; no GPU sends them or is waited for.
 

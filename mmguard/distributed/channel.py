@@ -13,7 +13,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 import torch
 import torch.distributed as dist
 
-from mmguard.distributed.heartbeat import LINGER, Presence
+from mmguard.distributed.heartbeat import LINGER, Heartbeat
 
 
 class Channel:
@@ -39,7 +39,7 @@ class Channel:
     def __init__(self, timeout: float) -> None:
         self.ranks, self.rank = list(range(dist.get_world_size())), dist.get_rank()
         self._owner = os.getpid()
-        self._presence = Presence()
+        self._presence = Heartbeat()
         self._calls = 0
         #: Keeps tensors for a while: a gloo thread that releases the last reference needs the GIL, and whoever ends the
         #: group may hold that while it waits for the thread.

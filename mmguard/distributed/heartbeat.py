@@ -29,8 +29,8 @@ class AbsentRankError(RuntimeError):
 
     Args:
         message (str): The missing rank, and advice.
-        ranks (list[int]): The ranks to look at: those that ended, else those that are elsewhere; or, where most wait in
-            a collective that others skipped, these.
+        ranks (list[int]): Ranks to inspect: those that ended; else those that are at another place; if most ranks wait
+            in a collective, those that skipped it.
     """
 
     def __init__(self, message: str, ranks: List[int]) -> None:
@@ -38,8 +38,8 @@ class AbsentRankError(RuntimeError):
         self.ranks = ranks
 
 
-class Presence:
-    """Messages of each rank in their common store: that it lives, where it is, or why it ended.
+class Heartbeat:
+    """Heartbeats: each rank reports to the common store that it is alive, where it is, and why it left.
 
     A thread sends the first two twice a second. Only a collective that failed reads them.
     """

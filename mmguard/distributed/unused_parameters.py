@@ -71,13 +71,13 @@ def explain_error(error: Exception, model: Any) -> str:
     lacking = [names[int(number)] for number in numbers.group(1).split()] if numbers else []
     return (
         f'{", ".join(lacking) or "some parameters of another rank"} got no gradient in the previous iteration. A '
-        f'branch that is not always used needs DistributedDataParallel find_unused_parameters=True, one that never is '
-        f'(frozen, dropped) requires_grad=False. {error}'
+        'branch that is sometimes unused needs DistributedDataParallel(find_unused_parameters=True); a branch that '
+        f'is never used (frozen, dropped) needs requires_grad=False. {error}'
     )
 
 
 def add_names(message: str, module: Any) -> str:
-    """Add the names of the parameters that DistributedDataParallel's message numbers."""
+    """Append the names of the parameters that a DistributedDataParallel message gives only as indices."""
     from mmguard.findings.run import find_unused  # needed only after a failure
 
     found = find_unused([message])

@@ -34,7 +34,7 @@ def parse_object(text: bytes) -> Dict[str, Any]:
     try:
         record = json.loads(text)
     except RecursionError:
-        raise ValueError('nested too deep') from None
+        raise ValueError('nested too deeply') from None
     except ValueError:
         raise NotJson('not JSON') from None
     return _check_type(dict, 'not an object', record)  # type: ignore[no-any-return]
@@ -161,6 +161,6 @@ _SCALARS: Dict[Any, Decode] = {
     int: partial(_decode_integer, _MOST),
     Rank: partial(_decode_integer, _RANKS),
     float: _decode_float,
-    str: partial(_check_type, str, 'not a text'),
+    str: partial(_check_type, str, 'not a string'),
     bool: partial(_check_type, bool, 'neither true nor false'),
 }

@@ -8,16 +8,16 @@ from __future__ import annotations
 from string import Formatter
 from typing import Type
 
-from mmguard.findings.installed import list_rules
+from mmguard.findings.plugins import list_rules
 from mmguard.findings.rule import Rule
 from mmguard.findings.rules import RULES
 from mmguard.language import Message, as_message, join, translate
 
 INTRODUCTION = """# What mmguard can find
 
-Every finding has a stable code, its evidence, and what to write. What labels show has codes MG1xx, what a config shows
-MG2xx, what a run and its ranks left MG3xx, what is installed MG5xx. What an error says (MG4xx) has
-[a page of its own](errors.md). `mmguard explain CODE` prints one of them; words in capitals are filled in from your
+Every finding has a stable code, its evidence, and its correction. Findings about labels have codes MG1xx, about a
+config MG2xx, about a run and its ranks MG3xx, about the installed packages MG5xx. Error messages (MG4xx) have
+[a page of their own](errors.md). `mmguard explain CODE` prints one of them; words in capitals are filled in from your
 files and your config.
 
 (Written by `python -m mmguard.findings.catalogue > docs/findings.md`; a test keeps it current.)

@@ -8,7 +8,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 from mmguard.config.head_classes import counts, training_data
 from mmguard.config.parts import Part, classes_of, datasets, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.rule import Facts
 from mmguard.findings.usual_edits import (
     both,
@@ -27,22 +27,22 @@ BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
 COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
 
 
-def set_classes(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
+def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
     """Set ``metainfo.classes`` of every data set, without its palette."""
     sets = datasets(facts.config) if facts.config is not None else ()
     places = tuple(change for dataset in sets for change in name_classes(dataset, names))
     line = f'classes={format_classes(names)}'
     line = line if facts.config is not None and facts.config.is_old else f'metainfo=dict({line})'
-    return Edit('List the classes in the data sets of all splits.', applicability, question, places, lines=(line,))
+    return Edit('List the classes in the data sets of all splits.', question, places, lines=(line,))
 
 
-def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
+def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
     """Set a class list, and the number of classes of the heads."""
-    found = set_classes(facts, names, applicability, question)
+    found = set_classes(facts, names, question)
     heads = [] if facts.config is None else [count for count in counts(facts.config) if count.kind == 'all']
     if all(count.value == len(names) for count in heads):
         return found
-    follow = set_num_classes(facts, len(names), applicability, question)
+    follow = set_num_classes(facts, len(names), question)
     return replace(both(found, follow, 'List the classes in the data sets, and count them in every head.'), options=())
 
 
@@ -97,7 +97,6 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
     rest = Edit('', config=(*set_heads(config, heads).config, *others))
     whole = replace(
         both(move, rest, 'Write the class list here, and the same classes in every head and split.'),
-        applicability=ASKS,
         question=Message('Are these all classes of your data, {num_classes}?', num_classes=len(classes)),
     )
     return [move, whole]
@@ -114,9 +113,7 @@ def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
     parts = [reduce_zero_label(facts, True), set_classes(facts, names[1:]), set_heads(config, heads)]
     parts.append(set_ignore_index(facts, VOID))
     changes = tuple(change for part in parts for change in part.config)
-    return Edit(
-        Message('Remove {name!r} from the classes, and ignore the label 0.', name=names[0]), ASKS, question, changes
-    )
+    return Edit(Message('Remove {name!r} from the classes, and ignore the label 0.', name=names[0]), question, changes)
 
 
 def match_heads_and_list(
@@ -145,16 +142,16 @@ def match_heads_and_list(
         numbers=' and '.join(map(str, listed_here)),
         noun=plural(listed_here[-1], 'class'),
     )
-    heads = set_heads(config, wanted, SAFE if certain else ASKS, '' if certain else asked)
+    heads = set_heads(config, wanted, '' if certain else asked)
     if labels is None and not certain:
         heads = replace(heads, notes=(*heads.notes, '`mmguard scan CONFIG` counts the classes of the files.'))
     lists = [classes_of(dataset) for dataset in datasets(config) if says_classes(dataset)]
     elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
     if in_files and len(in_files) == number and known != set(in_files):
         # The files know as many classes as the heads: the list is what is wrong.
-        yield set_classes(facts, in_files, ASKS if said else SAFE, 'Do you train all of these?' if said else '')
+        yield set_classes(facts, in_files, 'Do you train all of these?' if said else '')
         if said and known & set(in_files):
-            yield replace(heads, applicability=ASKS, question='Do you train only these classes?')
+            yield replace(heads, question='Do you train only these classes?')
     elif said or agrees or known == set(in_files):
         yield heads
     elif in_files:
@@ -163,17 +160,17 @@ def match_heads_and_list(
         edit = both(names, follow, 'List the categories of the file as classes, and count them in the heads.')
         yield replace(edit, question='Do you train all categories of the file?')
     elif elsewhere is not None:
-        yield set_classes(facts, elsewhere, SAFE)
+        yield set_classes(facts, elsewhere)
     else:
         holds_more = labels is not None and any(number <= label < VOID for label in ids_of(count_trained(labels)))
         of_base = config.framework == 'mmdet' and number in COUNTS_OF_BASES
         if of_base:
-            yield replace(heads, applicability=ASKS, question=asked)
+            yield replace(heads, question=asked)
         if not holds_more and not counted_one_more and not any('stuff' in place for place in wanted):
             yield _propose_names(config, number)
         # Any other number in a detector's heads was set by someone who counted the classes.
         if not of_base and (holds_more or counted_one_more or (labels is None and config.framework != 'mmdet')):
-            yield replace(heads, applicability=ASKS, question=asked)
+            yield replace(heads, question=asked)
 
 
 def _propose_names(config: ReadConfig, number: int) -> Edit:
@@ -182,9 +179,9 @@ def _propose_names(config: ReadConfig, number: int) -> Edit:
     by_name = config.framework == 'mmdet'
     return Edit(
         'List the names of your classes in the data sets of all splits, inside of wrappers.',
-        MANUAL if by_name else ASKS,  # by its name an annotation is found
-        Message('Is this data of your own, with {classes}?', classes=quantity(number, 'class')),
+        Message('Is this your own data, with {classes}?', classes=quantity(number, 'class')),
         tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
         commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names from the file
+        is_manual=by_name,  # by its name an annotation is found
     )

@@ -30,8 +30,7 @@ class Edit:
 
     Args:
         title (str): Change, one sentence in the imperative.
-        applicability (str): ``'safe'``, ``'asks'`` or ``'manual'``.
-        question (str): Question for the user, which can be answered by looking at the data; may be empty.
+        question (str): Question for the user, which can be answered by looking at the data; empty: the edit is safe.
         config (tuple): Changes of the config: (path, new value), as ``change_config`` accepts
             them.
         options (tuple): Changes of scan options, used without a config: (name, value).
@@ -44,13 +43,13 @@ class Edit:
         if_not (str): The next step for the answer "no"; empty: the next edit of the finding.
         number (int): Number that selects it on the command line; 0: none.
         unlabelled (tuple[int]): Labels that mean no class if the answer to the question is yes; they may vanish.
-        verified (bool, optional): True if the affected parts were built and called with it; for label files, if its
-            write was read. ``None``: not tried.
+        verified (bool, optional): True if the affected parts were built and called after the edit, or, for label files,
+            if the written copies were read back. ``None``: not tried.
         doubt (str): Reason why it is not verified.
+        is_manual (bool): True if the user must write it.
     """
 
     title: str
-    applicability: str = ASKS
     question: str = ''
     config: Tuple[Tuple[str, Any], ...] = ()
     options: Tuple[Tuple[str, Any], ...] = ()
@@ -64,6 +63,12 @@ class Edit:
     number: int = field(default=0, compare=False)
     verified: Optional[bool] = field(default=None, compare=False)
     doubt: str = field(default='', compare=False)
+    is_manual: bool = False
+
+    @property
+    def applicability(self) -> str:
+        """``'safe'``, ``'asks'`` or ``'manual'``."""
+        return MANUAL if self.is_manual else ASKS if self.question else SAFE
 
     @property
     def steps(self) -> List[str]:

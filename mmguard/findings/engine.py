@@ -9,12 +9,12 @@ from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings.config_facts import facts_of_config
-from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, FileChanges
+from mmguard.findings.edits import Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
-from mmguard.findings.installed import check_findings, contain_failure, list_rules
 from mmguard.findings.order import sort_key
-from mmguard.findings.rule import Facts, Reread, Rule, Verdict
+from mmguard.findings.plugins import check_findings, contain_failure, list_rules
+from mmguard.findings.rule import AllClear, Facts, Reread, Rule
 from mmguard.findings.usual_edits import guard_evaluation
 from mmguard.language import Message, as_message
 from mmguard.text import quantity
@@ -65,7 +65,7 @@ def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rule
             same = not finding.places and any(edit.question == known.question for known in edits)
             if not same and holds(edit, finding, splits, rules):
                 was_read = bool(edit.files or (edit.options and not edit.config))
-                edits += ask_for_losses(replace(edit, verified=was_read or None), splits)
+                edits += ask_about_dropped_objects(replace(edit, verified=was_read or None), splits)
     return _offer(finding, edits)
 
 
@@ -94,7 +94,7 @@ def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> F
     for edit in finding.edits:
         if not edit.config or edit.files:  # a config for other files cannot be built before they are written
             kept.append(edit)
-        elif edit.applicability == MANUAL:
+        elif edit.is_manual:
             kept.append(replace(edit, verified=False, doubt=Message('you must fill in the values')))
         else:
             verdict = verifier(config, change_config(config, edit.config))
@@ -136,15 +136,15 @@ def search(facts: Facts, rules: Sequence[Type[Rule]], failed: Optional[Set[str]]
     found: List[Finding] = []
     blamed = False
     for rule in chosen:
-        if not issubclass(rule, Verdict):
+        if not issubclass(rule, AllClear):
             with contain_failure(rule, failed):
                 findings = check_findings(rule, list(rule().find(facts)))
                 found += findings
-                blamed = blamed or (rule.blames_labels and bool(findings))
+                blamed = blamed or (rule.about_labels and bool(findings))
     found = _drop_consequences(sorted(found, key=sort_key))
     if not blamed:
         for rule in chosen:
-            if issubclass(rule, Verdict):
+            if issubclass(rule, AllClear):
                 with contain_failure(rule, failed):
                     found += check_findings(rule, list(rule().find(facts)))
     return found
@@ -193,10 +193,10 @@ def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence
 
     Its finding must be gone, no new error may appear, and the training must keep every class and every label.
     """
-    return all(_holds_in(edit, finding, *split, rules) for split in splits)
+    return all(_passes_recheck_in(edit, finding, *split, rules) for split in splits)
 
 
-def _holds_in(
+def _passes_recheck_in(
     edit: Edit, finding: Finding, facts: Facts, before: Sequence[Finding], rules: Sequence[Type[Rule]]
 ) -> bool:
     # An edit that rewrites files must not even leave boxes or ids that look wrong.
@@ -214,14 +214,14 @@ def _holds_in(
     if facts.labels is None or after.labels is None:
         return True
     is_here = any(found.code == finding.code and _is_same(found, finding) for found in before)
-    return _keeps(edit, facts.labels, after.labels, is_here)
+    return _keeps_training_data(edit, facts.labels, after.labels, is_here)
 
 
 #: Share and number of trainable objects: if an edit leaves out more, they are not slips.
 SLIPS, FEW = 0.05, 3
 
 
-def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
+def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
     """Return an edit whose question states how many objects it leaves out; nothing if there are too many."""
     before = [_count_objects(facts.labels) for facts, _ in splits]
     after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
@@ -234,7 +234,7 @@ def ask_for_losses(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
     question = Message('Can {count} be dropped?', count=count)
     if edit.question:
         question = Message('{question:unasked} ({count})?', question=as_message(edit.question), count=count)
-    return [replace(edit, applicability=ASKS if edit.applicability == SAFE else edit.applicability, question=question)]
+    return [replace(edit, question=question)]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int]:
@@ -264,11 +264,11 @@ def _is_same(one: Finding, other: Finding) -> bool:
     return not one.places or bool(set(one.places) & set(other.places))
 
 
-def _keeps(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> bool:
+def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> bool:
     """Return True if no fewer classes have labels than before, and no fewer elements are trained.
 
-    A split that does not show the finding (``is_here``) must not train on what it ignores now, either: that 255 is the
-    object in one split makes it none in another.
+    A split without the finding (``is_here`` is False) must also not start to train on pixels that it ignores: 255 may
+    be the object in one split and void in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
         return bool(count_trained_classes(after))  # other files: nothing is missing from the previous ones
@@ -307,7 +307,7 @@ def count_trained_classes(labels: LabelFacts) -> Dict[int, int]:
 OPENMMLAB, PYTORCH, NNUNET = FRAMEWORKS = ('openmmlab', 'pytorch', 'nnunet')
 
 
-def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -> List[Finding]:
+def diagnose_for(framework: str, labels: LabelFacts, roots: Sequence[str] = ()) -> List[Finding]:
     """Return all findings that the facts support, the most certain first, with advice for a framework.
 
     Args:
@@ -317,18 +317,18 @@ def diagnose_for(framework: str, facts: LabelFacts, roots: Sequence[str] = ()) -
     """
     if framework == NNUNET:
         advice = ' '.join(advise_nnunet(roots[0] if roots else '$nnUNet_raw/DATASET'))
-        return [replace(finding, advice=advice) for finding in diagnose(facts)]
-    return diagnose_for_pytorch(facts) if framework == PYTORCH else diagnose(facts)
+        return [replace(finding, advice=advice) for finding in diagnose(labels)]
+    return diagnose_for_pytorch(labels) if framework == PYTORCH else diagnose(labels)
 
 
-def diagnose_for_pytorch(facts: LabelFacts) -> List[Finding]:
+def diagnose_for_pytorch(labels: LabelFacts) -> List[Finding]:
     """Return the findings that have an advice for plain PyTorch, with it."""
-    return diagnose(facts, rules=[rule for rule in chosen_rules() if rule.pytorch], options={'framework': PYTORCH})
+    return diagnose(labels, rules=[rule for rule in chosen_rules() if rule.pytorch], options={'framework': PYTORCH})
 
 
 def advise_nnunet(raw_folder: str) -> Sequence[str]:
     """Return the advice for wrong labels in nnU-Net, one sentence on two lines."""
     return (
-        Message('Which files and slices: `mmguard scan {raw_folder}`;', raw_folder=raw_folder),
+        Message('Run `mmguard scan {raw_folder}` to list the files and slices,', raw_folder=raw_folder),
         'then correct the label files (or dataset.json) and preprocess again.',
     )

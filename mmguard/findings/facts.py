@@ -8,6 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import describe_reasons
+from mmguard.labels.spaces import VOID
 from mmguard.labels.tally import Tally
 from mmguard.language import Message, join
 from mmguard.text import join_with_or
@@ -320,6 +321,11 @@ class LabelFacts:
         if self.annotations is not None and self.annotations.labelled_by == 'category id':
             return self.annotations.categories.get(label, '')
         return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''
+
+    @property
+    def void(self) -> int:
+        """The ignored label; where nothing is ignored, the usual one."""
+        return VOID if self.ignore_index is None else self.ignore_index
 
     @property
     def evidence(self) -> str:

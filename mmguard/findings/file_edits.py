@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any, Iterator, List, Mapping, Sequence
+from typing import Any, Iterator, List, Mapping
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.views import annotations_of, listing, share
@@ -13,9 +13,7 @@ from mmguard.findings.yolo import DECLARED
 from mmguard.language import Message, join
 
 
-def rewrite(
-    rule: Rule, facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
-) -> Iterator[Edit]:
+def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options: Any) -> Iterator[Edit]:
     """Yield an edit that runs `mmguard fix` on the annotation files in which a rule finds something, in all splits.
 
     Args:
@@ -24,7 +22,22 @@ def rewrite(
     """
     if facts.options.get('suffix'):
         options['suffix'] = facts.options['suffix']
-    yield from rewrite_files(facts, sources(rule, facts), title, applicability, question, **options)
+    showing = [
+        annotations_of(split.labels)
+        for split in (facts, *facts.others)
+        if split.labels is not None and any(True for _ in rule.find(split))
+    ]
+    files = list(dict.fromkeys(path for found in showing for path in found.sources))
+    if not files:
+        return
+    written = tuple((name, frozen(value)) for name, value in options.items())
+    commands = tuple(
+        command(path, 'fixed' if len(files) == 1 else f'fixed/{number}', options)
+        for number, path in enumerate(files, 1)
+    )
+    changes = tuple((path, written) for path in files)
+    notes = ('Then train with the copies instead of the originals.',)
+    yield Edit(title, question, files=changes, commands=commands, notes=notes)
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
@@ -35,7 +48,7 @@ def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
         question = question or Message(
             'Can the objects of class {values} be dropped?', values=listing(sorted(labels.values))
         )
-        yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
+        yield from rewrite(rule, facts, 'Leave these rows out.', question, num_classes=labels.num_classes)
 
 
 def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
@@ -44,31 +57,7 @@ def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
     if labels is not None and annotations_of(labels).yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
         question = 'Is the first name that of label 1?'
-        yield from rewrite(rule, facts, 'Subtract 1 from every class.', ASKS, question, label_map=table)
-
-
-def rewrite_files(
-    facts: Facts, files: Sequence[str], title: str, applicability: str = ASKS, question: str = '', **options: Any
-) -> Iterator[Edit]:
-    """Yield an edit that runs `mmguard fix` on some annotation files."""
-    if not files:
-        return
-    written = tuple((name, frozen(value)) for name, value in options.items())
-    commands = tuple(
-        command(path, 'fixed' if len(files) == 1 else f'fixed/{number}', options)
-        for number, path in enumerate(files, 1)
-    )
-    changes = tuple((path, written) for path in files)
-    notes = ('Then train with the copies instead of the originals.',)
-    yield Edit(title, applicability, question, files=changes, commands=commands, notes=notes)
-
-
-def sources(rule: Rule, facts: Facts) -> List[str]:
-    """Return the annotation files in which a rule finds something, in all splits."""
-    found = [
-        split for split in (facts, *facts.others) if split.labels is not None and any(True for _ in rule.find(split))
-    ]
-    return list(dict.fromkeys(path for split in found if split.labels for path in annotations_of(split.labels).sources))
+        yield from rewrite(rule, facts, 'Subtract 1 from every class.', question, label_map=table)
 
 
 def command(path: str, out: str, options: Mapping[str, Any]) -> str:
@@ -150,11 +139,11 @@ def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Ed
     ways = fitting(found)
     if 'corners' in ways:
         question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
-        yield from rewrite(rule, facts, 'Convert the boxes.', ASKS, question, boxes='corners')
+        yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')
     if ways or found.turned_boxes:
         return
     if not are_many(boxes, found):
-        yield from rewrite(rule, facts, title, SAFE)
+        yield from rewrite(rule, facts, title)
     elif boxes == found.all_zero:
-        question = 'Do the boxes 0, 0, 0, 0 mean that nothing is in the image?'
-        yield from rewrite(rule, facts, title, ASKS, question)
+        question = 'Do the boxes 0, 0, 0, 0 mean that the image has no object?'
+        yield from rewrite(rule, facts, title, question)

@@ -25,7 +25,7 @@ CITYSCAPES_RARE = frozenset({9, 10, 14, 15, 16, 18, 29, 30})
 COUNTED_WITHOUT_ZERO = (59,)
 
 #: Numbers of classes of CamVid, Cityscapes and Mapillary (1.2, 2.0), whose void has the next number.
-VOID_BEHIND = (11, 19, 65, 123)
+VOID_EQUALS_NUM_CLASSES = (11, 19, 65, 123)
 
 #: First classes of data sets whose files keep 0 for "no class": ADE20K, LoveDA, Potsdam, Vaihingen.
 _FROM_ONE = (
@@ -35,11 +35,11 @@ _FROM_ONE = (
 )
 
 
-def keeps_zero_free(names: Sequence[str]) -> bool:
+def reserves_zero(names: Sequence[str]) -> bool:
     """Return True if a class list belongs to a data set whose files use 0 for "no class" and 1..N for classes.
 
     Example:
-        >>> keeps_zero_free(['wall', 'building', 'sky', 'floor']), keeps_zero_free(['cat', 'dog'])
+        >>> reserves_zero(['wall', 'building', 'sky', 'floor']), reserves_zero(['cat', 'dog'])
         (True, False)
     """
     return any(tuple(names[: len(first)]) == first for first in _FROM_ONE)

@@ -11,7 +11,7 @@ from mmguard.config.changes import Changes
 from mmguard.config.parts import Part, datasets
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import set_classes
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import command, frozen
 from mmguard.findings.rule import Facts, Rule
@@ -36,7 +36,6 @@ def list_stored_values(facts: Facts) -> Set[int]:
 def renumber(
     facts: Facts,
     table: Mapping[int, int],
-    applicability: str = ASKS,
     question: str = '',
     unlabelled: Sequence[int] = (),
 ) -> Iterator[Edit]:
@@ -47,24 +46,22 @@ def renumber(
         unlabelled (list[int]): Present labels that mean no class, if the answer is yes.
     """
     if facts.config is not None and facts.config.is_old:  # mmcv 1.x has no guards
-        yield from convert_files(facts, 'Rewrite the files.', applicability, question, label_map=dict(table))
+        yield from convert_files(facts, 'Rewrite the files.', question, label_map=dict(table))
         return
     outside = facts
     if len(set(table.values())) > 1 and _find_ignored_class(facts) in table.values():
         outside = _ignoring_void(facts)
     for splits in _choose_splits(facts):
-        edit = map_labels(outside, table, applicability, question, splits, unlabelled)
+        edit = map_labels(outside, table, question, splits, unlabelled)
         label_map = _map_of_files(outside, dict(dict(edit.options)['label_map']))
         edit = replace(edit, notes=_advise_without_openmmlab(outside, label_map))
         yield edit if outside is facts else _also_ignore_void(facts, edit)
 
 
-def shift_down(
-    facts: Facts, applicability: str = ASKS, question: str = '', unlabelled: Sequence[int] = ()
-) -> Iterator[Edit]:
+def shift_down(facts: Facts, question: str = '', unlabelled: Sequence[int] = ()) -> Iterator[Edit]:
     """Yield edits with ``reduce_zero_label=True``, as :func:`renumber` does."""
     for splits in _choose_splits(facts):
-        edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
+        edit = reduce_zero_label(facts, True, question, splits, unlabelled)
         if facts.config is None:
             table = {value: value - 1 for value in list_stored_values(facts) if 0 < value < 255}
             edit = replace(edit, notes=_advise_without_openmmlab(_ignoring_void(facts), {0: VOID, **table}))
@@ -126,11 +123,9 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
     return (Message('Without OpenMMLab, rewrite the files: `{typed}`.', typed=typed),)
 
 
-def more_classes(
-    facts: Facts, number: int, question: str, applicability: str = ASKS, first: Sequence[str] = ()
-) -> Edit:
+def more_classes(facts: Facts, number: int, question: str, first: Sequence[str] = ()) -> Edit:
     """Return an edit that sets ``num_classes`` in every head and lists ``first``, known names and placeholders."""
-    edit = set_num_classes(facts, number, applicability, question)
+    edit = set_num_classes(facts, number, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
         return edit
@@ -141,9 +136,7 @@ def more_classes(
     )
 
 
-def convert_files(
-    facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
-) -> Iterator[Edit]:
+def convert_files(facts: Facts, title: str, question: str = '', **options: Any) -> Iterator[Edit]:
     """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if the files are unknown.
 
     Args:
@@ -173,7 +166,7 @@ def convert_files(
         )
     changes = tuple((folder, written) for folder in folders)
     endings = _find_suffix_changes(facts.config, folders)
-    yield Edit(title, applicability, question, endings, files=changes, commands=commands, notes=tuple(notes))
+    yield Edit(title, question, endings, files=changes, commands=commands, notes=tuple(notes))
 
 
 def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
@@ -246,9 +239,9 @@ def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
     ]
     for ending in sorted(set.intersection(*(endings for _, endings in found))) if found else ():
         pattern = os.path.join(found[0][0].config['data_prefix']['seg_map_path'], f'*{ending}')
-        question = Message('Are the label maps the files {pattern}?', pattern=pattern)
+        question = Message('Are the files {pattern} the label maps?', pattern=pattern)
         changes = tuple((dataset.place('seg_map_suffix'), ending) for dataset, _ in found)
-        yield Edit('Set the suffix of the label maps.', ASKS, question, changes)
+        yield Edit('Set the suffix of the label maps.', question, changes)
 
 
 def _find_suffixes(dataset: Part, files: Sequence[str]) -> Set[str]:

@@ -27,7 +27,7 @@ ORDER: Tuple[str, ...] = (
     'MG140',  # names that the annotations lack
     'MG149',  # annotations of categories without a name
     'MG138',  # category ids as labels
-    'MG178',  # the loader of the config reads other labels than the files hold
+    'MG178',  # the labels from the config's loader differ from those in the files
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
     'MG168',  # data.yaml
@@ -121,7 +121,7 @@ ORDER: Tuple[str, ...] = (
 )
 
 #: Code -> codes of its consequences, which are not shown after it: two corrections of one fault contradict
-#: each other. MG4xx are errors that a log shows. Where the facts decide, ``DataRule.find_superseded`` is shorter.
+#: each other. MG4xx are errors that a log shows. Where the facts decide, a rule reports fewer.
 SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG123': ('MG107', 'MG122', 'MG135'),
     'MG120': ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136'),

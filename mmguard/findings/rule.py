@@ -52,7 +52,7 @@ class Facts(NamedTuple):
         others (tuple[Facts]): The other splits of the same config, in which an edit must also hold.
         environment (EnvironmentFacts, optional): The installation.
         run (RunFacts, optional): The training.
-        ranks (tuple[RankFacts]): The ends of its ranks, the earliest first.
+        ranks (tuple[RankFacts]): How each rank ended, the earliest first.
     """
 
     labels: Optional[LabelFacts] = None
@@ -73,10 +73,10 @@ class Example(NamedTuple):
 
 
 class Rule:
-    """A kind of mistake; a subclass in a file of its own, with one text.
+    """Base class of rules: a subclass describes one kind of mistake.
 
-    ``title`` and ``advice`` are templates: ``{num_classes}`` is filled in with the words of a finding, so a brace is
-    doubled. They are whole sentences, which can be translated.
+    ``title`` and ``advice`` are templates with placeholders, ``{num_classes}``; write a literal brace twice. They are
+    whole sentences, which can be translated.
 
     A rule reports only what is certain enough: official configs must pass without a false alarm.
     """
@@ -104,7 +104,7 @@ class Rule:
     #: Package that brings it, with its version; empty: mmguard.
     package: ClassVar[str] = ''
     #: True if it means that labels are wrong, which excludes the verdict 'your labels are fine'.
-    blames_labels: ClassVar[bool] = True
+    about_labels: ClassVar[bool] = True
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         """Yield the findings that the facts support."""
@@ -121,6 +121,7 @@ class Rule:
         title: str = '',
         severity: Optional[str] = None,
         edits: Sequence[Edit] = (),
+        advice: str = '',
         **more: Any,
     ) -> Finding:
         """Return a finding of this rule.
@@ -131,6 +132,7 @@ class Rule:
             title (str): Template that replaces ``title``.
             severity (str, optional): Severity that replaces the rule's.
             edits (list[Edit]): Edits to try.
+            advice (str): Template that replaces ``advice``.
             more: Other fields of ``Finding``: ``files``, ``places``, ``value``.
         """
         words, severity = words or {}, severity or self.severity
@@ -139,7 +141,7 @@ class Rule:
             self.code,
             Message(title or self.title or self.summary, **words),
             evidence,
-            Message(self.advice, **words),
+            Message(advice or self.advice, **words),
             severity=severity,
             candidates=tuple(edits),
             **more,
@@ -149,7 +151,7 @@ class Rule:
 class ConfigRule(Rule):
     """A mistake in a config. Facts about the labels only change its certainty."""
 
-    blames_labels = False
+    about_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -200,10 +202,7 @@ def _merge_places(one: Edit, other: Edit) -> Edit:
 
 
 class DataRule(Rule):
-    """A mistake in labels. A subclass describes it, and returns its certainty given the facts.
-
-    Texts are templates: ``{num_classes}`` is filled in with the result of :meth:`describe`, so braces are doubled.
-    """
+    """A mistake in labels, which a subclass recognises in :meth:`look`."""
 
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
     #: Kinds of labels that can show it.
@@ -213,75 +212,78 @@ class DataRule(Rule):
     #: Facts that it needs.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        """Return one of ``CERTAINTIES``, or ``None`` if the facts do not show the mistake."""
-        raise TypeError(f'{type(self).__name__} does not judge the facts')
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        """Yield the findings that the labels support; ``labels`` are those of ``facts``."""
+        raise TypeError(f'{type(self).__name__} does not look at the labels')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         labels = facts.labels
         assert labels is not None
-        if labels.kind not in self.kinds or not all(getattr(labels, need) for need in self.needs):
-            return
-        certainty = self.certainty(labels)
-        if certainty is None:
-            return
-        words = {**common_placeholders(labels), **self.describe(labels)}
-        yield Finding(
-            code=self.code,
-            title=Message(self.choose_title(labels), **words),
-            evidence=self.evidence(labels),
-            advice=Message(self.choose_advice(facts), **words),
-            certainty=certainty,
-            severity=self.severity_of(labels),
-            files=tuple(self.files(labels)[:NAMED]),
-            values=self.values(labels),
-            supersedes=tuple(self.find_superseded(labels)),
-        )
-
-    def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
-        return finding.candidates if facts.labels is None else self.offer(facts, facts.labels)
-
-    # ---- what a subclass may override
+        if labels.kind in self.kinds and all(getattr(labels, need) for need in self.needs):
+            yield from self.look(facts, labels)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterable[Edit]:
         """Return edits, the most likely first. Each is tried before it is offered."""
         return ()
 
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        """Return the codes in ``SUPERSEDES`` that follow from this mistake, given these facts."""
-        return SUPERSEDES.get(self.code, ())
+    def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
+        return finding.candidates if facts.labels is None else self.offer(facts, facts.labels)
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        """Return the template of the title."""
-        return self.title or self.summary
+    def report_in(
+        self,
+        facts: Facts,
+        certainty: str,
+        evidence: Optional[str] = None,
+        words: Optional[Mapping[str, Any]] = None,
+        title: str = '',
+        severity: Optional[str] = None,
+        values: Optional[Dict[int, int]] = None,
+        files: Optional[Sequence[str]] = None,
+        **more: Any,
+    ) -> Finding:
+        """Return a finding of this rule in labels.
 
-    def choose_advice(self, facts: Facts) -> str:
+        Args:
+            facts (Facts): The labels, and what else is known.
+            certainty (str): One of ``CERTAINTIES``.
+            evidence (str, optional): Its evidence; default: the invalid values.
+            words (dict, optional): Further values for the placeholders, besides :func:`common_placeholders`.
+            title, severity: As in :meth:`report`.
+            values (dict[int, int], optional): The values that show it -> count; default: the invalid ones.
+            files (list[str], optional): Files that show it; default: those with these values.
+            more: Other arguments of :meth:`report`.
+        """
+        labels = facts.labels
+        assert labels is not None
+        if values is None:
+            values = labels.values if self.shows_values else {}
+        return self.report(
+            labels.evidence if evidence is None else evidence,
+            {**common_placeholders(labels), **(words or {})},
+            title,
+            severity,
+            certainty=certainty,
+            values=values,
+            files=tuple(find_files_with(labels, values) if files is None else files)[:NAMED],
+            **{'advice': self.advise(facts), **more},
+        )
+
+    def advise(self, facts: Facts) -> str:
         """Return the advice template: that for plain PyTorch if a scan shows neither a config nor mmdet."""
         framework = facts.options.get('framework') or ('pytorch' if facts.reread is not None else 'mmdet')
         return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
 
-    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
-        """Return further values for the placeholders."""
-        return {}
 
-    def evidence(self, facts: LabelFacts) -> str:
-        return facts.evidence
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        return self.severity
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return facts.values if self.shows_values else {}
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        if facts.maps is None:
-            known = facts.annotations.box_examples if facts.annotations is not None else {}
-            return known.get(LABEL_REASON, []) if self.values(facts) else []  # label files of text, which have lines
-        values, examples = self.values(facts), facts.maps.examples
-        # Examples are keyed by stored values, which may differ from the loaded ones.
-        as_stored = facts.stored if values is facts.values else {}
-        named = [path for v in values for stored in as_stored.get(v, [v]) for path in examples.get(stored, [])]
-        return list(dict.fromkeys(named))
+def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> List[str]:
+    """Return example files that hold some values."""
+    if labels.maps is None:
+        known = labels.annotations.box_examples if labels.annotations is not None else {}
+        return known.get(LABEL_REASON, []) if values else []  # label files of text, which have lines
+    # Examples are keyed by stored values, which may differ from the loaded ones.
+    as_stored = labels.stored if values is labels.values else {}
+    examples = labels.maps.examples
+    named = [path for v in values for stored in as_stored.get(v, [v]) for path in examples.get(stored, [])]
+    return list(dict.fromkeys(named))
 
 
 class AnnotationRule(DataRule):
@@ -295,7 +297,7 @@ class AnnotationRule(DataRule):
 class EnvironmentRule(Rule):
     """A mistake in an installation. Its places are lines of ``mmguard env``."""
 
-    blames_labels = False
+    about_labels = False
     looks_at = ('environment',)
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -310,28 +312,28 @@ class EnvironmentRule(Rule):
 class RunRule(Rule):
     """A mistake visible in the traces of a run and its ranks."""
 
-    blames_labels = False
+    about_labels = False
     looks_at = ('run', 'ranks')
 
 
-class Verdict(DataRule):
+class AllClear(DataRule):
     """A verdict given only if no finding is about the labels."""
 
     severity = INFO
-    blames_labels = False
+    about_labels = False
 
 
-def common_placeholders(facts: LabelFacts) -> Dict[str, Any]:
+def common_placeholders(labels: LabelFacts) -> Dict[str, Any]:
     """Return the placeholder values available to every template."""
     return {
-        'num_classes': facts.num_classes,
-        'last': facts.num_classes - 1,
-        'more': facts.num_classes + 1,
-        'ignore_index': facts.ignore_index,
+        'num_classes': labels.num_classes,
+        'last': labels.num_classes - 1,
+        'more': labels.num_classes + 1,
+        'ignore_index': labels.ignore_index,
         # If nothing is ignored yet, the usual value is proposed.
-        'void': 255 if facts.ignore_index is None else facts.ignore_index,
-        'values': ', '.join(map(str, sorted(facts.values)[:8])),
-        'classes': len(facts.class_names),
-        'beyond': max(facts.values, default=0) + 1,
-        'extra': ', '.join(facts.class_names[facts.num_classes :][:8]),
+        'void': labels.void,
+        'values': ', '.join(map(str, sorted(labels.values)[:8])),
+        'classes': len(labels.class_names),
+        'beyond': max(labels.values, default=0) + 1,
+        'extra': ', '.join(labels.class_names[labels.num_classes :][:8]),
     }

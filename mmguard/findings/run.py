@@ -110,7 +110,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
             ),
         )
         return Message(
-            '{ranks}, in {where}, while the others are in number {last:,}: an earlier collective was skipped',
+            '{ranks}: still in {where} while the others are in number {last:,}, so an earlier collective was skipped',
             ranks=_ranks(late),
             where=where,
             last=last,
@@ -120,7 +120,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
     if others and times > len(others):
         called = ', '.join(sorted({places[rank].operation for rank in others}))
         return Message(
-            '{ranks} called {called}, where the others called {often} (number {last:,})',
+            '{ranks} called {called}, while the others called {often} (number {last:,})',
             ranks=_ranks(others),
             called=called,
             often=often,
@@ -130,7 +130,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
     if silent and not late and not others:
         who = _ranks(sorted(places))
         return Message(
-            '{ranks}: {who} waited in {often} number {last:,} without it, and it wrote nothing itself',
+            '{ranks} left no record, while {who} waited for it in {often} number {last:,}',
             ranks=_ranks(silent),
             who=who,
             often=often,

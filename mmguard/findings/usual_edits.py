@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.config.changes import Changes, change_config
-from mmguard.config.guards import add_reporting, find_unguarded_evaluation, guard_loss, misfits
+from mmguard.config.guards import add_reporting, find_mismatched_guards, find_unguarded_evaluation, guard_loss
 from mmguard.config.head_classes import classes_in, counts, one_hot_counts
 from mmguard.config.ignored import Ignored, find_ignored_labels
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.losses import count_expected_weights, fit_weights
 from mmguard.config.parts import OF_OBJECTS_3D, Part, datasets, losses, pipelines
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, SAFE, Edit, config_lines
+from mmguard.findings.edits import Edit, config_lines
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, as_map
 from mmguard.language import Message
@@ -25,31 +25,31 @@ from mmguard.text import join_with_and
 
 def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: Any) -> Edit:
     """Return an edit of a config with the given changes: safe, unless it has a question."""
-    return Edit(title, ASKS if question else SAFE, question, changes, **more)
+    return Edit(title, question, changes, **more)
 
 
-def set_num_classes(facts: Facts, number: int, applicability: str = ASKS, question: str = '') -> Edit:
+def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
     """Set ``num_classes`` of every head and guard, and dependent settings."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in counts(facts.config) if count.kind == 'all')
-    edit = Edit('Set num_classes in every head and guard.', applicability, question, places)
-    found = add_followers(facts.config, edit)
+    edit = Edit('Set num_classes in every head and guard.', question, places)
+    found = add_dependent_settings(facts.config, edit)
     lines = () if places else (f'num_classes={number}',)
     return replace(found, options=(('num_classes', number),), lines=lines)
 
 
-def set_heads(config: ReadConfig, numbers: Mapping[str, int], applicability: str = ASKS, question: str = '') -> Edit:
+def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = '') -> Edit:
     """Set the numbers of classes of some heads, and dependent settings.
 
     Args:
         numbers (dict[str, int]): Path, ``model.panoptic_head.num_things_classes`` -> number.
     """
-    edit = Edit('Set the number of classes of these heads.', applicability, question, tuple(numbers.items()))
-    return add_followers(config, edit)
+    edit = Edit('Set the number of classes of these heads.', question, tuple(numbers.items()))
+    return add_dependent_settings(config, edit)
 
 
-def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
+def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
     """Add the settings that depend on edited heads: class weights, and num_classes of losses and guards."""
     if config is None:
         return edit
@@ -68,11 +68,10 @@ def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
         own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
         if isinstance(own, int) and of_head is not None and own != of_head:
             more.append((loss.place('num_classes'), of_head))
-    more += [(guard.place('num_classes'), number) for guard, number, _ in misfits(after)]
+    more += [(guard.place('num_classes'), number) for guard, number, _ in find_mismatched_guards(after)]
     more += one_hot_counts(after)
     return replace(
         edit,
-        applicability=ASKS if asks else edit.applicability,
         question=edit.question or ('Are the weights in class_weight those that you want?' if asks else ''),
         if_not=edit.if_not or ('Write the weight of each class in class_weight.' if asks and not edit.question else ''),
         config=(*edit.config, *more),
@@ -81,7 +80,7 @@ def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
     )
 
 
-def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, question: str = '') -> Edit:
+def set_ignore_index(facts: Facts, value: int, question: str = '') -> Edit:
     """Set one ignored label in heads, losses, metrics and fill values."""
     places: Changes = ()
     if facts.config is not None:
@@ -93,13 +92,12 @@ def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, questi
         )
     title = 'Set the same ignore_index in the head, the losses and the metric.'
     lines = () if places else (f'ignore_index={value}',)
-    return Edit(title, applicability, question, places, (('ignore_index', value),), lines=lines)
+    return Edit(title, question, places, (('ignore_index', value),), lines=lines)
 
 
 def map_labels(
     facts: Facts,
     table: Mapping[int, int],
-    applicability: str = ASKS,
     question: str = '',
     splits: Sequence[str] = (),
     unlabelled: Sequence[int] = (),
@@ -133,7 +131,7 @@ def map_labels(
             title = 'Map these values where the labels are loaded (with OpenMMLab right after LoadAnnotations).'
         line = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
     options = (('label_map', moved),)
-    return Edit(title, applicability, question, places, options, lines=(line,), unlabelled=tuple(unlabelled))
+    return Edit(title, question, places, options, lines=(line,), unlabelled=tuple(unlabelled))
 
 
 def name_splits(splits: Sequence[str]) -> str:
@@ -154,7 +152,6 @@ def _join_maps(first: Mapping[int, int], second: Mapping[int, int]) -> Dict[int,
 def reduce_zero_label(
     facts: Facts,
     switch: bool,
-    applicability: str = ASKS,
     question: str = '',
     splits: Sequence[str] = (),
     unlabelled: Sequence[int] = (),
@@ -178,7 +175,6 @@ def reduce_zero_label(
             else 'Unset reduce_zero_label in the data sets of {splits}.',
             splits=name_splits(splits),
         ),
-        applicability,
         question,
         tuple(places),
         (('reduce_zero_label', switch),),
@@ -201,7 +197,7 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
     changes = tuple((part.place('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
     title = 'Add a guard at the end of the pipeline, after the Pack transform.'
     line = f'{as_code(guard)} at the end of {", ".join(part.place("pipeline") for part in places.values())}'
-    return Edit(title, SAFE, '', (*add_reporting(config), *changes), lines=(line,))
+    return Edit(title, '', (*add_reporting(config), *changes), lines=(line,))
 
 
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
@@ -295,7 +291,7 @@ def _pass_counts(dataset: Part, step: Any) -> Any:
     return {**step, 'meta_keys': (*keys, 'label_guard')}
 
 
-def set_filter(config: ReadConfig, key: str, value: Any, applicability: str = ASKS, question: str = '') -> Edit:
+def set_filter(config: ReadConfig, key: str, value: Any, question: str = '') -> Edit:
     """Set a key of ``filter_cfg`` in mmdet's training data sets; mmdet3d's take it as an argument."""
     places = tuple(
         (dataset.place(key), value)
@@ -304,4 +300,4 @@ def set_filter(config: ReadConfig, key: str, value: Any, applicability: str = AS
         for dataset in datasets(config)
         if dataset.split == 'train'
     )
-    return Edit(Message('Set {key} of the training data sets.', key=key), applicability, question, places)
+    return Edit(Message('Set {key} of the training data sets.', key=key), question, places)

@@ -26,63 +26,63 @@ NEARLY_ALL, MOST = 0.9, 0.5
 MANY_CHANNELS = {'rgb': '3 channels', 'rgba': '4 channels (with alpha)', 'gray_alpha': 'gray with an alpha channel'}
 
 
-def maps_of(facts: LabelFacts) -> MapFacts:
-    return facts.maps or MapFacts()
+def maps_of(labels: LabelFacts) -> MapFacts:
+    return labels.maps or MapFacts()
 
 
-def annotations_of(facts: LabelFacts) -> AnnotationFacts:
-    return facts.annotations or AnnotationFacts()
+def annotations_of(labels: LabelFacts) -> AnnotationFacts:
+    return labels.annotations or AnnotationFacts()
 
 
-def config_of(facts: LabelFacts) -> ConfigFacts:
-    return facts.config or ConfigFacts()
+def config_of(labels: LabelFacts) -> ConfigFacts:
+    return labels.config or ConfigFacts()
 
 
-def has_config(facts: LabelFacts) -> bool:
+def has_config(labels: LabelFacts) -> bool:
     """Return True if a config was read, so that the loader is known; command-line options do not count."""
-    config = config_of(facts)
+    config = config_of(labels)
     return bool(config.head_classes or config.dataset_classes or config.heads)
 
 
-def has_num_classes(facts: LabelFacts) -> bool:
+def has_num_classes(labels: LabelFacts) -> bool:
     """Return True if num_classes is known; without it a scan accepts all 256 values as classes."""
-    return facts.num_classes < 256 or has_config(facts)
+    return labels.num_classes < 256 or has_config(labels)
 
 
-def is_trained_on(facts: LabelFacts) -> bool:
+def is_trained_on(labels: LabelFacts) -> bool:
     """Return True if the data set is, or may be, the training set."""
-    return not facts.split or 'train' in facts.split
+    return not labels.split or 'train' in labels.split
 
 
-def count_trained(facts: LabelFacts) -> Dict[int, int]:
+def count_trained(labels: LabelFacts) -> Dict[int, int]:
     """Return value -> count as seen in training; only the invalid values if no others are known."""
-    return {value: count for value, count in (facts.histogram or facts.values).items() if count > 0}
+    return {value: count for value, count in (labels.histogram or labels.values).items() if count > 0}
 
 
-def count_stored(facts: LabelFacts) -> Dict[int, int]:
+def count_stored(labels: LabelFacts) -> Dict[int, int]:
     """Return value -> count as stored in the files."""
-    raw = maps_of(facts).raw
-    return {value: count for value, count in raw.items() if count > 0} if raw else count_trained(facts)
+    raw = maps_of(labels).raw
+    return {value: count for value, count in raw.items() if count > 0} if raw else count_trained(labels)
 
 
-def ids_of(counts: Mapping[int, int]) -> Set[int]:
+def ids_of(values: Iterable[int]) -> Set[int]:
     """Return the values that can be ids: neither void nor negative."""
-    return {value for value in counts if value >= 0 and value != VOID}
+    return {value for value in values if value >= 0 and value != VOID}
 
 
-def has_many_channels(facts: LabelFacts) -> bool:
+def has_many_channels(labels: LabelFacts) -> bool:
     """Return True if label files have more than one channel."""
-    return any(maps_of(facts).forms.get(form) for form in MANY_CHANNELS)
+    return any(maps_of(labels).forms.get(form) for form in MANY_CHANNELS)
 
 
-def is_whole(facts: LabelFacts) -> bool:
+def is_whole(labels: LabelFacts) -> bool:
     """Return True if valid labels were also counted."""
-    return bool(facts.histogram)
+    return bool(labels.histogram)
 
 
-def subtracts_one(facts: LabelFacts) -> bool:
+def subtracts_one(labels: LabelFacts) -> bool:
     """Return True if ``reduce_zero_label`` is set anywhere."""
-    return any(config_of(facts).reduce_zero_label.values())
+    return any(config_of(labels).reduce_zero_label.values())
 
 
 def share(part: float, whole: float) -> float:
@@ -104,9 +104,9 @@ def label_share(facts: LabelFacts) -> float:
     return share(labels, labels + boxes)
 
 
-def find_files_named(facts: LabelFacts, *parts: str) -> List[str]:
+def find_files_named(labels: LabelFacts, *parts: str) -> List[str]:
     """Return example files whose lower-case name contains one of ``parts``."""
-    paths = (path for paths in maps_of(facts).examples.values() for path in paths)
+    paths = (path for paths in maps_of(labels).examples.values() for path in paths)
     return [path for path in dict.fromkeys(paths) if any(part in path.lower() for part in parts)]
 
 
@@ -163,18 +163,18 @@ def _numbers_in(name: str) -> Tuple[int, ...]:
     return tuple(int(digits) for digits in re.findall('[0-9]{1,9}', name))
 
 
-def class_lists(facts: LabelFacts) -> Dict[str, List[str]]:
+def class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
     """Return path -> class names: from the config, else from the data set."""
-    listed = {path: list(names) for path, names in config_of(facts).dataset_classes.items() if names}
-    if not listed and facts.class_names:
-        listed = {'metainfo.classes': list(facts.class_names)}
+    listed = {path: list(names) for path, names in config_of(labels).dataset_classes.items() if names}
+    if not listed and labels.class_names:
+        listed = {'metainfo.classes': list(labels.class_names)}
     return listed
 
 
-def is_rare(facts: LabelFacts, files: float = 0.05, elements: float = 0.002) -> bool:
+def is_rare(labels: LabelFacts, files: float = 0.05, elements: float = 0.002) -> bool:
     """Return True if invalid values are in few of many files, and are few of all elements."""
     return (
-        facts.files >= ENOUGH_FILES
-        and 0 < share(facts.offending_files, facts.files) <= files
-        and share(sum(facts.values.values()), facts.total) <= elements
+        labels.files >= ENOUGH_FILES
+        and 0 < share(labels.offending_files, labels.files) <= files
+        and share(sum(labels.values.values()), labels.total) <= elements
     )

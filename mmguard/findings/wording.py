@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Sequence
 
 from mmguard.config.changes import REMOVED
-from mmguard.findings.edits import MANUAL, Edit, plain
+from mmguard.findings.edits import Edit, plain
 from mmguard.findings.finding import Finding
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, wrap
@@ -92,7 +92,7 @@ def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> st
 
 
 def _what_is_left(edits: Sequence[Edit]) -> Message:
-    """Return what is not shown: other edits, and notes of the first."""
+    """Return the counts of hidden parts: other edits, and notes of the first."""
     left = []
     if len(edits) > 1:
         numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)
@@ -118,7 +118,7 @@ def number_edits(findings: Sequence[Finding], first: int = 1) -> List[Finding]:
 
 
 def _can_be_written(edit: Edit) -> bool:
-    return bool(edit.config or edit.files) and edit.applicability != MANUAL
+    return bool(edit.config or edit.files) and not edit.is_manual
 
 
 def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = ()) -> str:

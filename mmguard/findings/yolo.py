@@ -36,17 +36,18 @@ class YoloFacts:
     Args:
         task (str): Kind of most rows: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
         rows (int): Rows that are not blank, readable or not.
-        faults (dict[str, list[str]]): Kind, as above -> ``'labels/a.txt: line 3: what'`` of the first.
-        counts (dict[str, int]): Kind -> number.
-        reasons (dict[str, int]): Why rows cannot be read -> number.
+        faults (dict[str, list[str]]): Fault, one of ``ROWS`` to ``DECLARED`` -> its first places, ``'labels/a.txt: line
+            3: what'``.
+        counts (dict[str, int]): Fault, one of ``ROWS`` to ``DECLARED`` -> number of places.
+        reasons (dict[str, int]): Reason why rows cannot be read -> number of rows.
         in_pixels (int): Rows with a coordinate above 2, which rounding does not explain.
         turned (int): Boxes outside of [0, 1] with a negative width or height.
         left_out (int): Images that ultralytics excludes from training, with all rows, because of one row.
-        files (dict[str, list[str]]): Kind, as above, ``'class'`` and ``'unreadable'`` -> every file that shows it.
+        files (dict[str, list[str]]): Fault, one of ``ROWS`` to ``UNREADABLE`` -> every file that shows it.
         images (int): Images found; 0: their folder is unknown.
         elsewhere (dict[str, tuple]): Folder of images without label files -> where ultralytics looks for them, where
             they are, and how many.
-        original (Original, optional): The file that they seem to be converted from, if it differs.
+        original (Original, optional): The file that the label files seem to be converted from, if it differs.
     """
 
     task: str = BOXES

@@ -1,9 +1,10 @@
-"""Correction of label files in memory: a target's files, and their corrected content."""
+"""Correction of label files in memory: a target's files, their corrected content, and the faults of a box."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from contextlib import suppress
 from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
@@ -13,7 +14,7 @@ from mmguard.files.regular import open_regular, read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.files import FILES
 from mmguard.formats.options import FixOptions
-from mmguard.labels.instances import LABEL_REASON, describe_boxes
+from mmguard.labels.instances import LABEL_REASON, NO_AREA, NOT_FINITE, OUTSIDE, describe_boxes
 
 
 class NotCorrected(Exception):
@@ -69,17 +70,6 @@ class LabelFiles(NamedTuple):
     changed_copies: FrozenSet[str] = frozenset()
 
 
-def files_of_one(
-    target: str,
-    correct: Callable[[bytes, FixOptions], Corrected],
-    read: Callable[[str], Optional[LabelFacts]],
-    options: FixOptions,
-) -> LabelFiles:
-    """Return a target that is a single label file."""
-    name = os.path.basename(target)
-    return LabelFiles([(target, name)], lambda data, _: correct(data, options), read=read)
-
-
 def correct_file(
     found: LabelFiles, path: str, name: str, final: AbstractSet[str] = frozenset()
 ) -> Tuple[bytes, Corrected]:
@@ -105,13 +95,13 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _check(facts: LabelFacts) -> None:
-    found = facts.annotations or AnnotationFacts()
+def _check(labels: LabelFacts) -> None:
+    found = labels.annotations or AnnotationFacts()
     # The image of a VOC copy without a size is in another folder.
     wrong = [what for what in found.unreadable if not what.startswith('has no size')]
-    wrong += describe_boxes(facts.reasons)
+    wrong += describe_boxes(labels.reasons)
     wrong += [f'{count:,} without {key}' for key, count in found.without_key.items()]
-    if facts.reasons.get(LABEL_REASON) or found.unnamed:
+    if labels.reasons.get(LABEL_REASON) or found.unnamed:
         wrong.append('annotations of categories that are not listed')
     for what, ids in (('images', found.duplicate_image_ids), ('categories', found.duplicate_category_ids)):
         wrong += [f'{what} that share an id: {", ".join(map(str, ids[:5]))}'] if ids else []
@@ -140,7 +130,7 @@ _LARGEST = 1 << 30
 
 
 def read_manifest(folder: str) -> Optional[Dict[str, Any]]:
-    """Return the manifest of a folder; ``None`` if it has none from mmguard."""
+    """Return the manifest that `mmguard fix` wrote into a folder; ``None`` if missing."""
     try:
         record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
     except (OSError, ValueError, RecursionError):
@@ -155,8 +145,52 @@ def final_digests(target: str, options: FixOptions) -> Set[str]:
         return set()
     if earlier.get('finished') is False:
         raise CannotCorrect(
-            f'{target} is what an interrupted mmguard fix of {earlier.get("target")} left: run that again first'
+            f'{target} was left by an interrupted `mmguard fix {earlier.get("target")}`: run that command again first'
         )
     files = earlier.get('files') if earlier.get('options') == options.to_json() else None
     listed = files if isinstance(files, list) else []
     return {str(entry.get('sha256_after')) for entry in listed if isinstance(entry, dict)}
+
+
+Corners = Tuple[float, float, float, float]
+
+
+def number(value: Any) -> Optional[float]:
+    """Return a finite number, parsed if it is text; ``None`` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def numbers(values: Any) -> Optional[Corners]:
+    """Return four finite numbers; ``None`` for anything else."""
+    if not isinstance(values, list) or len(values) != 4:
+        return None
+    first, second, third, fourth = map(number, values)
+    if first is None or second is None or third is None or fourth is None:
+        return None
+    return first, second, third, fourth
+
+
+def shortest(value: float) -> float:
+    """Return a number in its shortest form, without ``.0``."""
+    return int(value) if value.is_integer() else value
+
+
+def fault_of(corners: Optional[Corners], width: float, height: float) -> int:
+    """Return the index of a box's first fault in ``BOX_REASONS``; 0: it has no fault."""
+    if corners is None:
+        return NOT_FINITE
+    left, top, right, bottom = corners
+    if right <= left or bottom <= top:
+        return NO_AREA
+    return OUTSIDE if right <= 0 or bottom <= 0 or left >= width or top >= height else 0
+
+
+def clamp(corners: Corners, width: float, height: float) -> Corners:
+    left, top, right, bottom = corners
+    return max(left, 0), max(top, 0), min(right, width), min(bottom, height)

@@ -7,21 +7,21 @@ from functools import lru_cache
 from typing import List, Optional, Tuple
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.installed import find_entry_points
-from mmguard.formats.coco import Coco
+from mmguard.findings.plugins import find_entry_points
+from mmguard.formats.coco.detect import Coco
 from mmguard.formats.folders import ClassFolders
 from mmguard.formats.format import Format
-from mmguard.formats.labelme import Labelme
+from mmguard.formats.labelme.read import Labelme
 from mmguard.formats.maps import LabelMaps
 from mmguard.formats.nnunet import NnUNet
 from mmguard.formats.openimages import OpenImages
-from mmguard.formats.other_files import OtherProgram
-from mmguard.formats.voc import Voc
-from mmguard.formats.yolo import Yolo
+from mmguard.formats.unsupported_formats import UnsupportedFormat
+from mmguard.formats.voc.read import Voc
+from mmguard.formats.yolo.detect import Yolo
 
 #: In the order of detection: the signs of one format may also be those of a later one.
 BUILT_IN: List[Format] = [
-    NnUNet(), OtherProgram(), Voc(), Yolo(), Labelme(), Coco(), OpenImages(), ClassFolders(), LabelMaps(),
+    NnUNet(), UnsupportedFormat(), Voc(), Yolo(), Labelme(), Coco(), OpenImages(), ClassFolders(), LabelMaps(),
 ]  # fmt: skip
 #: Entry points of packages that bring a format: each is a subclass of :class:`Format`.
 GROUP = 'mmguard.formats'
@@ -49,12 +49,12 @@ def _load_installed() -> Tuple[Format, ...]:
     return tuple(point.load(lambda kind: kind()) for point in find_entry_points(GROUP))
 
 
-def format_of(facts: LabelFacts) -> Format:
+def format_of(labels: LabelFacts) -> Format:
     """Return the format whose files the facts describe."""
-    if facts.maps is not None:
+    if labels.maps is not None:
         name = LabelMaps.name
-    elif facts.annotations is not None:
-        name = facts.annotations.format
+    elif labels.annotations is not None:
+        name = labels.annotations.format
     else:
         name = NnUNet.name
     known = next((one for one in BUILT_IN if name in (one.name, *one.also)), None)

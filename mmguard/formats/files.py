@@ -1,16 +1,28 @@
-"""Label files on a disk, and contents in memory that replace some of them while an edit is tried."""
+"""Files of a data set: contents, folders, the usual layouts, and comparison of listed images with the disk.
+
+While an edit is tried, contents in memory replace some of the label files.
+"""
 
 from __future__ import annotations
 
 import errno
+import importlib.util
 import io
 import os
 import re
+import warnings
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+from itertools import islice
+from random import Random
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar
+
+import numpy as np
 
 from mmguard.errors import CannotRun
+from mmguard.files.containment import OUTSIDE, OutsideError, find_inside, resolve_inside
 from mmguard.files.regular import open_regular
+from mmguard.formats.faults import Faults
+from mmguard.formats.table import EXAMPLES
 from mmguard.text import shorten
 
 #: Size in bytes and modification time in nanoseconds of a file.
@@ -104,3 +116,217 @@ def check_local_dataset(dataset: Mapping[str, Any], steps: Sequence[Mapping[str,
             backend = arguments.get('backend') if isinstance(arguments, Mapping) else None
             if backend not in _BACKENDS:
                 raise CannotRun(f'the file backend {shorten(backend)} of the config is not read: {_INSTEAD}')
+
+
+#: Endings of files that can be label maps.
+IMAGE_ENDINGS = (
+    '.png', '.bmp', '.tif', '.tiff', '.jpg', '.jpeg', '.gif', '.webp', '.pgm', '.ppm', '.pnm', '.tga', '.jp2',
+)  # fmt: skip
+
+#: Endings of the label files that are trained on, in data sets with several kinds of label files next to each other.
+TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
+#: Number of files that are decoded a second time, small enough not to slow down the scan.
+SAMPLE = 4
+
+_Any = TypeVar('_Any')
+
+
+def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[str, List[str]]]:
+    """Walk a folder and its subfolders, each once, following links; pass unreadable folders to ``on_error``.
+
+    Yields:
+        tuple[str, list[str]]: A folder, and the sorted names of its entries that are not folders.
+    """
+    seen: Set[Tuple[int, int]] = set()
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        files: List[str] = []
+        folders: List[str] = []
+        try:
+            status = os.stat(folder)
+            if (status.st_dev, status.st_ino) in seen:
+                continue  # a link back to a folder on the way here
+            seen.add((status.st_dev, status.st_ino))
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    (folders if is_folder(entry) else files).append(entry.name)
+        except OSError as error:
+            on_error(folder, error)
+            continue
+        files.sort()
+        folders.sort(reverse=True)
+        yield folder, files
+        waiting += [os.path.join(folder, name) for name in folders]
+
+
+def _first_entries(folder: str, most: Optional[int] = None) -> List[os.DirEntry]:
+    """Return the first entries of a folder; empty if it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(islice(entries, most))
+    except (OSError, ValueError):
+        return []
+
+
+def names_in(folder: str, most: Optional[int] = None) -> List[str]:
+    """Return the sorted names of the first entries of a folder; empty if it cannot be read."""
+    return sorted(entry.name for entry in _first_entries(folder, most))
+
+
+def folders_in(folder: str, most: Optional[int] = None) -> List[str]:
+    """Return the sorted names of the folders among the first entries of a folder; empty if it cannot be read."""
+    return sorted(entry.name for entry in _first_entries(folder, most) if is_folder(entry))
+
+
+def is_image_name(name: str) -> bool:
+    return name.lower().endswith(IMAGE_ENDINGS) and not name.startswith('.')
+
+
+def is_folder(entry: os.DirEntry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def is_gray(path: str) -> bool:
+    """Return True if an image has one channel, as label maps have."""
+    try:
+        from PIL import Image
+
+        with FILES.open(path) as file, Image.open(file) as opened:
+            return opened.mode in ('1', 'L', 'P', 'I', 'I;16')
+    except Exception:  # a damaged file may raise anything
+        return False
+
+
+_LABELS = (
+    'ann_dir', 'labels', 'label', 'masks', 'mask', 'gtFine', 'SegmentationClass', 'annotations', 'segmentation',
+    'seg_maps', 'gt', 'trainannot', 'labelsTr',
+)  # fmt: skip
+_IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImages', 'train', 'imagesTr')
+
+
+def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
+    """Return the folders of labels and images in a data set's root; ``None`` if their names are not distinctive."""
+    for label in _LABELS:
+        for image in _IMAGES:
+            pair = os.path.join(root, label), os.path.join(root, image)
+            if all(map(os.path.isdir, pair)) and not os.path.samefile(*pair):
+                return pair
+    return None
+
+
+def spread(items: Sequence[_Any], most: int = SAMPLE) -> List[_Any]:
+    """Return a few evenly spread elements, the same ones each time.
+
+    Example:
+        >>> spread('abc'), len(spread(range(1000)))
+        (['a', 'b', 'c'], 4)
+    """
+    if len(items) <= most:
+        return list(items)
+    random = Random(0)
+    part = len(items) / most
+    return [items[int(part * (number + random.random()))] for number in range(most)]
+
+
+#: EXIF tag of the orientation, and its values for an image that is shown turned.
+_EXIF_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
+#: Number of images opened to compare sizes: usually a whole data set is resized or turned, not single images.
+LOOKED_AT = 200
+Size = Tuple[int, int]
+
+
+def find_size_mismatches(
+    root: str, names: Sequence[str], sizes: np.ndarray, within: str = ''
+) -> Tuple[int, List[Tuple[str, Size, Size]]]:
+    """Compare image sizes on disk, for an even sample of the list, with the annotations.
+
+    Args:
+        sizes (np.ndarray): (M, 2), height and width in the annotations; values not above 0 are unknown.
+        within (str): Folder that names must not leave, by default ``root``.
+
+    Returns:
+        tuple[int, list]: Number of compared images (0 without pillow), and (file, size on disk, size stated) of those
+        that differ both with and without their EXIF rotation, because only some loaders apply it.
+    """
+    if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow too
+        return 0, []
+    compared, found = 0, []
+    some = np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist()
+    known = [n for n in some if names[n] and np.isfinite(sizes[n]).all() and (sizes[n] > 0).all()]
+    for place in known:
+        path = find_inside(root, names[place], within)
+        shown = _read_sizes(path) if path else None
+        if shown is not None:
+            stated = (int(sizes[place][0]), int(sizes[place][1]))
+            compared += 1
+            if stated not in shown:
+                found.append((names[place], shown[0], stated))
+    return compared, found
+
+
+def _read_sizes(path: str) -> Optional[List[Size]]:
+    """Return :func:`read_shown_size` of a file and its stored size; ``None`` if it cannot be read."""
+    from PIL import Image
+
+    try:
+        with open_regular(path) as file, warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            with Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')) as image:
+                return [read_shown_size(image), (image.height, image.width)]
+    except Exception:  # decoders raise many types for a damaged file; unreadable images are reported elsewhere
+        return None
+
+
+def missing_files(root: str, names: Sequence[str], faults: Faults, within: str = '') -> Tuple[int, List[str]]:
+    """Compare a list of files with the content of their folders.
+
+    Args:
+        within (str): Folder that names must not leave, by default ``root``. Those that do are not looked up, and count
+            as missing.
+
+    Returns:
+        tuple[int, list[str]]: Number of missing files, and the first of them, with the existing file if only the
+        extension or the case differs.
+    """
+    by_folder: Dict[str, List[str]] = {}
+    for name in names:
+        by_folder.setdefault(os.path.dirname(name), []).append(name)
+    count = 0
+    first: List[str] = []
+    for folder, listed in by_folder.items():
+        try:
+            there = _files_in(resolve_inside(root, folder, within), faults)
+        except OutsideError:
+            count += len(listed)
+            first += [f'{name} ({OUTSIDE})' for name in listed[: EXAMPLES - len(first)]]
+            continue
+        missing = [name for name in listed if os.path.basename(name) not in there]
+        count += len(missing)
+        if missing and len(first) < EXAMPLES:
+            alike = {os.path.splitext(name)[0].lower(): name for name in there if is_image_name(name)}
+            for name in missing[: EXAMPLES - len(first)]:
+                other = alike.get(os.path.splitext(os.path.basename(name))[0].lower())
+                first.append(f'{name} (there is {other})' if other else name)
+    return count, first
+
+
+def _files_in(folder: str, faults: Faults) -> Set[str]:
+    """Return the names in a folder."""
+    try:
+        return set(os.listdir(folder))
+    except FileNotFoundError:
+        faults.add('the folder of images does not exist', folder)
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+        faults.add(f'the folder of images cannot be read: {getattr(error, "strerror", None) or error}', folder)
+    return set()
+
+
+def read_shown_size(image: Any) -> Tuple[int, int]:
+    """Return height and width of an open pillow image as loaders show it: turned if its EXIF tag says so."""
+    width, height = image.size
+    turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
+    return (width, height) if turned else (height, width)

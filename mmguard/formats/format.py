@@ -1,16 +1,57 @@
-"""Base class of label formats, as used by scans and corrections."""
+"""Base classes of label formats and of their data sets, and the tasks in which a scan reads one."""
 
 from __future__ import annotations
 
+import itertools
+import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Protocol, Tuple, TypeVar
 
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import ConfigFacts, LabelFacts
-from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, files_of_one
+from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles
+from mmguard.formats.files import FILES
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.formats.tasks import Mapper, scan_here
+
+Element = TypeVar('Element')
+
+#: Largest part of the elements so far in one chunk: as much is waited for at the end, or repeated if a process dies.
+_SHARE = 64
+
+
+def split_into_chunks(elements: Iterable[Element], size: int, most: int = 0) -> Iterator[List[Element]]:
+    """Yield lists of ``size`` elements, growing up to ``most`` with their number; the last may be shorter.
+
+    Sending a task and its result costs half a millisecond, as much as reading a tiny file.
+    """
+    source, done = iter(elements), 0
+    while True:
+        chunk = list(itertools.islice(source, max(size, min(most, done // _SHARE))))
+        if not chunk:
+            return
+        done += len(chunk)
+        yield chunk
+
+
+class Task(Protocol):
+    """Settings of a scan, which are sent to a process with a task's items and read them."""
+
+    def scan(self, items: List[Any]) -> Any:
+        """Return the result of one task."""
+
+    def report_crash(self, item: Any) -> Any:
+        """Return the result for an item that crashed the process reading it."""
+
+
+#: Runs ``settings.scan`` over chunks of items, in any order, with a bounded number of them in flight.
+Mapper = Callable[[Iterable[List[Any]], Task], Iterator[Any]]
+
+
+def scan_here(chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
+    """Yield the result of each chunk, computed in this process."""
+    for chunk in chunks:
+        yield settings.scan(chunk)
 
 
 class CannotScan(CannotRun):
@@ -65,9 +106,9 @@ class Source:
         """Return the facts of the data set after an edit, without writing it; ``None`` if unknown.
 
         Args:
-            plan_again (callable): Returns the data set with the other config or options.
+            plan_again (callable): Returns this data set, planned with the edited config or options.
             files (tuple): Files that change, see :class:`~mmguard.findings.edits.Edit`.
-            contents (callable): Returns their contents.
+            contents (callable): Returns path -> new bytes of the changed files.
         """
         raise NotImplementedError
 
@@ -101,8 +142,6 @@ class LabelSet(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        from mmguard.formats.files import FILES
-
         with FILES.replaced(contents()):
             source = plan_again()
             return source.scan().facts if isinstance(source, LabelSet) else None
@@ -133,7 +172,7 @@ class Format:
     beside_suffix = False
     #: True if ``--labels`` and ``--framework`` say what its labels mean.
     numbered = False
-    #: True if corrected copies may have other names than the files.
+    #: True if the names of corrected copies may differ from those of the files.
     renames = False
     #: Value of ``--boxes`` for boxes that are as the format wants them.
     right_boxes = 'corners'
@@ -176,4 +215,9 @@ class Format:
             raise CannotCorrect(
                 f'{target} holds no labels that fix corrects: name their folder, or a COCO .json itself'
             )
-        return files_of_one(target, self.correct, lambda path: self.read(path, ScanOptions()), options)
+        files = [(target, os.path.basename(target))]
+        return LabelFiles(files, lambda data, _: self.correct(data, options), read=self.read_copy)
+
+    def read_copy(self, path: str) -> LabelFacts:
+        """Read one corrected file; what this rejects is not written."""
+        return self.read(path, ScanOptions())

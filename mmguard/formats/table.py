@@ -89,11 +89,14 @@ def table_of_names(
     )
 
 
-def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotations: AnnotationFacts) -> LabelFacts:
+def facts_of(
+    table: Table, num_classes: Optional[int], class_names: Sequence[str], annotations: AnnotationFacts
+) -> LabelFacts:
     """Compute all facts from the columns, and fill ``annotations``, which becomes part of them.
 
-    Labels greater than or equal to ``num_classes`` are invalid.
+    Labels greater than or equal to ``num_classes``, by default the number of names, are invalid.
     """
+    num_classes = max(len(class_names), 1) if num_classes is None else num_classes
     count = len(table.label)
     listed = table.image >= 0
     extents = table.extents

@@ -31,13 +31,13 @@ from mmguard.functional.target_values import (
     warn_of_classes,
     warn_of_swallowed,
 )
-from mmguard.labels.space import check_int
+from mmguard.labels.rules import check_int
 
 
 def check_loss(
     loss: Callable[[Tensor, Tensor], Any], logits: Tensor, target: Tensor, ignored: Tensor, kind: str
 ) -> None:
-    """Call a loss once, and check that the scores of ignored elements get zero gradient.
+    """Check that a loss gives zero gradient to the scores of ignored elements.
 
     Args:
         loss (callable): ``loss(logits, target)``.

@@ -30,7 +30,7 @@ from mmguard.functional.sanitize import (
     sanitize_class_target,
 )
 from mmguard.functional.soft import sanitize_distributions, soft_elements
-from mmguard.labels.space import check_int, check_on_invalid
+from mmguard.labels.rules import check_int, check_on_invalid
 
 
 @overload
@@ -107,7 +107,7 @@ def cross_entropy(
     Returns:
         Tensor or tuple[Tensor, Tensor]: the loss; with ``return_tally`` also int64 counts (3,) on the device of the
         target: elements seen, skipped, remapped. Those of batches and ranks are merged by adding them up. Reading
-        them, ``mmguard.Tally(*counts.tolist())``, waits for the device: do it only now and then.
+        them, ``mmguard.Tally(*counts.tolist())``, waits for the device: do it only occasionally.
 
     Raises:
         ValueError: Shapes or arguments that do not fit.

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.reduction import sum_float32
-from mmguard.labels.space import invalid_label_error
+from mmguard.labels.rules import invalid_label_error
 from mmguard.labels.tally import LabelGuardError, Tally
 
 
@@ -151,7 +151,7 @@ class BinaryTarget(NamedTuple):
 def sanitize_binary_target(
     target: Tensor, dtype: torch.dtype, ignore_index: Optional[float], on_invalid: str
 ) -> BinaryTarget:
-    """Exclude what is neither in [0, 1] (up to rounding) nor ignored; NaN included.
+    """Exclude values, including NaN, that are neither in [0, 1] (up to rounding) nor ignored.
 
     Args:
         target (Tensor): Any dtype.

@@ -129,7 +129,8 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
         return f'These look like logits, or come from a cubic resize: target.softmax({dim}), or clamp(min=0) first'
     if finite.numel() and (sums == 0).all():
         return (
-            f"A row of zeros names no class; to leave such elements out train with on_invalid='ignore'. {_MULTILABEL}"
+            "A row of zeros does not name a class; to exclude such elements, train with on_invalid='ignore'. "
+            f'{_MULTILABEL}'
         )
     return f'A row must hold one probability per class: target / target.sum({dim}, keepdim=True), target.softmax({dim})'
 

@@ -20,7 +20,7 @@ from mmguard.functional.checks import (
 )
 from mmguard.functional.sanitize import sanitize_binary_target
 from mmguard.functional.soft import sanitize_distributions
-from mmguard.labels.space import describe_values
+from mmguard.labels.rules import describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.text import plural
 
@@ -183,7 +183,7 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
     cause = likely_cause(target, _counts(target[takes_part]), values, classes, ignore_index)
     raise LabelGuardError(
         f'{sum(values.values()):,} of {target.numel():,} targets are invalid: {describe_values(values)}; first at '
-        f'{_list_positions(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. '
+        f'{_list_positions(invalid)}; valid targets are 0..{classes - 1} or ignore_index={ignore_index}. '
         f'{_suggest_ways(cause)}',
         [Tally(total=target.numel(), skipped=sum(values.values()), values=values)],
         _find_positions(invalid),
@@ -244,7 +244,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
 
 
 def _describe_fractions(target: Tensor) -> str:
-    """Describe what floating point class indices look like, and how to convert them back."""
+    """Describe the likely origin of floating point class indices, and how to convert them back."""
     values = target.detach().double()
     finite = values[values.isfinite()]
     if finite.numel() < values.numel():

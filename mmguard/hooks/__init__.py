@@ -1,7 +1,7 @@
 """Registered hooks.
 
 Imports :mod:`mmguard.losses`, :mod:`mmguard.distributed`, :mod:`mmguard.log`, what is below them, and mmengine;
-findings when there is an offence.
+findings when a label is invalid.
 """
 
 from mmguard.hooks.flight_recorder_hook import FlightRecorderHook

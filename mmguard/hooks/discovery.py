@@ -13,7 +13,7 @@ from mmengine.structures import BaseDataElement, InstanceData
 from torch import Tensor, nn
 
 from mmguard.labels.heads import from_loss
-from mmguard.labels.space import ImageLabelRule, LabelSpace
+from mmguard.labels.rules import BaseRule, ImageLabelRule
 from mmguard.labels.spaces import Space
 from mmguard.labels.tally import LABEL_GUARD, find_instances, find_map, source_of
 from mmguard.log.statistics import ByKind, group_tallies
@@ -118,15 +118,15 @@ def find_wrapped(dataset: Any) -> List[Any]:
     return [wrapped for wrapped in inner if wrapped is not None]
 
 
-def rules_in(transforms: Iterable[Any]) -> Iterator[LabelSpace]:
+def rules_in(transforms: Iterable[Any]) -> Iterator[BaseRule]:
     """Yield the rules of the guards in a pipeline, including nested ones (``RandomApply``, ``MultiBranch``)."""
     for transform in _walk_transforms(list(transforms), set()):
         rule = getattr(transform, 'rule', None)
-        if isinstance(rule, LabelSpace):
+        if isinstance(rule, BaseRule):
             yield rule
 
 
-def rules_of(dataset: Any) -> List[LabelSpace]:
+def rules_of(dataset: Any) -> List[BaseRule]:
     """Return the rules of all guards in the pipelines of a dataset, each once."""
     return list({id(rule): rule for pipeline in pipelines_of(dataset) for rule in rules_in(pipeline)}.values())
 
@@ -242,7 +242,7 @@ def _collect_reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement
 
 
 def select_trained(data_batch: Any) -> List[Any]:
-    """Return the labelled samples: mmdet's semi-supervised detectors name the others ``unsup_...``."""
+    """Return the labeled samples: mmdet's semi-supervised detectors name the others ``unsup_...``."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
         samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]

@@ -13,7 +13,7 @@ from mmengine import dist
 from mmguard.distributed.unused_parameters import add_names
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of
 from mmguard.hooks.runs import HookAroundTraining
-from mmguard.labels.space import check_int
+from mmguard.labels.rules import check_int
 from mmguard.labels.tally import relative_to, source_of, tallies_of
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.run_log import name_for_rank

@@ -68,7 +68,7 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
     """Describe the built pipelines as a config, insert guards, and build the new transforms.
 
     Returns:
-        tuple: what was guarded and what was not; True if the training has a new transform.
+        tuple: descriptions of guarded and unguarded parts; True if the training has a new transform.
     """
     lists: Dict[str, List[_Steps]] = {}
     tree: Dict[str, Any] = {key: config.part(key) for key in ('model', 'data_preprocessor', 'train_cfg')}

@@ -54,13 +54,13 @@ class LabelGuardHook(Hook):
 
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
     ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped``, ``guard/mapped_pixels`` (what the
-    user's own ``label_map`` changed, no offence) and ``guard/empty_images`` (images without any instance), each as soon
-    as it is not 0; those of validation are called ``guard/val/skipped_pixels`` and so on. They are sums over all ranks
-    and over the iterations since a LoggerHook showed them last. Also a line for the reader: for each of the first three
-    offending iterations, then one per interval of the LoggerHook; and one JSON line per offending iteration in
-    ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on): ``mmguard.read_log``
+    user's own ``label_map`` changed, not invalid labels) and ``guard/empty_images`` (images without any instance), each
+    as soon as it is not 0; those of validation are called ``guard/val/skipped_pixels`` and so on. They are sums over
+    all ranks and over the iterations since a LoggerHook showed them last. Also a line for the reader: for each of the
+    first three offending iterations, then one per interval of the LoggerHook; and one JSON line per offending iteration
+    in ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on): ``mmguard.read_log``
     reads them. Next to it, ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At
-    the first offence the hook names the likely cause; after training it prints a table. In val and test loops, too.
+    the first invalid labels it names the likely cause; after training it prints a table. In val and test loops, too.
 
     Args:
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the share of
@@ -168,7 +168,7 @@ class LabelGuardHook(Hook):
         self._close(runner, 'train')
 
     def _add_up(self, runner: Any) -> None:
-        """Sum over all ranks what was counted since the last call."""
+        """Sum the counts since the last call over all ranks."""
         if not self._since:  # the same on every rank
             return
         numbers, self._since = _sum_over_ranks(self._since), []
@@ -184,7 +184,7 @@ class LabelGuardHook(Hook):
             raise LabelGuardError(describe_skipped_ratio(ratio, limit, worst), worst)
 
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
-        """Pass what was found since the last call to the LoggerHook, which runs next.
+        """Pass the counts since the last call to the LoggerHook, which runs next.
 
         With ``at``, nothing is shown here: the visualizer gets it immediately, for this training iteration.
         """
@@ -261,7 +261,7 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
 
     def _see(self, runner: Any, mode: str, place: Dict[str, int], stats: Stats, samples: List[Any]) -> None:
-        """Log an iteration: a line for each of the first offences, and the likely cause for the very first."""
+        """Log an iteration: a line each for the first with invalid labels, and the likely cause for the very first."""
         self._log.see(mode, place, stats, map(source_of, samples))
         warn_of_problems(runner)
         begin, _, unreported = self._unreported.get(mode, (place, place, Stats()))
@@ -280,7 +280,7 @@ class LabelGuardHook(Hook):
                     self._hinted.add(kind)
 
     def _log_window(self, runner: Any, mode: str) -> None:
-        """Log a line about what was found since the last one; nothing if nothing was found."""
+        """Log a line about the invalid labels since the last line, if there are any."""
         begin, end, stats = self._unreported.pop(mode, ({}, {}, Stats()))
         if stats:
             where = join('', ('guard: ', describe_place(mode, begin, end)))

@@ -100,7 +100,7 @@ class RankGuardHook(HookAroundTraining):
         return agreed.losses
 
     def _keep(self, runner: Any, filled: Sequence[RankLosses]) -> None:
-        """Record in the run's log, on rank 0, what any rank lacked."""
+        """Record the losses that any rank lacked in the run's log, on rank 0."""
         if dist.get_rank() == 0:
             run_log_of(runner).fill('train', self._place, filled)
             warn_of_problems(runner)

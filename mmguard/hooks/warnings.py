@@ -9,7 +9,7 @@ from torch import nn
 
 from mmguard.hooks.discovery import assigners_of, class_names_of, pipelines_of, rules_in, rules_of, unwrap
 from mmguard.labels.heads import from_loss, split_path
-from mmguard.labels.space import ImageLabelRule, LabelSpace
+from mmguard.labels.rules import BaseRule, ImageLabelRule
 from mmguard.labels.tally import LABEL_GUARD, LabelGuardError, Tally
 from mmguard.language import Message, as_message, translate
 from mmguard.log.statistics import Stats
@@ -63,7 +63,7 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
             continue
         pack = type(pipeline[packs[-1]]).__name__
         for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
-            if first.kind == second.kind and first.whole_map == second.whole_map and not first.maps_once_for_all:
+            if first.kind == second.kind and first.whole_map == second.whole_map and not first.is_map_idempotent:
                 raise LabelGuardError(
                     f'label_map={first.whole_map} would be applied twice, before and after {pack}: its meta_keys '
                     f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
@@ -83,7 +83,7 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
 
 
 def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) -> List[str]:
-    """Return the messages for the first offence of a kind; empty if the values show no cause."""
+    """Return the messages for the first invalid labels of a kind; empty if the values show no cause."""
     offending = stats.offending[kind] or stats.loss_samples[kind]
     if not offending:
         return []
@@ -113,7 +113,7 @@ def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) ->
 
 
 def _find_likely_causes(
-    kind: str, stats: Stats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
+    kind: str, stats: Stats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[BaseRule]
 ) -> List[Finding]:
     from mmguard.findings import LabelFacts, diagnose
 
@@ -156,16 +156,16 @@ def describe_background(model: nn.Module) -> Optional[str]:
         (deaf if threshold is None else blind).add(name)
     if blind:
         return translate(
-            'instances with an invalid label were moved to the ignored ones, but {assigners} does not use them '
-            '(ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every assigner of '
-            "the model's train_cfg",
+            'instances with an invalid label were marked as ignored, but {assigners} does not use ignored instances '
+            '(ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every assigner '
+            "of the model's train_cfg",
             assigners=', '.join(sorted(blind)),
         )
     if deaf:
         return translate(
-            'instances with an invalid label were moved to the ignored ones, but {assigners} does not support ignored '
-            "instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that explicit; "
-            'only correct labels can change it',
+            'instances with an invalid label were marked as ignored, but {assigners} does not support ignored '
+            "instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that "
+            'explicit; only correct labels can change it',
             assigners=', '.join(sorted(deaf)),
         )
     return None

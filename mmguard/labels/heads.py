@@ -129,7 +129,7 @@ def group_of(head: Head, kind: str) -> Optional[str]:
 
 
 def spaces_of_head(head: Head) -> Iterator[Space]:
-    """Yield the labels that a head accepts: of one kind, both, or none."""
+    """Yield one :class:`Space` per kind of label that a head takes; none if it takes no labels."""
     if not takes_labels(head):
         return
     group = group_of(head, 'pixels')
@@ -208,7 +208,7 @@ def _as_int(value: Any) -> Optional[int]:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-class _Built:
+class _ModuleHead:
     """A module with the interface of a config part."""
 
     def __init__(self, path: str, module: Any) -> None:
@@ -229,7 +229,7 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
         model (nn.Module): Without wrappers such as DDP.
         names (sequence[str]): Classes of the data set: used if no head tells classes apart.
     """
-    heads = (_Built(name, module) for name, module in model.named_modules())
+    heads = (_ModuleHead(name, module) for name, module in model.named_modules())
     ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head') or is_classifier(head))
     return label_spaces(ends, names, 'the classes of the data set')
 
@@ -263,12 +263,12 @@ def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
     return {kind: Space(kind, number, loss_name, ignored if kind == 'pixels' else None) for kind in KINDS}
 
 
-def _walk_up(model: Any, name: str) -> Iterator[_Built]:
+def _walk_up(model: Any, name: str) -> Iterator[_ModuleHead]:
     """Yield a module and the modules around it, the model last."""
     parts = name.split('.')
     for depth in range(len(parts), -1, -1):
         path = '.'.join(parts[:depth])
-        yield _Built(path, model.get_submodule(path))
+        yield _ModuleHead(path, model.get_submodule(path))
 
 
 def _find_first_int(owners: Sequence[Any], name: str) -> Optional[int]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from mmguard.labels.space import LabelMap, LabelSpace, check_int, describe_values
+from mmguard.labels.rules import BaseRule, LabelMap, check_int, describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.language import Message, join
 from mmguard.text import quantity
@@ -54,7 +54,7 @@ class SanitizedInstances(NamedTuple):
         return ~self.dropped if self.moved is None else ~(self.dropped | self.moved)
 
 
-class InstanceRule(LabelSpace):
+class InstanceRule(BaseRule):
     """Rule for instances: labels in ``[min_label, num_classes)`` are valid; no value means ignored.
 
     An ignored instance (a crowd) is not trained on, so its label is not checked; its box is, because assigners use

@@ -11,7 +11,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Tup
 
 from mmguard.labels import OTHERS
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.space import LabelRule, LabelSpace
+from mmguard.labels.rules import BaseRule, LabelRule
 
 KINDS = ('pixels', 'instances')
 #: Default ignore_index of label maps in both frameworks.
@@ -43,7 +43,7 @@ class Space:
     def is_valid(self, label: int) -> bool:
         return self.min_label <= label < self.num_classes or label == self.ignore_index
 
-    def rule(self, on_invalid: str = 'ignore') -> LabelSpace:
+    def rule(self, on_invalid: str = 'ignore') -> BaseRule:
         """Build the rule that finds invalid labels, without ``label_map``."""
         if self.kind == 'instances':
             return InstanceRule(self.num_classes, on_invalid, min_label=self.min_label)
@@ -77,7 +77,7 @@ class LabelSpaces:
         """Return kind -> space, without kinds that have none."""
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
-    def rules(self) -> Dict[str, LabelSpace]:
+    def rules(self) -> Dict[str, BaseRule]:
         """Return the spaces as rules, which check arrays."""
         return {kind: space.rule() for kind, space in self.to_dict().items()}
 

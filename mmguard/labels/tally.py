@@ -1,4 +1,4 @@
-"""Record of label elements seen, skipped, remapped and mapped in a file; and its way through samples."""
+"""Counts of label elements seen, skipped, remapped and mapped in a file, and how samples carry them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mmguard.text import visible
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
 
-    from mmguard.labels.space import Rule
+    from mmguard.labels.rules import Rule
 
 Key = TypeVar('Key', int, str)
 
@@ -93,7 +93,7 @@ class Tally:
             reasons=add_counts(self.reasons, other.reasons),
         )
 
-    def merge_second_look(self, later: Tally) -> Tally:
+    def merge_second_guard(self, later: Tally) -> Tally:
         """Merge the tally of a second guard in the pipeline, which has sanitized the same elements again."""
         joined = self + later
         joined.total = max(self.total, later.total)
@@ -258,7 +258,7 @@ def _join_record(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, i
     """Return the sample's record with a tally added, merged with that of an earlier guard, if any."""
     joined: Record = dict(sample.get(LABEL_GUARD) or {})
     if kind in joined:
-        tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].merge_second_look(tally)
+        tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].merge_second_guard(tally)
     mapped = dict(label_map) or joined.get(kind, {}).get(LABEL_MAP)
     joined[kind] = {**vars(tally), **({LABEL_MAP: mapped} if mapped else {})}
     return joined

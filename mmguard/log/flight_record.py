@@ -25,7 +25,7 @@ _SURPLUS = 10
 
 
 class FlightRecord:
-    """A file of JSON lines, of bounded size, that holds at least the last batches.
+    """JSON-lines file of bounded size that keeps at least the last ``capacity`` batches.
 
     Each line is passed to the operating system immediately, so none is missing after a kill. A line that could not be
     written, e.g. on a full disk, is written with the next one. The process holds a lock on the file as long as it

@@ -32,7 +32,7 @@ def read_log(path: Union[str, Path]) -> GuardLog:
 
 
 class GuardLog:
-    """Log of what was skipped and remapped in a run.
+    """Log of the labels that a run skipped or remapped.
 
     Args:
         files (RunFiles): The files of the run, see :func:`read_log`.

@@ -96,7 +96,7 @@ def _list_values(tallies: List[Tally]) -> List[str]:
 
 
 def summarize_loop(mode: str, loop: ModeStats, most: int, log: str) -> str:
-    """Summarize a loop: its totals and, for each kind, a table of the files with the most offences, ``most`` of them.
+    """Summarize a loop: its totals and, for each kind, a table of the ``most`` files with the most invalid labels.
 
     One line if all labels are valid; empty if none was seen.
     """
@@ -187,7 +187,7 @@ def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
         lines.append(Message('{files}, {iterations}', files=files, iterations=iterations))
     else:
         logged = quantity(totals.offending_iterations, 'iteration')
-        template = '{files}, in the {iterations} of the log (only those with an offence)'
+        template = '{files}, in the {iterations} of the log (only those with invalid labels)'
         lines.append(Message(template, files=files, iterations=logged))
     return [translate(line) for line in lines]
 
@@ -254,10 +254,9 @@ def describe_filled(filled: Sequence[OneRank]) -> str:
 def describe_unreached(names: Sequence[str]) -> str:
     """Describe the parameters without a gradient, with advice."""
     return (
-        f'no loss of any rank reaches {quantity(len(names), "parameter")}: {list_names(names)}. With a first batch '
-        f'without '
-        f'targets that is to be expected. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
-        f'DistributedDataParallel find_unused_parameters=True'
+        f'no loss of any rank reaches {quantity(len(names), "parameter")}: {list_names(names)}. That is expected if '
+        'the first batch has no targets. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
+        'DistributedDataParallel(find_unused_parameters=True)'
     )
 
 
@@ -316,7 +315,7 @@ def add_reporter(hook: Any) -> None:
 
 
 def warn_unreported(guard: str) -> None:
-    """Warn once per run if no hook reports what a guard does."""
+    """Warn once per run if no hook reports the counts of a guard."""
     run = None if _REPORTERS or _find_run is None else _find_run()
     if run is not None and run[0] not in _WARNED_RUNS:
         _WARNED_RUNS.add(run[0])

@@ -233,13 +233,13 @@ class RunLog:
             self.write()
 
     def see(self, mode: str, place: Dict[str, int], stats: Stats, sources: Iterable[str] = ()) -> None:
-        """Add an iteration, and write its line if it has an offence.
+        """Add an iteration, and write its line if it has invalid labels.
 
         Args:
             mode (str): A mode that has begun.
             place (dict[str, int]): ``iter`` as the console counts, and where that restarts, ``step``.
             stats (Stats): The iteration.
-            sources (iterable of str): The files that were seen, also those without an offence.
+            sources (iterable of str): The files that were seen, also those without invalid labels.
         """
         shown = self.modes[mode].add(stats, place, sources)
         self._write_line(mode, place, shown.to_line() if shown else {})

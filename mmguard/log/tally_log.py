@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence, Set
 
 import torch.distributed as dist
 
-from mmguard.labels.space import check_int
+from mmguard.labels.rules import check_int
 from mmguard.labels.tally import Tally
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import KINDS, Stats

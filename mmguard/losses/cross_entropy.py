@@ -16,7 +16,7 @@ from mmguard.files.plain_data import parse_weights
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
-from mmguard.labels.space import check_int, check_on_invalid
+from mmguard.labels.rules import check_int, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
 from mmguard.nn.counting import CountsLabels
 from mmguard.text import shorten
@@ -80,7 +80,7 @@ def _check_numbers(weights: Any, name: str) -> List[float]:
 
 
 class CrossEntropyBase(CountsLabels, nn.Module):
-    """A thin shell over :mod:`mmguard.functional`; the scopes differ only in the class attributes.
+    """Base of the guarded cross entropies of all scopes; a subclass only sets class attributes.
 
     Args:
         use_sigmoid (bool): Binary cross entropy of sigmoid scores.
@@ -96,7 +96,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronises).
 
     Raises:
-        ValueError, TypeError: An unusable argument; the message names it and a remedy.
+        ValueError, TypeError: An invalid argument; the message says how to correct it.
     """
 
     #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
@@ -123,7 +123,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         on_invalid: str = 'ignore',
     ) -> None:
         super().__init__()
-        assert (use_sigmoid is False) or (use_mask is False), 'use_sigmoid and use_mask exclude each other'
+        assert (use_sigmoid is False) or (use_mask is False), 'use_sigmoid and use_mask cannot both be True'
         self.use_sigmoid = use_sigmoid
         self.use_mask = use_mask
         self.reduction = reduction
@@ -200,7 +200,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         if self.use_mask:
             assert ignore_index is None, 'BCE loss does not support ignore_index'
             assert reduction == 'mean', "mask mode supports only reduction='mean'"
-            assert avg_factor is None, 'mask mode supports no avg_factor'
+            assert avg_factor is None, 'mask mode does not support avg_factor'
             if weight is None:
                 raise ValueError('mask mode needs the class of each instance as its third argument, shape (N,)')
             return mask_cross_entropy(cls_score, label, weight, class_weight=class_weight, on_invalid=self.on_invalid)

@@ -8,7 +8,7 @@ from typing import Any, Callable, ClassVar, Dict, NoReturn, Optional, Tuple, Typ
 from torch import Tensor, nn
 
 from mmguard.functional.checks import shape_of
-from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
+from mmguard.labels.rules import check_int, check_num_classes, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
 from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS, guard_for
 from mmguard.nn.counting import CountsLabels
@@ -61,8 +61,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
         if isinstance(loss, nn.Module):
             if arguments:
                 raise TypeError(
-                    f'{", ".join(arguments)}: the loss is already built ({type(loss).__name__}), it takes no more '
-                    f'arguments. Give them to the loss, or give its type'
+                    f'{", ".join(arguments)}: the loss is already built ({type(loss).__name__}), it does not take '
+                    'more arguments. Give them to the loss, or give its type'
                 )
             self._hold(loss)
         else:
@@ -99,7 +99,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         self._delegate_attributes()
 
     def _delegate_attributes(self) -> None:
-        """Add properties that set on the loss what is set on the guard.
+        """Add properties that forward what is set on the guard to the loss.
 
         Properties of the class: torch 2.1 compiles no module with a ``__setattr__`` of its own.
         """
@@ -116,9 +116,10 @@ class GuardedLossBase(CountsLabels, nn.Module):
         config = merge_arguments(loss, arguments) if isinstance(loss, dict) else {'type': loss, **arguments}
         if is_nested and self.heads_read_config and config.get('use_sigmoid') and 'use_sigmoid' not in arguments:
             raise ValueError(
-                f"use_sigmoid=True is nested in loss=dict(...), where mmdet's heads do not see it: they read it next "
-                f"to type='GuardedLoss' and would make a channel too many. Write it flat: dict(type='GuardedLoss', "
-                f'loss={config.get("type")!r}, use_sigmoid=True, ...) with its other arguments next to it'
+                "use_sigmoid=True is nested in loss=dict(...), where mmdet's heads do not see it: they read it next "
+                "to type='GuardedLoss' and would create one channel too many. Write it flat: "
+                f"dict(type='GuardedLoss', loss={config.get('type')!r}, use_sigmoid=True, ...) with its other "
+                'arguments next to it'
             )
         if self.scope is not None:
             config.setdefault('_scope_', self.scope)
@@ -133,7 +134,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
             return MODELS.build(config)
         except (TypeError, ValueError, AssertionError) as error:  # may name only the loss, or nothing
             given = ', '.join(f'{name}={shorten(value)}' for name, value in arguments.items())
-            hint = f'. Given are {given}; those of a base config stay unless _delete_=True leaves them out'
+            hint = f'. Given: {given}; arguments of a base config stay unless _delete_=True removes them'
             text = str(error).rstrip('.') + (hint if given else '')
             raise type(error)(f'{type(self).__name__}: {text}') from error
 

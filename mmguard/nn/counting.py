@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mmguard.compat.torch_names import is_compiling, is_recomputed, outlives_call
 from mmguard.functional.sanitize import read_tally
-from mmguard.labels.space import describe_values
+from mmguard.labels.rules import describe_values
 from mmguard.labels.tally import SEVERAL, LabelGuardError, Tally
 from mmguard.log.messages import warn_unreported
 from mmguard.text import quantity
@@ -28,7 +28,7 @@ if hasattr(os, 'register_at_fork'):
 
 
 def register_loss(loss: Any) -> None:
-    """Report the counts of a loss at the end of this process, but not of processes forked from it."""
+    """Register a loss whose counts are reported when this process exits; forked processes do not report them."""
     loss._made_in = os.getpid()
     atexit.unregister(_report)  # a process of multiprocessing forgets what its parent registered, since Python 3.13
     atexit.register(_report)
@@ -132,7 +132,7 @@ class KeepsTally(AddsCounts):
         return None if counts is None else counts[:3]
 
     def tally(self) -> Tally:
-        """Read the running counts; this waits for the device, so do it only now and then."""
+        """Read the running counts; this waits for the device, so do it only occasionally."""
         counts = self.counts_by_value
         return Tally() if counts is None else read_tally(counts)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mmguard.functional import binary_cross_entropy_with_logits
 from mmguard.functional.cross_entropy import cross_entropy_and_counts
-from mmguard.labels.space import check_on_invalid
+from mmguard.labels.rules import check_on_invalid
 from mmguard.nn.counting import KeepsTally
 
 

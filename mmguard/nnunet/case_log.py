@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Optional, Sequence
 
-from mmguard.labels.space import LabelRule
+from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import Tally
 from mmguard.language import join
 from mmguard.log.messages import RateLimiter, describe_offence, describe_place, summarize_loop
@@ -22,8 +22,8 @@ class CaseLog:
     """Log of a guarded training: ``label_guard.jsonl`` and ``label_guard.json`` as mmengine's hook writes them, so that
     ``mmguard report`` reads them, and lines for the reader.
 
-    The first 20 iterations with an offence are reported in a line each, then one per 10 s. The file has them all, each
-    iteration with its cases and values.
+    The first 20 iterations with invalid labels are reported in a line each, then one per 10 s. The file has them all,
+    each iteration with its cases and values.
 
     Args:
         folder (str): Folder of the files; the file of lines is made at the first line.
@@ -89,7 +89,7 @@ class CaseLog:
             self._build_hint(stats)
 
     def end_epoch(self, epoch: int) -> None:
-        """Report the sums of an epoch with an offence."""
+        """Report the sums of an epoch with invalid labels."""
         for mode, sums in self._epoch.items():
             if sums:
                 self._tell(describe_offence(f'guard: {mode} epoch {epoch}', sums))

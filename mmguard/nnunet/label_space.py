@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
-from mmguard.labels.space import LabelRule, value_counts
+from mmguard.labels.rules import LabelRule, value_counts
 from mmguard.labels.tally import Tally
 
 #: Marks an invalid voxel if the data set declares no ignore label. nnU-Net itself uses it outside of the image and

@@ -17,7 +17,7 @@ from mmguard.functional.checks import shape_of
 
 
 def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized) -> Tensor:
-    """Compute ``RobustCrossEntropyLoss``: the mean over kept voxels (by class weight, if there are weights).
+    """Compute ``RobustCrossEntropyLoss`` as the mean over kept voxels, weighted by class if the loss has weights.
 
     Args:
         stock (RobustCrossEntropyLoss): nnU-Net's; its weight, ignore_index and label_smoothing apply.
@@ -228,10 +228,10 @@ def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: 
             return GuardedRegionLoss(None, loss, 0, 1, declared)
         return GuardedLabelLoss(None, loss, 0, 1, ignore_label)
     raise TypeError(
-        f'{type(loss).__name__} is not a loss of nnU-Net, so mmguard cannot leave voxels out of it. Guarded are '
-        f'DC_and_CE_loss, DC_and_BCE_loss, DC_and_topk_loss, RobustCrossEntropyLoss, TopKLoss, SoftDiceLoss and '
-        f'MemoryEfficientSoftDiceLoss, alone or in a DeepSupervisionWrapper. Build the loss from these, or override '
-        f'guard_loss() of the trainer: invalid voxels have the label {ignore_label} by then'
+        f'{type(loss).__name__} is not a loss of nnU-Net, so mmguard cannot exclude voxels from it. mmguard guards '
+        'DC_and_CE_loss, DC_and_BCE_loss, DC_and_topk_loss, RobustCrossEntropyLoss, TopKLoss, SoftDiceLoss and '
+        'MemoryEfficientSoftDiceLoss, with or without a DeepSupervisionWrapper. Build the loss from these, or '
+        f'override guard_loss() of the trainer: invalid voxels have the label {ignore_label} by then'
     )
 
 

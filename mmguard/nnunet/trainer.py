@@ -10,7 +10,7 @@ from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
 from torch import distributed as dist
 from torch import nn
 
-from mmguard.labels.space import LabelRule, check_on_invalid, describe_values
+from mmguard.labels.rules import LabelRule, check_on_invalid, describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.log.statistics import Stats, group_tallies
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of
@@ -31,7 +31,7 @@ ON_INVALID = 'MMGUARD_ON_INVALID'
 
 
 class GuardsLabels:
-    """Mixin that makes a guarded trainer of any trainer with nnU-Net's losses.
+    """Mixin that guards any trainer that uses nnU-Net's losses.
 
     Comes before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
     neither declared in ``dataset.json`` nor the ignore label are left out of every loss term and of the pseudo Dice,
@@ -206,10 +206,11 @@ class GuardsLabels:
         found = '; '.join(f'{t.source}: {t.skipped:,} of {t.total:,}, {describe_values(t.values)}' for t in tallies)
         declared = self.label_manager.ignore_label
         return LabelGuardError(
-            f'invalid labels in {quantity(len(tallies), "patch")} of this batch: {found}. Valid are '
+            f'invalid labels in {quantity(len(tallies), "patch")} of this batch: {found}. Valid labels are '
             f'{", ".join(map(str, valid_labels(self.label_manager)))}'
-            f'{"" if declared is None else f" and the ignore label {declared}"}. Correct the label files (or '
-            f'dataset.json) and preprocess again, or train on without these voxels with {ON_INVALID}=ignore',
+            f'{"" if declared is None else f" and the ignore label {declared}"}. '
+            'Correct the label files (or dataset.json) and preprocess again, or train on without these voxels with '
+            f'{ON_INVALID}=ignore',
             tallies,
         )
 

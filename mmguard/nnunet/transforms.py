@@ -17,7 +17,7 @@ from batchgeneratorsv2.transforms.utils.deep_supervision_downsampling import Dow
 from batchgeneratorsv2.transforms.utils.seg_to_regions import ConvertSegmentationToRegionsTransform
 from torch import Tensor
 
-from mmguard.labels.space import LabelRule
+from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import VALUES, Tally
 from mmguard.nnunet.label_space import MARK
 

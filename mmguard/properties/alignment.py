@@ -77,8 +77,8 @@ def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[i
     shape = [size + int(size * REACH) + TOLERANCE + 1 for size in image.shape]
     product = np.fft.rfft2(figure, shape) * np.conj(np.fft.rfft2(image, shape))
     found = np.abs(np.fft.irfft2(product, shape))
-    reach = [max(TOLERANCE + 1, int(size * REACH)) for size in image.shape]
-    rows, columns = (np.r_[0 : most + 1, -most:0] for most in reach)
+    trace_backward = [max(TOLERANCE + 1, int(size * REACH)) for size in image.shape]
+    rows, columns = (np.r_[0 : most + 1, -most:0] for most in trace_backward)
     window = found[np.ix_(rows, columns)]
     near = (np.abs(rows)[:, None] <= TOLERANCE) & (np.abs(columns)[None] <= TOLERANCE)
     for values in (np.where(near, window, 0), np.where(near, 0, window)):

@@ -15,7 +15,7 @@ from mmguard.properties.datasets import seed_all
 from mmguard.properties.program import Program
 from mmguard.properties.result import Result, broken, holds, not_tested, setting
 from mmguard.properties.samples import label_map_of
-from mmguard.properties.scores import Reached, reach, total
+from mmguard.properties.scores import BackwardTrace, total, trace_backward
 from mmguard.properties.worker import Failure
 
 #: Maximum size that is tried; larger batches do not behave differently.
@@ -114,11 +114,11 @@ def _make_empty(program: Program, seed: int) -> Any:
     return sample
 
 
-def _reach(program: Program, samples: List[Any]) -> Reached:
-    return reach(program.model(), lambda: program.losses(samples))
+def _reach(program: Program, samples: List[Any]) -> BackwardTrace:
+    return trace_backward(program.model(), lambda: program.losses(samples))
 
 
-def _judge_empty(program: Program, subject: str, usual: Reached, samples: List[Any]) -> Result:
+def _judge_empty(program: Program, subject: str, usual: BackwardTrace, samples: List[Any]) -> Result:
     loader: Dict[str, Any] = program.config.get('train_dataloader') or {}
     filters = [node.get('filter_cfg') for _, node in walk(loader) if 'pipeline' in node and 'ann_file' in node]
     is_filtered = bool(filters) and all(one and one.get('filter_empty_gt') for one in filters)

@@ -32,7 +32,7 @@ _EVERYWHERE = {'default_scope', 'custom_imports'}
 _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError', 'PermissionError')
 
 
-class Verdict(NamedTuple):
+class Verification(NamedTuple):
     """Answer of a verifier.
 
     Attributes:
@@ -60,10 +60,10 @@ class Builder(Worker):
         self._seconds = seconds
         self._known: Dict[bytes, Reply] = {}
 
-    def compare(self, before: ReadConfig, after: ReadConfig) -> Verdict:
+    def compare(self, before: ReadConfig, after: ReadConfig) -> Verification:
         """Return ``broken`` if any part fails that did not fail before."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
-            return Verdict(NOT_VERIFIED, 'MMEngine cannot build this config')
+            return Verification(NOT_VERIFIED, 'MMEngine cannot build this config')
         keys = {
             key for key in {*before.written, *after.written} if _differ(before.written.get(key), after.written.get(key))
         }
@@ -76,14 +76,14 @@ class Builder(Worker):
             if now.failure is not None:
                 then = self.call(before, name)
                 if then.works or (then.value == ABSENT and now.failure.kind not in _INCOMPLETE):
-                    return Verdict(BROKEN, f'{name}: {now.failure}')
+                    return Verification(BROKEN, f'{name}: {now.failure}')
             if now.works:
                 tried.append(name)
             elif now.value != ABSENT:
                 doubts.append(f'{name}: {now.value or now.failure}')
         if doubts or not tried:
-            return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
-        return Verdict(VERIFIED, parts=tuple(tried))
+            return Verification(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
+        return Verification(VERIFIED, parts=tuple(tried))
 
     def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
         """Build a part of a config and call it once; do not repeat a previous attempt.
@@ -121,7 +121,7 @@ def _differ(one: Any, other: Any) -> bool:
 @contextmanager
 def verifier_of(
     config: ReadConfig, run_code: bool = False, verify: bool = True
-) -> Iterator[Callable[[ReadConfig, ReadConfig], Verdict]]:
+) -> Iterator[Callable[[ReadConfig, ReadConfig], Verification]]:
     """Create the verifier of a command; it returns the reason if nothing is to be built.
 
     Args:
@@ -130,9 +130,9 @@ def verifier_of(
         verify (bool): True if the user wants edits to be verified.
     """
     if not verify:
-        yield lambda *_: Verdict(NOT_VERIFIED, 'left out by --no-verify')
+        yield lambda *_: Verification(NOT_VERIFIED, 'left out by --no-verify')
     elif is_data(config.file) and not run_code:
-        yield lambda *_: Verdict(NOT_VERIFIED, 'YAML and JSON are data, and are not run without --run-code')
+        yield lambda *_: Verification(NOT_VERIFIED, 'YAML and JSON are data, and are not run without --run-code')
     else:
         with Builder() as builder:
             yield builder.compare

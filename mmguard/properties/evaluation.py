@@ -1,4 +1,4 @@
-"""Properties of the evaluation: same labels as in training, and full marks for the ground truth."""
+"""Properties of the evaluation: same labels as in training, and the best score for the ground truth."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def label_for(program: Program, split: str, number: int, value: int) -> Optional
 
 
 def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, Any]) -> None:
-    """Predict the label map of the file, labelled as the training labels it."""
+    """Predict the stored label map, converted to the labels of the training split."""
     raw = _read_label_file(program.leaves('val')[0], info)
     if raw is None:
         raise Unavailable('its label files are missing, or are not images of one channel')
@@ -172,7 +172,7 @@ def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, 
 
 
 def _translate(program: Program, labels: Sequence[int]) -> List[int]:
-    """Return the training labels of the categories of validation labels."""
+    """Map validation labels to training labels by category name."""
     names = {label: name for name, label in _read_labels_by_name(program.leaves('val')[0]).items()}
     trained = _read_labels_by_name(program.leaves('train')[0])
     if any(names.get(label) not in trained for label in labels):
@@ -224,7 +224,7 @@ def _decode_mask(outline: Any, height: int, width: int) -> torch.Tensor:
 
 
 def _check_names(metric: Any) -> List[Result]:
-    """Compare class names in a metric, or in its file, with the data set's: marks stay full if both are swapped."""
+    """Compare class names in a metric, or in its file, with the data set's: a swap in both does not lower the score."""
     names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
     subject, results = f'{type(metric).__name__}, class names', []
     for where, theirs in _name_lists(metric, names):
@@ -253,7 +253,8 @@ def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[st
 
 
 class Marks(NamedTuple):
-    """Full marks of a metric: their value, the suffixes of its keys, the predictor of the truth, and a package."""
+    """Best possible score of a metric, suffixes of its keys, a function that predicts the ground truth, required
+    package."""
 
     full: float = 1.0
     keys: Sequence[str] = ()
@@ -261,7 +262,7 @@ class Marks(NamedTuple):
     package: str = ''
 
 
-#: Metrics whose full marks are known; those of subclasses, too.
+#: Metrics whose best possible score is known; it applies to their subclasses, too.
 MARKS: Dict[str, Marks] = {
     'IoUMetric': Marks(100.0, ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore'), _predict_pixels),
     'CocoMetric': Marks(1.0, ('bbox_mAP', 'segm_mAP')),

@@ -45,7 +45,7 @@ class Call(NamedTuple):
     output: Any
 
 
-class Trained(NamedTuple):
+class TrainedScores(NamedTuple):
     """Tensor number n returned by a head that a loss trains directly, with its gradient."""
 
     head: str
@@ -55,7 +55,7 @@ class Trained(NamedTuple):
     gradient: Tensor
 
 
-class Reached(NamedTuple):
+class BackwardTrace(NamedTuple):
     """Trace of one backward pass: the losses in order, those not finite, and the parameters with a gradient."""
 
     names: Tuple[str, ...]
@@ -66,13 +66,13 @@ class Reached(NamedTuple):
         """Name the losses that are not finite."""
         return f'not finite: {", ".join(self.infinite)}' if self.infinite else ''
 
-    def describe_lack(self, other: Reached) -> str:
-        """Describe what another batch lacks, such as one without targets; empty if nothing."""
+    def describe_lack(self, other: BackwardTrace) -> str:
+        """Describe the losses and gradients that another batch lacks, such as one without targets; empty if nothing."""
         if other.infinite:
             return other.describe_infinite()
         if other.names != self.names:
             named = ', '.join(sorted(set(other.names) ^ set(self.names))) or 'in another order'
-            return f'other losses than with targets ({named})'
+            return f'losses that differ from those with targets ({named})'
         missing = sorted(self.parameters - other.parameters)
         return f'{quantity(len(missing), "parameter")} without a gradient, as {missing[0]}' if missing else ''
 
@@ -82,11 +82,11 @@ def total(losses: Mapping[str, Tensor]) -> Tensor:
     return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
 
 
-def reach(
+def trace_backward(
     model: torch.nn.Module,
     compute: Callable[[], Mapping[str, Tensor]],
     add: Callable[[Mapping[str, Tensor]], Tensor] = total,
-) -> Reached:
+) -> BackwardTrace:
     """Compute and add up the losses of a batch, and trace the backward pass."""
     model.zero_grad(set_to_none=True)
     try:
@@ -100,7 +100,7 @@ def reach(
         parameters = frozenset(name for name, one in model.named_parameters() if one.grad is not None)
     finally:
         model.zero_grad(set_to_none=True)
-    return Reached(tuple(losses), infinite, parameters)
+    return BackwardTrace(tuple(losses), infinite, parameters)
 
 
 @contextlib.contextmanager
@@ -141,7 +141,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(inner)
 
 
-def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0) -> List[Trained]:
+def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0) -> List[TrainedScores]:
     """Return the tensors that each loss of a batch trains directly, not through later tensors.
 
     If a head computes its features from earlier scores (OCRNet, PointRend, K-Net), their gradient tells nothing about
@@ -163,7 +163,7 @@ def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any],
                 name, tensor = tensors[n]
                 number = sum(other == name for other, _ in tensors[:n])
                 found.append(
-                    Trained(name, number, term, tensor.detach(), gradients[n])
+                    TrainedScores(name, number, term, tensor.detach(), gradients[n])
                 )  # without the graph: it is large
     return found
 

@@ -14,13 +14,13 @@ PROPERTIES: Dict[str, Tuple[str, str]] = {
     'move-together': ('pipelines.check_moves', 'image and label move together'),
     'samples-survive': ('pipelines.check_samples', 'every sample survives'),
     'labels-reach-outputs': ('gradients.check_outputs', 'each label reaches its output'),
-    'ignored-weigh-nothing': ('gradients.check_ignored', 'ignored elements weigh nothing'),
+    'ignored-weigh-nothing': ('gradients.check_ignored', 'ignored elements are excluded from the loss'),
     'averages': ('loss_terms.check_averages', 'averages leave ignored elements out'),
     'class-weights': ('loss_terms.check_weights', 'class weights act on their own class'),
     'same-labels': ('evaluation.check_labels', 'training and validation see the same labels'),
     'empty-batch': ('batches.check_empty', 'an empty batch is a batch'),
     'loader-batches': ('batches.check_sizes', 'the batches that the loader can deliver'),
-    'full-marks': ('evaluation.check_marks', 'the evaluator gives full marks to the truth'),
+    'full-marks': ('evaluation.check_marks', 'the evaluator gives its best score to the ground truth'),
     'learns-one-batch': ('batches.check_learning', 'it can learn one batch'),
 }
 #: A slow property, tested only on request.

@@ -281,7 +281,7 @@ def _isolate() -> None:
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(stream, 'rww'[stream], encoding='utf-8') for stream in range(3))
     os.environ.update(_ENVIRONMENT)
     sys.addaudithook(_refuse_network)
-    sys.addaudithook(_keep_files)
+    sys.addaudithook(_refuse_file_changes)
     sys.dont_write_bytecode = True
     with contextlib.suppress(AttributeError, OSError):
         _leave_network(ctypes.CDLL(None))
@@ -299,7 +299,8 @@ def _leave_network(libc: Any) -> None:
 
 
 def _refuse_network(event: str, args: Any) -> None:
-    """Refuse look-ups of names, connections and messages to other hosts; sockets of files have a text as address."""
+    """Refuse look-ups of names, connections and messages to other hosts; Unix sockets, whose address is a string, stay
+    allowed."""
     is_sent = event in ('socket.connect', 'socket.sendto', 'socket.sendmsg') and isinstance(args[1], tuple)
     if is_sent or event.startswith(('socket.gethostby', 'socket.getaddrinfo', 'socket.getnameinfo')):
         raise ConnectionRefusedError('mmguard runs the program without network')
@@ -309,26 +310,26 @@ def _refuse_network(event: str, args: Any) -> None:
 _made: Set[str] = set()
 
 
-def _keep_files(event: str, args: Any) -> None:
+def _refuse_file_changes(event: str, args: Any) -> None:
     """Refuse to remove, replace or change files that the program did not create: some metrics empty their folder."""
     if event == 'open':
         # A folder is opened for writing only for a file without a name.
         if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR) and not os.path.isdir(args[0]):
-            _change(args[0])
+            _check_change(args[0])
     elif event == 'os.mkdir':
         if not os.path.lexists(args[0]):
-            _change(args[0])
+            _check_change(args[0])
     elif event == 'os.truncate':
-        _change(args[0])
+        _check_change(args[0])
     elif event == 'os.rename':
-        _change(args[0])
-        _change(args[1])
+        _check_change(args[0])
+        _check_change(args[1])
     # Names in an open folder belong to a tree that was checked as a whole.
     elif event in ('os.remove', 'os.rmdir', 'shutil.rmtree') and args[1:] in ((), (-1,), (None,)):
-        _change(args[0])
+        _check_change(args[0])
 
 
-def _change(path: Any) -> None:
+def _check_change(path: Any) -> None:
     """Record created files; refuse to change existing ones."""
     if isinstance(path, int):
         return

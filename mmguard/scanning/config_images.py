@@ -10,7 +10,7 @@ from mmguard.config.parts import Part, classes_of
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import check_local_dataset
-from mmguard.formats.folders.read import Labelled, facts_of_images
+from mmguard.formats.folders import Labelled, facts_of_images
 from mmguard.formats.merging import merge_facts
 from mmguard.text import describe_error, shorten
 

@@ -9,26 +9,25 @@ from collections import Counter
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
+from mmguard.config.changes import walk
 from mmguard.config.classes import class_of, metainfo_of_class
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
-from mmguard.formats.coco.read import scan_coco
-from mmguard.formats.coco.samples import Sample
+from mmguard.formats.coco.read import Sample, scan_coco
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import FILES, check_local_dataset
-from mmguard.formats.listings import spread
+from mmguard.formats.files import FILES, check_local_dataset, spread
 from mmguard.formats.merging import merge_facts
-from mmguard.formats.openimages.read import scan_openimages
+from mmguard.formats.openimages import scan_openimages
 from mmguard.formats.options import SPLITS
 from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
 from mmguard.language import Message
-from mmguard.scanning.config_maps import TAKE_SAMPLES, compare, up_to_the_loader
+from mmguard.scanning.config_maps import TAKE_SAMPLES, compare, unwrap, up_to_the_loader
 from mmguard.text import describe_error
 
 #: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
@@ -76,7 +75,7 @@ def scan_detection_config(
     if not known:
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
-            f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
+            f'no data set of {split!r} can be scanned: {types}. mmguard can scan those that derive from CocoDataset, '
             f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset. {TAKE_SAMPLES}'
         )
     if num_classes is None:
@@ -160,36 +159,19 @@ def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
     loader = cfg.get(f'{split}_dataloader')
     if not isinstance(loader, Mapping) or not isinstance(loader.get('dataset'), Mapping):
         return []
-    leaves = _leaves(f'{split}_dataloader.dataset', loader['dataset'])
+    leaves = unwrap(f'{split}_dataloader.dataset', loader['dataset'])
     masks = _needs_masks(cfg)
     scope = ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)).scope or 'mmdet'
-    return [_dataset(path, dict(settings), masks, scope) for path, settings in leaves]
+    return [_dataset(path, dict(settings), masks, scope) for path, settings, _ in leaves]
 
 
 def _needs_masks(cfg: Any) -> bool:
     """Return True if a loader of the config reads masks or a head predicts them."""
-    waiting: List[Any] = [cfg.get('model'), *(cfg.get(f'{split}_dataloader') for split in SPLITS)]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            if part.get('with_mask') is True or isinstance(part.get('mask_head'), (Mapping, list)):
-                return True
-            waiting += part.values()
-        elif isinstance(part, (list, tuple)):
-            waiting += part
-    return False
-
-
-def _leaves(path: str, settings: Mapping) -> Iterator[Tuple[str, Mapping]]:
-    inner, several = settings.get('dataset'), settings.get('datasets')
-    if isinstance(inner, Mapping):
-        yield from _leaves(f'{path}.dataset', inner)
-    elif isinstance(several, (list, tuple)):
-        for number, one in enumerate(several):
-            if isinstance(one, Mapping):
-                yield from _leaves(f'{path}.datasets[{number}]', one)
-    else:
-        yield path, settings
+    return any(
+        part.get('with_mask') is True or isinstance(part.get('mask_head'), (dict, list))
+        for key in ('model', *(f'{split}_dataloader' for split in SPLITS))
+        for _, part in walk(cfg.get(key))
+    )
 
 
 def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> DetDataset:

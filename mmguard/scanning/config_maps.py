@@ -18,14 +18,12 @@ from mmguard.config.recognized import CHECK_TARGET
 from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import LoaderFacts
 from mmguard.formats.faults import printable
-from mmguard.formats.files import FILES, check_local_dataset
-from mmguard.formats.listings import spread
+from mmguard.formats.files import FILES, check_local_dataset, spread
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem
-from mmguard.formats.maps.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.formats.maps.source import MapSource
-from mmguard.formats.options import SPLITS, as_pairs
-from mmguard.labels.space import value_counts
+from mmguard.formats.options import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
+from mmguard.labels.rules import value_counts
 from mmguard.language import Message
 from mmguard.text import describe_error, quantity
 
@@ -33,14 +31,14 @@ _FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
 
 #: Note for a data set whose files are not read.
 TAKE_SAMPLES = (
-    '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of mmengine; '
-    f'of another {CHECK_TARGET}'
+    '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of '
+    f'mmengine; for any other data set, {CHECK_TARGET}'
 )
 
 Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]
 
 
-def ask_loader(
+def compare_with_loader(
     dataset: Any,
     pipeline: Sequence[Mapping[str, Any]],
     settings: MapSettings,
@@ -130,8 +128,8 @@ def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> Lis
         # A loop over several data sets takes a loader for each.
         listed = loaders if isinstance(loaders, (list, tuple)) else [loaders]
         wanted = [one['dataset'] for one in listed if isinstance(one, Mapping) and one.get('dataset')]
-        leaves = list(_leaves(wanted, []))
-        for number, (leaf, pipeline) in enumerate(leaves):
+        leaves = list(unwrap(split, wanted))
+        for number, (_, leaf, pipeline) in enumerate(leaves):
             name = split if len(leaves) == 1 else f'{split} {number + 1} of {len(leaves)}'
             # A test split that is the same as the validation split is read once.
             same = next((i for i, known in enumerate(found) if _reads_the_same(known, leaf, pipeline)), None)
@@ -142,19 +140,20 @@ def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> Lis
     return found
 
 
-def _leaves(
-    dataset: Any, outer: List[Mapping[str, Any]]
-) -> Iterator[Tuple[Mapping[str, Any], List[Mapping[str, Any]]]]:
+def unwrap(
+    path: str, dataset: Any, outer: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[Tuple[str, Mapping[str, Any], List[Mapping[str, Any]]]]:
+    """Yield path, config and pipeline of each data set in wrappers; their pipelines follow its own."""
     if isinstance(dataset, (list, tuple)):
-        for one in dataset:
-            yield from _leaves(one, outer)
-        return
-    pipeline = [*(dataset.get('pipeline') or []), *outer]
-    inner = dataset.get('datasets') or dataset.get('dataset')
-    if inner is None:
-        yield dataset, pipeline
-    else:
-        yield from _leaves(inner, pipeline)
+        for number, one in enumerate(dataset):
+            yield from unwrap(f'{path}[{number}]', one, outer)
+    elif isinstance(dataset, Mapping):
+        pipeline = [*(dataset.get('pipeline') or []), *outer]
+        key = 'datasets' if dataset.get('datasets') else 'dataset'
+        if dataset.get(key) is None:
+            yield path, dataset, pipeline
+        else:
+            yield from unwrap(f'{path}.{key}', dataset[key], pipeline)
 
 
 def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
@@ -168,7 +167,7 @@ def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 class _Loading(NamedTuple):
-    """Changes that a pipeline makes to the values of a label map first."""
+    """Reading of a label map by the first steps of a pipeline: loader, backend, and label map of a guard."""
 
     loader: str
     backend: str
@@ -255,8 +254,8 @@ class ConfigSource(MapSource):
     def sample(self) -> List[str]:
         return [str(info['seg_map_path']) for info in self._dataset.data_list]
 
-    def ask_loader(self) -> Optional[LoaderFacts]:
-        return ask_loader(self._dataset, self._pipeline, self.settings, self.root)
+    def compare_with_loader(self) -> Optional[LoaderFacts]:
+        return compare_with_loader(self._dataset, self._pipeline, self.settings, self.root)
 
 
 def _places(dataset: Any) -> str:

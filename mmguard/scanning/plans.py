@@ -13,15 +13,15 @@ from mmguard.config.label_spaces import from_config
 from mmguard.config.old_style import add_loaders
 from mmguard.config.parts import datasets, image_labels_are_classes
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import describe_misplaced
+from mmguard.config.types import describe_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.findings.facts import ConfigFacts
-from mmguard.formats.coco import Coco
+from mmguard.formats.coco.detect import Coco
 from mmguard.formats.detection import detect
 from mmguard.formats.files import check_local
 from mmguard.formats.format import CannotScan, Format, LabelSet, Source
 from mmguard.formats.options import ScanOptions
-from mmguard.formats.other_files import describe_files
+from mmguard.formats.unsupported_formats import describe_files
 from mmguard.labels.numbering import COCO, IDS
 from mmguard.labels.spaces import VOID, from_options
 from mmguard.scanning.config_maps import ConfigSource, split_sets
@@ -91,8 +91,8 @@ def plan_again(plan: Plan, config: Optional[ReadConfig], options: Mapping[str, A
 def _check_options(target: str, found: Optional[Format], options: ScanOptions) -> None:
     if (options.labels or options.framework) and not (found is not None and found.numbered):
         raise CannotScan(
-            f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is not one: '
-            f'leave them out, a config and a folder say it themselves'
+            f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is not a COCO '
+            'JSON. Leave them out: a config or a folder defines its own labels'
         )
 
 
@@ -144,12 +144,12 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
         facts = facts_of_config(read)
     except Exception as error:  # a config may hold anything
         raise CannotScan(f'{read.file} cannot be checked: {describe_error(error)}') from error
-    today = add_loaders(read)
-    in_data = [one for one in today.misplaced if re.match(r'(train|val|test)_dataloader\b', one.path)]
+    current = add_loaders(read)
+    in_data = [one for one in current.wrong_types if re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
-        raise CannotScan(f'{read.file}: {describe_misplaced(in_data)}')
+        raise CannotScan(f'{read.file}: {describe_wrong_types(in_data)}')
     if read.framework == 'mmdet':
-        return _plan_detection(read, today, options, facts)
+        return _plan_detection(read, current, options, facts)
     if read.framework == 'mmpretrain':
         return _plan_images(read, options, facts)
     plan = Plan([], facts, tree=read)
@@ -158,7 +158,7 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
     ignore_index = options.ignore_index if pixels is None else pixels.ignore_index
     ignore_index = VOID if ignore_index is None else ignore_index
     unlabelled: List[ConfigSource] = []
-    for split in split_sets(today.data, options.splits):
+    for split in split_sets(current.data, options.splits):
         try:
             opened = ConfigSource(split, num_classes, ignore_index)
             if opened.count():
@@ -177,19 +177,19 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
     if not plan.sources:
         raise CannotScan('\n'.join([*plan.failed, *read.unknown_framework()]) or _describe_missing(read, options))
     for source in plan.sources:
-        source.notes += today.notes
+        source.notes += current.notes
     return plan
 
 
-def _plan_detection(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+def _plan_detection(read: ReadConfig, current: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.scanning.config_instances import datasets_of_config, scan_detection_config
 
     plan = Plan([], facts, tree=read)
     for split in options.splits:
-        sets = datasets_of_config(today.data, split)
+        sets = datasets_of_config(current.data, split)
         files = [(dataset.ann_file, dataset.images) for dataset in sets]
-        scan = partial(scan_detection_config, today.data, split, options.num_classes, options.masks)
-        _add_once(plan, LabelSet(split, scan, list(today.notes), files))
+        scan = partial(scan_detection_config, current.data, split, options.num_classes, options.masks)
+        _add_once(plan, LabelSet(split, scan, list(current.notes), files))
     if not plan.sources:
         raise CannotScan(_describe_missing(read, options))
     return plan
@@ -220,5 +220,5 @@ def _add_once(plan: Plan, source: LabelSet) -> None:
 
 
 def _describe_missing(read: ReadConfig, options: ScanOptions) -> str:
-    misplaced = f': {describe_misplaced(read.misplaced)}' if read.misplaced else ''
-    return f'{read.file} has no data set in {", ".join(options.splits)}{misplaced}'
+    wrong_types = f': {describe_wrong_types(read.wrong_types)}' if read.wrong_types else ''
+    return f'{read.file} has no data set in {", ".join(options.splits)}{wrong_types}'

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_one
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
-from mmguard.formats.tasks import Mapper, Settings, scan_here
+from mmguard.formats.format import Mapper, Task, scan_here
 
 #: Chunks in flight per process: one running, one waiting.
 _AHEAD = 2
@@ -40,7 +40,7 @@ class LocalProcesses:
     def __init__(self, processes: int) -> None:
         self.processes = processes
 
-    def __call__(self, chunks: Iterable[List[Any]], settings: Settings) -> Iterator[Any]:
+    def __call__(self, chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
         source = iter(chunks)
         while True:
             broken: List[List[Any]] = []
@@ -52,7 +52,7 @@ class LocalProcesses:
                 for item in chunk:
                     yield self._alone(item, settings)
 
-    def _until_broken(self, source: Iterator[List[Any]], settings: Settings, broken: List[List[Any]]) -> Iterator[Any]:
+    def _until_broken(self, source: Iterator[List[Any]], settings: Task, broken: List[List[Any]]) -> Iterator[Any]:
         waiting: Dict[Future, List[Any]] = {}
         exhausted = False
         with _pool(self.processes) as pool:
@@ -77,7 +77,7 @@ class LocalProcesses:
                         continue
                     yield result
 
-    def _alone(self, item: Any, settings: Settings) -> Any:
+    def _alone(self, item: Any, settings: Task) -> Any:
         with _pool(1) as pool:
             try:
                 return _submit(pool, [item], settings).result()
@@ -105,7 +105,7 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=True)
 
 
-def _submit(pool: ProcessPoolExecutor, chunk: List[Any], settings: Settings) -> Future:
+def _submit(pool: ProcessPoolExecutor, chunk: List[Any], settings: Task) -> Future:
     with _delay_interrupts():  # Ctrl-C while the pool starts its processes would leave them running
         return pool.submit(settings.scan, chunk)
 

@@ -9,21 +9,20 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.files.inside import tell_inside
+from mmguard.files.containment import make_inside_check
 from mmguard.findings import Finding, LabelFacts, diagnose
+from mmguard.findings.combined_edits import Offer
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.engine import cache_reread, verify_edits
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
-from mmguard.findings.together import Offer
 from mmguard.findings.wording import number_edits
 from mmguard.formats.correction import NotCorrected, NotTried, correct_file, final_digests
 from mmguard.formats.detection import format_of
-from mmguard.formats.format import Format, Source
+from mmguard.formats.format import Format, Mapper, Scanned, Source, scan_here
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.options import SPLITS, FixOptions
-from mmguard.formats.tasks import Mapper, scan_here
 from mmguard.language import Message
 from mmguard.properties.builder import verifier_of
 from mmguard.scanning.plans import Plan, plan_again
@@ -36,19 +35,12 @@ _LEAST = 4096
 
 
 @dataclass
-class SetResult:
-    """Result for one data set."""
+class SetResult(Scanned):
+    """Result for one data set, with its diagnosis."""
 
-    name: str  #: Name of the source.
-    facts: LabelFacts  #: What it holds.
+    name: str = ''  #: Name of the source.
     findings: List[Finding] = field(default_factory=list)  #: Its findings, the most likely first.
-    worst: List[Dict[str, Any]] = field(default_factory=list)  #: The files with the most invalid labels.
     notes: List[str] = field(default_factory=list)  #: Notes for the user on how it was scanned.
-    #: ``decoded``, ``reused``: Number of files read, and of files taken from the journal.
-    decoded: int = 0
-    reused: int = 0
-    ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
-    root: str = ''  #: Folder that file names are relative to.
     known: Optional[Facts] = None  #: Facts that the findings are based on.
     #: Codes of findings that hold here, too, but are reported at another data set.
     said_before: List[str] = field(default_factory=list)
@@ -89,20 +81,8 @@ def run_plan(
         except Exception as error:  # continue with the other data sets
             plan.failed.append(f'{source.name}: {describe_error(error)}. This should not happen: {REPORT_IT}')
             continue
-        facts = _add_config(found.facts, source, plan.config)
-        results.append(
-            SetResult(
-                source.name,
-                facts,
-                [],
-                found.worst,
-                list(source.notes),
-                found.decoded,
-                found.reused,
-                found.ignored,
-                found.root,
-            )
-        )
+        _add_config(found.facts, source, plan.config)
+        results.append(SetResult(**vars(found), name=source.name, notes=list(source.notes)))
     _diagnose(results, plan)
     return results
 
@@ -190,7 +170,7 @@ def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
         labels = [(path, name) for path, name in found.files if name not in found.images | found.changed_copies]
         if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:
             raise NotTried(target)
-        is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
+        is_of_target = make_inside_check(target if os.path.isdir(target) else os.path.dirname(target))
         for path, name in labels:
             try:
                 if path != target and not is_of_target(path):
@@ -203,9 +183,8 @@ def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
     return contents
 
 
-def _add_config(facts: LabelFacts, source: Source, config: ConfigFacts) -> LabelFacts:
-    if facts.volumes is None:
-        facts.config = facts.config or config
+def _add_config(labels: LabelFacts, source: Source, config: ConfigFacts) -> None:
+    if labels.volumes is None:
+        labels.config = labels.config or config
         # A config's source has the name of its split (``'val, test'`` if both are the same).
-        facts.split = source.name if all(word in SPLITS for word in source.name.split(', ')) else ''
-    return facts
+        labels.split = source.name if all(word in SPLITS for word in source.name.split(', ')) else ''

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.text import visible
 from mmguard.version import __version__

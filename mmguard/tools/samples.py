@@ -14,7 +14,7 @@ import torch
 from mmguard.config.read import ReadConfig, check_may_build, from_mmengine
 from mmguard.config.read import load_config as load_file
 from mmguard.config.recognized import CHECK_TARGET
-from mmguard.config.types import describe_misplaced
+from mmguard.config.types import describe_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.properties.program import Program
 from mmguard.properties.result import NoSamples, Unavailable
@@ -28,9 +28,9 @@ def load_config(path: str, run_code: bool = False) -> Any:
     """Load a config to build; YAML and JSON only with ``run_code``."""
     config = load_file(path, run_code=run_code)
     check_may_build(path, run_code)
-    misplaced = ReadConfig(config.to_dict()).misplaced
-    if misplaced:
-        raise CannotRun(f'{path}: {describe_misplaced(misplaced)}')
+    wrong_types = ReadConfig(config.to_dict()).wrong_types
+    if wrong_types:
+        raise CannotRun(f'{path}: {describe_wrong_types(wrong_types)}')
     return config
 
 

@@ -56,7 +56,7 @@ class Selection(NamedTuple):
         return [reason for code, reason in failures.items() if code in codes]
 
     def hide(self, result: SetResult) -> None:
-        """Leave out the findings that were not chosen, and note their codes: what is left is not an all-clear."""
+        """Leave out the findings that were not chosen, and note their codes: no other finding is not an all-clear."""
         codes = {rule.code for rule in self.rules()}
         result.hidden = list(dict.fromkeys(one.code for one in result.findings if one.code not in codes))
         result.findings = [one for one in result.findings if one.code in codes]
@@ -102,7 +102,7 @@ def add_outcome(parser: Any) -> None:
 
 
 def selection_of(args: argparse.Namespace) -> Selection:
-    """Return what the command line chooses, else what the nearest pyproject.toml does.
+    """Return the selection of the command line, else that of the nearest pyproject.toml.
 
     Raises:
         CannotRun: pyproject.toml cannot be read, or a setting is wrong.

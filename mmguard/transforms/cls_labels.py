@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.space import NO_LABEL, ImageLabelRule, LabelMap
+from mmguard.labels.rules import NO_LABEL, ImageLabelRule, LabelMap
 from mmguard.labels.tally import LabelGuardError, Tally, leave_in_results, leave_in_sample, rule_for
 from mmguard.log.messages import warn_unreported
 
@@ -122,8 +122,8 @@ class GuardClsLabels(BaseTransform):
         if rule.on_invalid == 'raise':
             raise LabelGuardError(
                 f'{source}: gt_score is invalid, with entries from {score.min():g} to {score.max():g} and the sum '
-                f'{score.sum():g}. Expected are entries in [0, 1]{"" if self.multi_label else " that add up to 1"}. '
-                f"Correct the annotation, or train without this image with on_invalid='ignore'",
+                f'{score.sum():g}. Expected entries in [0, 1]{"" if self.multi_label else " that add up to 1"}. '
+                "Correct the annotation, or train without this image with on_invalid='ignore'",
                 [Tally(total=1, skipped=1, source=source)],
             )
         clipped = np.nan_to_num(score, nan=0, posinf=1, neginf=0).clip(0, 1)

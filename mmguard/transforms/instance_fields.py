@@ -183,7 +183,7 @@ def _is_horizontal(box_type: Any) -> bool:
 
 
 def _faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
-    """Find faults of rotated, quadrilateral and other boxes, by what every type of box offers."""
+    """Find faults of rotated, quadrilateral and other boxes, with the methods that every type of box has."""
     enclosing = _enclose(boxes)
     if enclosing is not None:
         faults = corner_faults(enclosing, img_shape)

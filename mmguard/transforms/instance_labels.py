@@ -10,7 +10,7 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
-from mmguard.labels.space import LabelMap
+from mmguard.labels.rules import LabelMap
 from mmguard.labels.tally import (
     LABEL_GUARD,
     Tally,

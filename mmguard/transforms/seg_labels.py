@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.space import LabelMap, LabelRule
+from mmguard.labels.rules import LabelMap, LabelRule
 from mmguard.labels.tally import file_of, find_map, leave_in_results, leave_in_sample, rule_for
 from mmguard.log.messages import warn_unreported
 

@@ -9,7 +9,7 @@ import pytest
 
 from mmguard.config.changes import Conflict, change_config, merge
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import MOST_CLASSES, separate_misplaced
+from mmguard.config.types import MOST_CLASSES, separate_wrong_types
 from mmguard.errors import CannotRun
 
 
@@ -54,7 +54,7 @@ HEAD, DATASET = 'model.decode_head', 'train_dataloader.dataset'
 )
 def test_the_key_is_named(path: str, tree: Any) -> None:
     read = ReadConfig(tree)
-    (one,) = read.misplaced
+    (one,) = read.wrong_types
     assert one.path == path
     assert len(str(one)) < 300
     assert read.written is tree, 'the config as it was given is kept'
@@ -63,7 +63,7 @@ def test_the_key_is_named(path: str, tree: Any) -> None:
 def test_an_empty_type_is_none() -> None:
     tree = dict(train_dataloader=dict(dataset=dict(type='')))
     assert ReadConfig(tree).data == dict(train_dataloader=dict(dataset={}))
-    assert [one.path for one in ReadConfig(tree).misplaced] == [f'{DATASET}.type']
+    assert [one.path for one in ReadConfig(tree).wrong_types] == [f'{DATASET}.type']
 
 
 def test_what_is_right_is_left_as_it_is() -> None:
@@ -78,13 +78,13 @@ def test_what_is_right_is_left_as_it_is() -> None:
         model=dict(type='M', decode_head=[dict(type='AHead', num_classes=None, loss_decode=[dict(type='B')])]),
         anything=dict(type=5, num_classes='many', x={1j}, y=frozenset([3]), z=(1, None)),
     )
-    copy, found = separate_misplaced(tree)
+    copy, found = separate_wrong_types(tree)
     assert found == []
     assert copy == tree
 
 
 def test_positions_stay() -> None:
-    copy, found = separate_misplaced(data(pipeline=[dict(type='A'), dict(type=3, k=1), dict(type='B')]))
+    copy, found = separate_wrong_types(data(pipeline=[dict(type='A'), dict(type=3, k=1), dict(type='B')]))
     assert copy['train_dataloader']['dataset']['pipeline'] == [dict(type='A'), dict(k=1), dict(type='B')]
     assert [one.path for one in found] == [f'{DATASET}.pipeline[1].type']
 
@@ -94,13 +94,13 @@ def test_numpy_becomes_plain() -> None:
     head = read.data['model']['decode_head']
     assert type(head['num_classes']) is int
     assert head['loss_decode']['class_weight'] == [1.0, 1.0, 1.0]
-    assert read.misplaced == []
+    assert read.wrong_types == []
 
 
 def test_a_change_keeps_what_else_is_wrong() -> None:
     read = ReadConfig({**model(num_classes='19'), 'custom_hooks': 5})
     after = change_config(read, [(f'{HEAD}.num_classes', 19)])
-    assert [one.path for one in after.misplaced] == ['custom_hooks']
+    assert [one.path for one in after.wrong_types] == ['custom_hooks']
 
 
 def test_a_tree_of_a_thousand_floors_is_refused() -> None:
@@ -112,7 +112,7 @@ def test_a_tree_of_a_thousand_floors_is_refused() -> None:
 
 
 def test_the_largest_number_of_classes_is_taken() -> None:
-    assert ReadConfig(model(num_classes=MOST_CLASSES)).misplaced == []
+    assert ReadConfig(model(num_classes=MOST_CLASSES)).wrong_types == []
 
 
 LOAD, PACK = dict(type='Load', backend='cv2'), dict(type='Pack')

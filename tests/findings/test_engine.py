@@ -25,7 +25,7 @@ from mmguard.findings.engine import (
 )
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
-from mmguard.findings.rule import DataRule, Facts, Rule
+from mmguard.findings.rule import DataRule, Facts, Rule, find_files_with
 
 
 class OutOfRange(DataRule):
@@ -33,8 +33,8 @@ class OutOfRange(DataRule):
     summary = 'Values beyond the {num_classes} classes.'
     advice = 'Look at {values}.'
 
-    def certainty(self, facts: LabelFacts) -> str:
-        return PROVEN
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        yield self.report_in(facts, PROVEN)
 
     def edits(self, finding: Finding, facts: Facts) -> Sequence[Edit]:
         return facts.options.get('edits', ())
@@ -130,7 +130,7 @@ def test_an_edit_must_be_right_in_the_other_splits() -> None:
         ([EDIT], ['Write nothing.']),
         ([replace(EDIT, if_not='')], [OutOfRange.advice.format(values=2)]),
         ([replace(EDIT, if_not=''), replace(EDIT, question='Or so?')], ['', 'Write nothing.']),
-        ([replace(EDIT, if_not=''), Edit('Write that.', applicability='safe')], ['', '']),
+        ([replace(EDIT, if_not=''), Edit('Write that.')], ['', '']),
     ],
 )
 def test_a_no_leads_to_the_next_edit_to_a_step_of_its_own_or_to_the_advice(ways: List[Edit], if_not: List[str]) -> None:
@@ -179,12 +179,13 @@ def test_what_teaches_a_class() -> None:
 
 def test_a_finding_names_files_by_what_they_hold() -> None:
     maps = MapFacts(examples={2: ['two.png'], 7: ['seven.png', 'both.png'], 8: ['both.png']})
-    files = OutOfRange().files(LabelFacts({2: 1}, 2, maps=maps))
-    assert files == ['two.png']
-    assert OutOfRange().files(LabelFacts({2: 1}, 2, maps=maps, stored={2: [7, 8]})) == ['seven.png', 'both.png']
+    for stored, files in (({}, ('two.png',)), ({2: [7, 8]}, ('seven.png', 'both.png'))):
+        (finding,) = diagnose(LabelFacts({2: 1}, 2, maps=maps, stored=stored), rules=[OutOfRange])
+        assert finding.files == files
     boxes = AnnotationFacts(box_examples={'label': ['a.xml']})
-    assert OutOfRange().files(LabelFacts({2: 1}, 2, annotations=boxes)) == ['a.xml']
-    assert OutOfRange().files(LabelFacts({}, 2, annotations=boxes)) == []
+    (finding,) = diagnose(LabelFacts({2: 1}, 2, annotations=boxes), rules=[OutOfRange])
+    assert finding.files == ('a.xml',)
+    assert find_files_with(LabelFacts({}, 2, annotations=boxes), {}) == []
 
 
 def test_rules_are_chosen_by_code_or_its_beginning() -> None:

@@ -16,7 +16,7 @@ from PIL import Image
 
 from mmguard.cli import main
 from mmguard.findings import LabelFacts, diagnose
-from mmguard.findings.installed import find_installed_rules
+from mmguard.findings.plugins import find_installed_rules
 
 CONTRIBUTING = Path(__file__).parents[2] / 'CONTRIBUTING.md'
 Install = Callable[..., None]
@@ -33,7 +33,7 @@ class Own({base}):
     needs, kinds, severity = (), ('pixels', 'instances'), 'warning'
     {body}
 """
-FINDS = "certainty = lambda self, facts: 'proven'"
+FINDS = "look = lambda self, facts, labels: [self.report_in(facts, 'proven')]"
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ REFUSED: Dict[str, Tuple[str, str, str]] = {
 }  # fmt: skip
 #: The same for rules that are used, and raise when they look.
 RAISING: Dict[str, Tuple[str, str, str]] = {
-    'raises': ('ACME1', 'ACME1', RULE.format(base='DataRule', code='ACME1', body='certainty = lambda s, f: f.absent')),
+    'raises': ('ACME1', 'ACME1', RULE.format(base='DataRule', code='ACME1', body='look = lambda s, f, l: l.absent')),
     'yields a text': (
         'ACME1', 'ACME1', RULE.format(base='DataRule', code='ACME1', body="find = lambda s, f: iter(['wrong'])"),
     ),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmguard.formats.disk import LOOKED_AT, other_sizes
+from mmguard.formats.files import LOOKED_AT, find_size_mismatches
 
 
 def test_sizes_are_height_and_width_turned_by_a_tag_or_not(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_sizes_are_height_and_width_turned_by_a_tag_or_not(tmp_path: Path) -> No
     Image.new('RGB', (15, 10)).save(tmp_path / 'small.jpg')
     names = ['plain.png', 'turned.jpg', 'turned.jpg', 'small.jpg']
     stated = np.array([[20.0, 30.0], [20.0, 30.0], [30.0, 20.0], [20.0, 30.0]])
-    compared, found = other_sizes(str(tmp_path), names, stated)
+    compared, found = find_size_mismatches(str(tmp_path), names, stated)
     assert compared == 4
     assert found == [('small.jpg', (10, 15), (20, 30))]
 
@@ -28,7 +28,7 @@ def test_sizes_are_height_and_width_turned_by_a_tag_or_not(tmp_path: Path) -> No
 @pytest.mark.parametrize('reported', [(0.0, 30.0), (float('nan'), 30.0), (float('-inf'), float('-inf'))])
 def test_a_size_that_is_not_reported_is_not_compared(tmp_path: Path, reported: tuple) -> None:
     Image.new('RGB', (30, 20)).save(tmp_path / 'a.png')
-    assert other_sizes(str(tmp_path), ['a.png'], np.array([reported])) == (0, [])
+    assert find_size_mismatches(str(tmp_path), ['a.png'], np.array([reported])) == (0, [])
 
 
 def test_what_cannot_be_read_is_left_to_others(tmp_path: Path) -> None:
@@ -36,8 +36,8 @@ def test_what_cannot_be_read_is_left_to_others(tmp_path: Path) -> None:
     (tmp_path / 'folder.jpg').mkdir()
     os.mkfifo(tmp_path / 'pipe.jpg')
     names = ['text.jpg', 'folder.jpg', 'pipe.jpg', 'missing.jpg', '', 'null\0byte.jpg']
-    assert other_sizes(str(tmp_path), names, np.full((6, 2), 20.0)) == (0, [])
-    assert other_sizes(str(tmp_path), [], np.empty((0, 2))) == (0, [])
+    assert find_size_mismatches(str(tmp_path), names, np.full((6, 2), 20.0)) == (0, [])
+    assert find_size_mismatches(str(tmp_path), [], np.empty((0, 2))) == (0, [])
 
 
 def test_of_many_images_some_are_looked_at_from_the_first_to_the_last(tmp_path: Path) -> None:
@@ -45,6 +45,6 @@ def test_of_many_images_some_are_looked_at_from_the_first_to_the_last(tmp_path: 
     names = ['a.png'] * 5000
     sizes = np.tile([20.0, 30.0], (5000, 1))
     sizes[[0, -1]] = 7
-    compared, found = other_sizes(str(tmp_path), names, sizes)
+    compared, found = find_size_mismatches(str(tmp_path), names, sizes)
     assert compared == LOOKED_AT
     assert len(found) == 2

@@ -297,30 +297,6 @@ def damaged_bytes(draw: Random, content: bytes) -> bytes:
     return bytes(data)
 
 
-def reduced(content: bytes, fails: Callable[[bytes], bool], most: int = 150) -> bytes:
-    """A smaller input that fails as well: parts are left out, ever smaller ones, while it does.
-
-    Args:
-        content (bytes): An input that fails.
-        fails (callable): Whether another one does.
-        most (int): So many are tried.
-    """
-    size = max(len(content) // 2, 1)
-    while size:
-        start = 0
-        while start < len(content):
-            if most == 0:
-                return content
-            most -= 1
-            smaller = content[:start] + content[start + size :]
-            if fails(smaller):
-                content = smaller
-            else:
-                start += size
-        size //= 2
-    return content
-
-
 def any_of(draw: Random, content: bytes, structural: Sequence[Callable[[Random, bytes], bytes]]) -> bytes:
     """Damaged by one of these, or bytewise."""
     if structural and draw.random() < 0.65:

@@ -1,7 +1,7 @@
 """Damaged inputs of every kind: whatever a command is given, it keeps its promises.
 
 ``FUZZ_INPUTS`` is how many per kind (``make fuzz``: 5,000), ``FUZZ_SEED`` draws others, ``FUZZ_KINDS`` names kinds.
-``FUZZ_KEEP`` is where the smallest inputs that fail are kept, default: a folder that pytest makes.
+``FUZZ_KEEP`` is where inputs that fail are kept, default: a folder that pytest makes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ import pytest
 import run_kinds
 from kinds import Kind
 from loaders import has
-from mutations import any_of, damaged_bytes, damaged_json, damaged_lines, damaged_table, damaged_xml, odd_text, reduced
+from mutations import any_of, damaged_bytes, damaged_json, damaged_lines, damaged_table, damaged_xml, odd_text
 from promises import innermost, run, why_unforeseen
 
 from mmguard import cli
 
 KINDS: Tuple[Kind, ...] = (
     *annotation_kinds.KINDS,
-    *argument_kinds.SHAPES,
     *label_kinds.KINDS,
     *config_kinds.KINDS,
     *run_kinds.KINDS,
@@ -46,7 +45,7 @@ KEEP = os.environ.get('FUZZ_KEEP') and os.path.abspath(os.environ['FUZZ_KEEP'])
 CHOSEN = os.environ.get('FUZZ_KINDS', '').split(',')
 #: Errors of copies that only the user can correct: small images, other sizes, images that are missing, two tasks.
 _FOR_THE_USER = {'MG130', 'MG150', 'MG165', 'MG174'}
-#: So many different failures are made small and shown.
+#: So many different failures are shown.
 _SHOWN = 12
 
 
@@ -228,8 +227,7 @@ def test_every_promise_is_kept(bench: Bench, tmp_path: Path) -> None:
     if found:
         keep = Path(KEEP or tmp_path / 'failures')
         shown = [
-            _kept(bench, keep, sign, *found[sign], count[sign])
-            for sign in sorted(found, key=lambda s: -count[s])[:_SHOWN]
+            _keep(bench, keep, *found[sign], count[sign]) for sign in sorted(found, key=lambda s: -count[s])[:_SHOWN]
         ]
         reported = (
             f'{sum(count.values())} of {INPUTS} inputs of {bench.kind.name} (FUZZ_SEED={SEED}), {len(found)} different'
@@ -251,18 +249,12 @@ def _sign(broken: List[str]) -> str:
     return first.rpartition(' | ')[2] if ' | ' in first else ''.join(char for char in first[:90] if not char.isdigit())
 
 
-def _kept(bench: Bench, keep: Path, sign: str, number: int, case: Case, broken: List[str], count: int) -> str:
-    """Writes the smallest input that fails as well; what is said of it."""
-
-    def fails(content: bytes) -> bool:
-        found = bench.broken_by(case._replace(content=content))
-        return bool(found) and _sign(found) == sign
-
-    small = reduced(case.content, fails) if not sign.startswith('hangs') else case.content
+def _keep(bench: Bench, keep: Path, number: int, case: Case, broken: List[str], count: int) -> str:
+    """Write an input that fails; return what is said of it."""
     folder = keep / bench.kind.name / str(number)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / os.path.basename(case.file)
-    path.write_bytes(small)
+    path.write_bytes(case.content)
     argv = [
         os.fsencode(word).decode('utf-8', 'backslashreplace') if '\ud800' not in word else ascii(word)
         for word in case.argv
@@ -364,7 +356,3 @@ def test_damage_is_the_same_in_every_run_and_of_many_kinds(damage: Any, content:
     found: List[bytes] = [damage(random.Random(number), content) for number in range(200)]
     assert found == [damage(random.Random(number), content) for number in range(200)]
     assert len(set(found)) > 50
-
-
-def test_an_input_that_fails_is_made_small() -> None:
-    assert reduced(b'abc' * 50 + b'X' + b'def' * 50, lambda content: b'X' in content) == b'X'

@@ -117,10 +117,10 @@ def test_nothing_is_said_of_heads_that_count_in_their_own_way(change: Any, citys
 
 
 def test_a_runner_without_a_config() -> None:
-    assert start_warnings(_Built()) == []
+    assert start_warnings(_ModuleHead()) == []
 
 
-class _Built:
+class _ModuleHead:
     cfg = Config()
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
-from mmguard.labels.space import LabelRule, describe_values, value_counts
+from mmguard.labels.rules import LabelRule, describe_values, value_counts
 from mmguard.labels.tally import LabelGuardError, Tally
 
 DTYPES = [np.uint8, np.uint16, np.int8, np.int16, np.int32, np.int64, np.uint32, np.uint64]

@@ -55,7 +55,7 @@ def test_every_count_is_added() -> None:
     one = Tally(1, 2, 3, {1: 1}, 'a', {'label': 1}, 4, 5)
     other = Tally(10, 20, 30, {1: 2, 2: 3}, 'b', {'label': 2, 'box_outside': 1}, 40, 50)
     assert one + other == Tally(11, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55)
-    assert other.merge_second_look(one) == Tally(
+    assert other.merge_second_guard(one) == Tally(
         10, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55
     )
     assert other.to_json() == {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from window_stats import make_stats
 
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.space import LabelRule
+from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import Tally
 from mmguard.log import run_log
 from mmguard.log.run_files import read_run

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, List
@@ -30,10 +28,11 @@ from small_nnunet import PLANTED, lines_of, trainer
 
 from mmguard.cli import main
 from mmguard.labels.tally import LabelGuardError
-from mmguard.nnunet.export import FOLDER, export_line
 from mmguard.nnunet.trainer import GuardsLabels, nnUNetTrainerGuarded
 
 pytest.importorskip('nnunetv2')
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('no_results')]
 
 ITERATIONS = 4
 CONFIGURATIONS = ('2d', '3d_fullres')
@@ -98,16 +97,12 @@ def losses_of(made: Any) -> List[float]:
     return [float(made.logger.get_value(name, step=-1)) for name in ('train_losses', 'val_losses')]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 @pytest.mark.parametrize('configuration', CONFIGURATIONS)
 def test_the_stock_trainer_dies(preprocessed: Dict[str, Path], configuration: str) -> None:
     with pytest.raises(RuntimeError, match=r'^index [37]\b'):
         run(nnUNetTrainer, preprocessed['plain'], configuration)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 @pytest.mark.parametrize('configuration', CONFIGURATIONS)
 @pytest.mark.parametrize('name', list(INVALID))
 def test_the_guarded_trainer_finishes_and_tells_every_voxel(
@@ -138,8 +133,6 @@ def test_the_guarded_trainer_finishes_and_tells_every_voxel(
     assert f'mmguard scan {Path(preprocessed[name]).parents[1] / "raw" / preprocessed[name].name}' in log
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 @pytest.mark.parametrize('configuration', CONFIGURATIONS)
 def test_on_valid_labels_a_training_is_the_stock_one(preprocessed: Dict[str, Path], configuration: str) -> None:
     stock = run(nnUNetTrainer, preprocessed['clean'], configuration)
@@ -152,8 +145,6 @@ def test_on_valid_labels_a_training_is_the_stock_one(preprocessed: Dict[str, Pat
     assert lines_of(guarded.output_folder) == []
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 @pytest.mark.parametrize('name', ['plain', 'ignoring', 'regions', 'ignoring_regions'])
 def test_the_pseudo_dice_counts_valid_voxels_alone(preprocessed: Dict[str, Path], name: str) -> None:
     raw = raw_batches(preprocessed[name], '2d')
@@ -184,47 +175,24 @@ def test_the_pseudo_dice_counts_valid_voxels_alone(preprocessed: Dict[str, Path]
     assert seen_invalid
 
 
-class GuardedCE(GuardsLabels, nnUNetTrainerCELoss):
-    pass
-
-
-class GuardedDice(GuardsLabels, nnUNetTrainerDiceLoss):
-    pass
-
-
-class GuardedNoSmooth(GuardsLabels, nnUNetTrainerDiceCELoss_noSmooth):
-    pass
-
-
-class GuardedTopK(GuardsLabels, nnUNetTrainerDiceTopK10Loss):
-    pass
-
-
-class GuardedNoDeepSupervision(GuardsLabels, nnUNetTrainerNoDeepSupervision):
-    pass
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 @pytest.mark.parametrize(
     ('base', 'name'),
     [
-        (GuardedCE, 'plain'),
-        (GuardedDice, 'ignoring_regions'),  # the stock one does not train with an ignore label at all
-        (GuardedNoSmooth, 'regions'),
-        (GuardedTopK, 'ignoring'),
-        (GuardedNoDeepSupervision, 'plain'),
-        (GuardedNoDeepSupervision, 'regions'),
+        (nnUNetTrainerCELoss, 'plain'),
+        (nnUNetTrainerDiceLoss, 'ignoring_regions'),  # the stock one does not train with an ignore label at all
+        (nnUNetTrainerDiceCELoss_noSmooth, 'regions'),
+        (nnUNetTrainerDiceTopK10Loss, 'ignoring'),
+        (nnUNetTrainerNoDeepSupervision, 'plain'),
+        (nnUNetTrainerNoDeepSupervision, 'regions'),
     ],
 )
 def test_any_trainer_of_nnunet_can_be_guarded(preprocessed: Dict[str, Path], base: Any, name: str) -> None:
-    made = run(base, preprocessed[name], '3d_fullres')
+    guarded = type(f'{base.__name__}Guarded', (GuardsLabels, base), {})
+    made = run(guarded, preprocessed[name], '3d_fullres')
     assert all(map(math.isfinite, losses_of(made)))
     assert lines_of(made.output_folder)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_declared_labels_that_the_network_cannot_learn_are_reported(preprocessed: Dict[str, Path]) -> None:
     made = trainer(nnUNetTrainerGuarded, preprocessed['plain'], '2d')
     made.label_manager = LabelManager({'background': 0, 'organ': 1, 'tumour': 5}, None)
@@ -234,8 +202,6 @@ def test_declared_labels_that_the_network_cannot_learn_are_reported(preprocessed
     assert re.search(r'guard: dataset\.json .*\b5\b.*\b3\b.*0\.\.2', log)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_raise_names_case_and_values(preprocessed: Dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('MMGUARD_ON_INVALID', 'raise')
     with pytest.raises(LabelGuardError, match=r'case_00[13]: \d+ of 4,096\b.*\b[37]\b.*\b0, 1, 2\b') as raised:
@@ -243,8 +209,6 @@ def test_raise_names_case_and_values(preprocessed: Dict[str, Path], monkeypatch:
     assert {tally.source for tally in raised.value.tallies} <= set(PLANTED)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_clip_trains_on_the_nearest_class(preprocessed: Dict[str, Path]) -> None:
     made = run(nnUNetTrainerGuarded, preprocessed['plain'], '3d_fullres', on_invalid='clip')
     lines = lines_of(made.output_folder)
@@ -252,8 +216,6 @@ def test_clip_trains_on_the_nearest_class(preprocessed: Dict[str, Path]) -> None
     assert all(line['remapped_pixels'] > 0 and line['skipped_pixels'] == 0 for line in lines)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_an_unknown_choice_is_refused_before_anything_is_done(
     preprocessed: Dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,8 +224,6 @@ def test_an_unknown_choice_is_refused_before_anything_is_done(
         run(nnUNetTrainerGuarded, preprocessed['plain'], '2d')
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_workers_bring_the_counts(preprocessed: Dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     made = trainer(nnUNetTrainerGuarded, preprocessed['plain'], '3d_fullres', 8)
     monkeypatch.setenv('nnUNet_n_proc_DA', '2')
@@ -282,8 +242,6 @@ class Mislabels:
         return super().train_step(batch)  # type: ignore[misc]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_labels_spoilt_behind_the_transforms_are_left_out_by_the_loss(preprocessed: Dict[str, Path]) -> None:
     class Spoilt(Mislabels, nnUNetTrainerGuarded):
         pass
@@ -297,8 +255,6 @@ def test_labels_spoilt_behind_the_transforms_are_left_out_by_the_loss(preprocess
     assert re.search(r'5 of 8,192 .*\b9\b', Path(made.log_file).read_text())
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_batches_of_another_loader_are_guarded_too(preprocessed: Dict[str, Path]) -> None:
     made = trainer(nnUNetTrainerGuarded, preprocessed['plain'], '3d_fullres')
     made.initialize()
@@ -315,8 +271,6 @@ def test_batches_of_another_loader_are_guarded_too(preprocessed: Dict[str, Path]
     assert spoilt == invalid_voxels(batch, {3, 7, 9}) + invalid_voxels(batch, {3, 7, 9})
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_a_training_from_the_beginning_has_a_log_of_its_own(preprocessed: Dict[str, Path]) -> None:
     first = lines_of(run(nnUNetTrainerGuarded, preprocessed['plain'], '3d_fullres').output_folder)
     again = trainer(nnUNetTrainerGuarded, preprocessed['plain'], '3d_fullres', ITERATIONS)
@@ -337,8 +291,6 @@ def test_a_training_from_the_beginning_has_a_log_of_its_own(preprocessed: Dict[s
     assert {line['step'] for line in lines[len(before) :] if line['mode'] == 'val'} == {2 * ITERATIONS}
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures('no_results')
 def test_the_record_says_what_was_valid_and_counts_clean_iterations(preprocessed: Dict[str, Path]) -> None:
     made = run(nnUNetTrainerGuarded, preprocessed['clean'], '3d_fullres')
     (record,) = json.loads((Path(made.output_folder) / 'label_guard.json').read_text())['runs']
@@ -353,26 +305,3 @@ def test_the_record_says_what_was_valid_and_counts_clean_iterations(preprocessed
     assert totals['files'] >= 1
     assert not lines_of(made.output_folder)
     assert main(['report', str(made.output_folder)]) == 0
-
-
-def test_the_folder_holds_the_trainer_and_no_other_module() -> None:
-    assert sorted(path.name for path in FOLDER.glob('*.py')) == ['__init__.py', 'nnUNetTrainerGuarded.py']
-
-
-def test_a_shell_sets_what_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
-    monkeypatch.setenv('nnUNet_extTrainer', "/some lab's/trainers")
-    assert main(['nnunet']) == 0
-    line = capsys.readouterr().out
-    shown = subprocess.run(['sh', '-c', f'{line}\nprintf %s "$nnUNet_extTrainer"'], capture_output=True, text=True)
-    assert shown.stdout == f"/some lab's/trainers{os.pathsep}{FOLDER}"
-
-
-def test_a_folder_that_is_set_already_is_not_set_twice() -> None:
-    once = export_line(present=None)
-    assert export_line(present=str(FOLDER)) == once
-    assert once.count(str(FOLDER)) == 1
-
-
-def test_other_shells() -> None:
-    assert export_line('powershell', "a'b") == f"$env:nnUNet_extTrainer = 'a''b{os.pathsep}{FOLDER}'"
-    assert export_line('fish', "a'b") == f"set -gx nnUNet_extTrainer 'a\\'b{os.pathsep}{FOLDER}'"

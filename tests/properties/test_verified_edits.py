@@ -15,10 +15,10 @@ from programs import tree_of, write_config
 
 from mmguard.cli import main
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import MANUAL, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.engine import verify_edits
 from mmguard.findings.finding import Finding
-from mmguard.properties.builder import BROKEN, VERIFIED, Builder, Verdict
+from mmguard.properties.builder import BROKEN, VERIFIED, Builder, Verification
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def test_a_question_whose_other_answer_breaks_the_program_has_the_advice():
     finding = Finding('MG201', 'title', 'evidence', 'advice', 0.5, edits=(asks, other))
 
     def verify(before, after):
-        return Verdict(BROKEN if after.written['model']['a'] == 3 else VERIFIED)
+        return Verification(BROKEN if after.written['model']['a'] == 3 else VERIFIED)
 
     ((left,),) = [one.edits for one in verify_edits([finding], config, verify)]
     assert (left.number, left.if_not) == (1, finding.advice)
@@ -153,7 +153,7 @@ def test_the_same_where_the_data_are_not_here():
 def test_numbers_stay_and_what_is_no_config_is_not_built():
     files = Edit('Renumber.', files=(('a.json', (('to', 1),)),), config=(('train_dataloader', None),), verified=True)
     lines = Edit('Write it.', lines=('x = 1',), number=2)
-    names = Edit('List your names.', MANUAL, config=(('train_dataloader.dataset', {}),), number=3)
+    names = Edit('List your names.', is_manual=True, config=(('train_dataloader.dataset', {}),), number=3)
     left = verified({'train_dataloader': {}}, files, lines, names)
     assert [(edit.number, edit.verified) for edit in left] == [(0, True), (2, None), (3, False)]
 

@@ -16,9 +16,8 @@ from small_runs import NUM_CLASSES, TRAIN_IMAGES, VAL_IMAGES, dataset_config, in
 
 from mmguard.cli import main
 from mmguard.errors import CannotRun
-from mmguard.formats.format import CannotScan
+from mmguard.formats.format import CannotScan, scan_here
 from mmguard.formats.options import ScanOptions
-from mmguard.formats.tasks import scan_here
 from mmguard.scanning.config_maps import split_sets
 from mmguard.scanning.plans import plan_of
 from mmguard.scanning.run import SetResult, run_plan

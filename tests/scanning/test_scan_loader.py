@@ -14,7 +14,7 @@ from label_files import BLOCKS, write
 from scans import codes, scan
 
 from mmguard.cli import main
-from mmguard.formats.listings import SAMPLE
+from mmguard.formats.files import SAMPLE
 from mmguard.scanning.config_maps import ConfigSource, split_sets
 
 #: As mmseg 1.0.0rc3 did: the label map of the data set first, the shift of 0 after it.
@@ -231,7 +231,7 @@ def test_what_mmseg_warns_of_is_not_said_for_every_edit(tmp_path: Path) -> None:
     source = ConfigSource(split._replace(pipeline=pipeline), 5, 255)
     with warnings.catch_warnings():
         warnings.simplefilter('error')
-        facts = source.ask_loader()
+        facts = source.compare_with_loader()
     assert facts is not None
     assert (facts.files, facts.unknown) == (2, '')
 

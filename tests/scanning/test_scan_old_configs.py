@@ -14,8 +14,8 @@ from this_stack import IS_ONEDL
 from mmguard.cli import main
 from mmguard.config.old_style import add_loaders
 from mmguard.config.read import ReadConfig, read_config
+from mmguard.formats.format import scan_here
 from mmguard.formats.options import ScanOptions
-from mmguard.formats.tasks import scan_here
 from mmguard.scanning.config_instances import datasets_of_config
 from mmguard.scanning.config_maps import split_sets
 from mmguard.scanning.plans import plan_of

@@ -9,15 +9,15 @@ from typing import Any, List, Tuple
 import pytest
 from PIL import Image
 
-from mmguard.files.inside import OUTSIDE
+from mmguard.files.containment import OUTSIDE
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.formats.coco.file import coco_files
+from mmguard.formats.coco.detect import coco_files
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.labelme.read import scan_labelme
 from mmguard.formats.nnunet.cases import list_cases
 from mmguard.formats.nnunet.spec import read_spec
-from mmguard.formats.openimages.read import scan_openimages
-from mmguard.formats.yolo.read import yolo_sets
+from mmguard.formats.openimages import scan_openimages
+from mmguard.formats.yolo.detect import yolo_sets
 from mmguard.scanning.config_instances import scan_detection_config
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.

@@ -11,11 +11,10 @@ import pytest
 from label_files import BLOCKS, write
 
 from mmguard.cli import main
+from mmguard.formats.format import scan_here
 from mmguard.formats.maps.folder import FolderSource
-from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.source import scan_maps
-from mmguard.formats.options import ScanOptions
-from mmguard.formats.tasks import scan_here
+from mmguard.formats.options import MapSettings, ScanOptions
 from mmguard.scanning.plans import plan_of
 from mmguard.scanning.run import run_plan
 

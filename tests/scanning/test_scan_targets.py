@@ -155,12 +155,6 @@ def test_a_json_of_which_nothing_is_read(text: str, looks: str, tmp_path: Path, 
     assert looks in capsys.readouterr().out
 
 
-def test_a_damaged_json_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    (tmp_path / 'a.json').write_text('{"images": [')
-    assert main(['scan', str(tmp_path / 'a.json')]) == 1
-    assert 'MG132' in capsys.readouterr().out
-
-
 def test_a_detr_yaml_with_its_loaders_is_not_taken_for_a_config_of_mmdet(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,69 +168,6 @@ def test_a_detr_yaml_with_its_loaders_is_not_taken_for_a_config_of_mmdet(
     assert '`mmguard scan`' in capsys.readouterr().err
     assert main(['check', 'coco.yml']) == 1
     assert 'MG162' in capsys.readouterr().out
-
-
-_CSV = 'filename,width,height,class,xmin,ymin,xmax,ymax\na.jpg,40,32,cat,1,2,3,4\n'
-#: File -> what it holds, and a part of the next step: a converter, an export or a call.
-OTHER_FORMATS = {
-    'via.json': ('{"a.jpg9": {"filename": "a.jpg", "regions": [{"shape_attributes": {"x": 1}}]}}', 'COCO'),
-    'createml.json': ('[{"image": "a.jpg", "annotations": [{"label": "cat", "coordinates": {"x": 1}}]}]', 'COCO'),
-    'ann/a.jpg.json': ('{"objects": [{"classTitle": "cat", "geometryType": "bitmap"}]}', 'COCO'),
-    'studio.json': ('[{"annotations": [{"result": [{"from_name": "label", "type": "brushlabels"}]}]}]', 'COCO'),
-    'bdd.json': ('[{"name": "a.jpg", "labels": [{"category": "car", "box2d": {"x1": 1}}]}]', 'COCO'),
-    'geo.geojson': ('{"type": "FeatureCollection", "features": []}', 'rasterize'),
-    'model.json': (
-        '{"architectures": ["SegformerForSemanticSegmentation"], "model_type": "segformer"}',
-        'check_target',
-    ),
-    'cvat.xml': ('<annotations><version>1.1</version><image id="0" name="a.jpg"/></annotations>', 'datum convert'),
-    'label_2/000000.txt': (
-        'Car 0.00 0 -1.58 587.01 173.33 614.12 200.12 1.65 1.67 3.64 -0.65 1.71 46.70 -1.59\n',
-        'kitti',
-    ),
-    'gt/gt.txt': ('1,1,912,484,97,109,0,7,1\n', 'mot_seq'),
-    'visdrone.txt': ('684,8,273,116,0,4,0,0\n', 'COCO'),
-    'wider.txt': ('0--Parade/a.jpg\n1\n449 330 122 149 0 0 0 0 0 0 \n', 'wider_face'),
-    'named.txt': ('cat 0.5 0.5 0.1 0.1\n', 'YOLO'),
-    'commas.txt': ('0,0.5,0.5,0.1,0.1\n', 'YOLO'),
-    'list.txt': ('data/a.jpg 1,2,30,31,0 4,5,20,21,1\n', 'COCO'),
-    'boxes.csv': (_CSV, 'COCO'),
-    'rle.csv': ('ImageId,EncodedPixels\na.jpg,1 3 10 5\n', 'check_target'),
-    'lines.jsonl': ('{"image": "a.jpg", "bbox": [1, 2, 3, 4]}\n', 'COCO'),
-    'train.tfrecord': ('....', 'tf_detection_api'),
-    'masks.h5': ('....', 'check_target'),
-    'masks.npz': ('....', 'check_target'),
-    'mask.pt': ('....', 'check_target'),
-    'zarr/.zarray': ('{"zarr_format": 2}', 'check_target'),
-    'sheet.xlsx': ('....', 'check_target'),
-}
-
-
-@pytest.mark.parametrize('as_folder', [False, True])
-@pytest.mark.parametrize('name', OTHER_FORMATS)
-def test_a_format_that_is_not_read_is_code_2_with_a_next_step(
-    name: str, as_folder: bool, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    text, step = OTHER_FORMATS[name]
-    (tmp_path / 'set' / name).parent.mkdir(parents=True)
-    (tmp_path / 'set' / name).write_text(text)
-    target = tmp_path / 'set' if as_folder else tmp_path / 'set' / name
-    assert main(['scan', str(target), '--num-classes', '2']) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ''
-    assert [part for part in (str(target), step) if part not in captured.err] == []
-
-
-@pytest.mark.parametrize('name', ['notes.csv', 'train.jsonl', 'last.pt', 'via.json', 'cache.pkl', 'labels.txt'])
-def test_label_maps_are_read_next_to_files_of_other_formats(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    from label_files import BLOCKS, write
-
-    (tmp_path / name).write_text(OTHER_FORMATS.get(name, ('0,1,2,3,4\n', ''))[0])
-    write(tmp_path / 'masks' / 'a.png', BLOCKS)
-    reported = scan(capsys, tmp_path, '--num-classes', '5')
-    assert (reported['code'], reported['facts']['files']) == (0, 1)
 
 
 OWN_SETS = """

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmguard.formats.coco import Coco
+from mmguard.formats.coco.detect import Coco
 from mmguard.formats.correction import NotTried
 from mmguard.formats.files import FILES
-from mmguard.formats.maps.counts import convert_counts
 from mmguard.formats.maps.folder import FolderSource
-from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.source import correct_maps, scan_maps
 from mmguard.formats.maps.summary import MapSummary
-from mmguard.formats.options import FixOptions, ScanOptions
+from mmguard.formats.maps.write import predict_counts
+from mmguard.formats.options import FixOptions, MapSettings, ScanOptions
 from mmguard.scanning.run import correct_files
 from mmguard.tools.fix.copies import write_copies
 
@@ -65,7 +64,7 @@ def test_the_counts_are_those_of_the_written_files(name: str, tmp_path: Path) ->
     images, given = FOLDERS[name]
     options = FixOptions(num_classes=3, **given)
     folder = written(tmp_path / 'labels', images)
-    reported = convert_counts(summary_of(folder), options)
+    reported = predict_counts(summary_of(folder), options)
     assert not write_copies(folder, tmp_path / 'out', options).left_out
     seen = summary_of(tmp_path / 'out')
     again = reported.relabel(SETTINGS)
@@ -86,12 +85,12 @@ def test_the_counts_are_those_of_the_written_files(name: str, tmp_path: Path) ->
 def test_what_is_left_out_is_not_known(images: Any, ending: str, given: Dict[str, Any], tmp_path: Path) -> None:
     options = FixOptions(num_classes=3, **given)
     folder = written(tmp_path / 'labels', images, ending)
-    assert convert_counts(summary_of(folder), options) is None
+    assert predict_counts(summary_of(folder), options) is None
     assert write_copies(folder, tmp_path / 'out', options).left_out
 
 
 def test_a_value_that_no_option_maps_stays_to_be_seen(tmp_path: Path) -> None:
-    reported = convert_counts(summary_of(written(tmp_path / 'labels', [Image.fromarray(LABEL * 100)])), FixOptions(3))
+    reported = predict_counts(summary_of(written(tmp_path / 'labels', [Image.fromarray(LABEL * 100)])), FixOptions(3))
     assert set(reported.relabel(SETTINGS).trained) == {0, 100, 200}
 
 

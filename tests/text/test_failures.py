@@ -12,7 +12,7 @@ from typing import Any, Callable, List
 import pytest
 
 from mmguard.cli import main
-from mmguard.labels.space import LabelRule, value_counts
+from mmguard.labels.rules import LabelRule, value_counts
 from mmguard.text import describe_broken_import, describe_error, find_own_failure
 
 ASSERTS = "assert False, 'MMCV==2.1.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.1.0.'\n"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import mmguard
 from mmguard.detection import targets
-from mmguard.labels.space import LabelRule
+from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.text import LONGEST, plural, quantity, visible, visible_name
 from mmguard.tools.console import Console, Table, Text

@@ -54,7 +54,7 @@ def test_a_scan_of_label_maps(tmp_path, capsys):
 def test_large_numbers_and_long_names_in_a_scan(facts):
     from mmguard.tools.scan.output import as_text
 
-    check_tables_fit(as_text([SetResult('train', facts)], [], WIDTH))
+    check_tables_fit(as_text([SetResult(facts, name='train')], [], WIDTH))
 
 
 def test_a_report_of_a_crash(tmp_path, capsys):

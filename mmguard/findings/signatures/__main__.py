@@ -10,9 +10,10 @@ INTRODUCTION = """# What an error says
 
 `mmguard explain train.log`, `... 2>&1 | mmguard explain -`, or `mmguard explain work_dirs/x` names the error that ended
 a training, what it means, and its causes in order. With `--config CONFIG` or `--data TARGET` it looks for the causes
-itself. What [a finding](findings.md) confirms comes first, then what a line of the log supports, which is quoted; what
-they refute is left out. Several that nothing separates are listed with the observation that decides. Signs of a
-training that runs, but does not learn, are among these. An error that is not is said to be not known.
+itself. Causes that [a finding](findings.md) confirms come first, then causes that a line of the log supports (the line
+is quoted); refuted causes are left out. If nothing separates several causes, each is listed with the observation that
+decides. Signs of a training that runs, but does not learn, are listed, too. An error that is not listed is reported as
+not known.
 
 (Written by `python -m mmguard.findings.signatures > docs/errors.md`; a test keeps it current.)
 """

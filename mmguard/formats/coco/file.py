@@ -1,24 +1,36 @@
-"""COCO and LVIS files: searching a folder, and reading a file into columns."""
+"""Reader of the arrays of one large JSON object, a few thousand elements at a time.
+
+``json.load`` of a COCO annotation file needs ten times the memory of the file, msgspec up to five times. Here only one
+block of the file is decoded at a time: by msgspec into typed records, which skips unused keys, or element by element
+by the standard library if the block contains something unusual such as NaN.
+"""
 
 from __future__ import annotations
 
+import codecs
 import gc
 import json
-import os
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Dict, Iterable, Iterator, List, Match, NamedTuple, Set, Tuple
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
 
-from mmguard.files.inside import find_inside
-from mmguard.files.regular import open_regular
-from mmguard.formats.coco.json_stream import Batch, JsonFault, Stream
 from mmguard.formats.coco.records import (
     TYPES,
     TYPES_WITH_MASKS,
     AnnotationColumns,
-    Ids,
+    CocoFile,
     ImageColumns,
     add_images,
     annotation_columns,
@@ -30,111 +42,263 @@ from mmguard.formats.coco.records import (
 )
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES
-from mmguard.formats.listings import first_entries, is_gray, is_image_name
 from mmguard.text import shorten
 
-SPLITS = ('train', 'val', 'valid', 'validation', 'test')
-#: Prefixes of files with whole images, with captions, or without annotations.
-_OTHERS = ('image_info', 'captions', 'labels')
-#: Number of names of a folder to look at, number of JSON files to open, and bytes of each that identify its format.
-_NAMES, _OPENED, _HEAD = 5000, 20, 1 << 16
-#: Number of images to look for when locating their folder.
-_LOOKED_FOR = 20
-_KEYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
-_FILE = re.compile(rb'"file_name"\s*:\s*("(?:[^"\\]|\\.)*")')
+#: Number of bytes decoded at a time.
+BLOCK = 1 << 21
+#: Number of bytes in which the end of a single value is looked for first.
+_WINDOW = 1 << 12
+_SPACE = re.compile(rb'[ \t\r\n]*')
+#: Characters of numbers: a number at the end of a window may continue after it.
+_NUMBER = '0123456789.eE+-'
+#: Ends of the last element of an array, and of one that is followed by another. A cut is verified by decoding it.
+_LAST, _CUTS = b'}]', (b'},', b']},')
+#: Values that json parses and msgspec rejects, because they are not valid JSON.
+_NO_JSON = (b'NaN', b'Infinity')
+#: Python rejects an int of more than 4,300 digits, which always contains one whole window of this length.
+_DIGITS = 2048
 
 
-class FoundFile(NamedTuple):
-    """A COCO file in a folder."""
+class JsonFault(ValueError):
+    """A fault that stops the reading of a file."""
 
-    name: str  #: Path relative to the folder.
-    path: str  #: Path of the file.
-    images: str  #: Folder of its images; empty if not found.
+    def __init__(self, what: str, at: str) -> None:
+        super().__init__(f'{what} ({at})')
+        self.what = what
+        self.at = at
 
 
-def coco_files(root: str) -> List[FoundFile]:
-    """Return the COCO files in a folder, its ``annotations``, its split folders, or its only subfolder.
+class Batch(NamedTuple):
+    """Consecutive elements of an array."""
 
-    A folder that also contains label maps is skipped.
+    key: str  #: Key of the array in the top-level object.
+    first: int  #: Index of the first element. Every array in the file begins with a batch whose ``first`` is 0.
+    records: List[Any]  #: Records of the requested type, or the output of ``json``.
+    typed: bool  #: True if they are of the requested type.
+
+
+class Stream:
+    """Reader of the arrays of the top-level object of a JSON file, ``block`` bytes at a time.
+
+    Args:
+        types (dict[str, type]): Key of an array -> msgspec type of its elements. Other keys are skipped.
+        warn (callable): Called with a fault and its place if reading can continue.
+
+    Raises:
+        ModuleNotFoundError: msgspec is not installed.
     """
-    found = [file for place in ('', 'annotations', *SPLITS) for file in _files_in(root, place)]
-    names = _names_in(root)
-    if found or len(names) != 1:
-        return found
-    (only,) = names
-    return [one._replace(name=os.path.join(only, one.name)) for one in coco_files(os.path.join(root, only))]
 
+    def __init__(
+        self, file: BinaryIO, types: Mapping[str, Any], warn: Callable[[str, str], None], block: int = BLOCK
+    ) -> None:
+        # Imported here because only this scan needs it.
+        import msgspec
 
-def _files_in(root: str, place: str) -> Iterator[FoundFile]:
-    folder = os.path.join(root, place)
-    names = _names_in(folder)
-    first = next((name for name in names if is_image_name(name)), '')
-    if first and is_gray(os.path.join(folder, first)):
-        return
-    named = [name for name in names if name.lower().endswith('.json') and not name.startswith(_OTHERS)]
-    heads = {name: _read_head(os.path.join(folder, name)) for name in named[:_OPENED]}
-    if not any(map(_is_coco, heads.values())):
-        return
-    for name, head in heads.items():
-        # The format of a damaged file is unknown: include it, the scan reports the damage.
-        if _is_coco(head) or head.lstrip()[:1] not in (b'{', b'['):
-            path = os.path.join(folder, name)
-            yield FoundFile(os.path.join(place, name), path, _images_of(root, path, head))
+        self._decoders = {key: msgspec.json.Decoder(List[kind]) for key, kind in types.items()}  # type: ignore[valid-type]
+        self._other_types, self._no_json = msgspec.ValidationError, msgspec.DecodeError
+        self._file = file
+        self._block = block
+        self._warn = warn
+        self._data = b''
+        self._pos = 0
+        self._offset = 0  # of the data in the file
+        self._ended = False
+        self._utf8: codecs.IncrementalDecoder = codecs.getincrementaldecoder(
+            'utf-8'
+        )()  # a block may end inside a character
+        self._cuts = list(_CUTS)
+        self._scan = json.JSONDecoder().raw_decode
 
+    def __iter__(self) -> Iterator[Batch]:
+        """Iterate over the batches of all arrays.
 
-def _names_in(folder: str) -> List[str]:
-    return sorted(entry.name for entry in first_entries(folder, _NAMES))
+        Raises:
+            JsonFault: The file is damaged or not a JSON object. Batches before the damage have been yielded.
+        """
+        self._begin()
+        self._expect(b'{', 'an object {...} with "images", "annotations" and "categories"')
+        if self._peek() != b'}':
+            yield from self._read_member()
+        while self._peek() != b'}':
+            self._expect(b',', "',' or '}'")
+            yield from self._read_member()
+        self._pos += 1
+        if self._peek():
+            self._warn('there is more after the end of the JSON object', self._here())
 
+    def _begin(self) -> None:
+        self._fill(self._block)
+        if not self._data:
+            raise JsonFault('the file is empty', 'byte 0')
+        if self._data.startswith(codecs.BOM_UTF8):
+            what = 'begins with a byte-order mark, which pycocotools cannot read: save it as UTF-8 without'
+            self._warn(what, 'byte 0')
+            self._pos = len(codecs.BOM_UTF8)
+        elif b'\0' in self._data[:4]:
+            raise JsonFault('is not UTF-8 text (UTF-16, or not text)', 'byte 0')
 
-def _read_head(path: str) -> bytes:
-    try:
-        with open_regular(path) as file:
-            return file.read(_HEAD)
-    except (OSError, ValueError):
-        return b''
+    def _fill(self, size: int) -> None:
+        more = self._file.read(size)
+        self._ended = not more
+        try:
+            if not more.isascii() or self._utf8.getstate()[0]:
+                self._utf8.decode(more, final=not more)
+        except UnicodeDecodeError:  # other readers decode the whole file, including keys skipped here
+            self._warn('contains bytes that are not UTF-8', f'after byte {self._offset + len(self._data):,}')
+            self._utf8 = codecs.getincrementaldecoder('latin-1')()  # say it once
+        self._offset += self._pos
+        self._data = self._data[self._pos :] + more
+        self._pos = 0
 
+    def _read_member(self) -> Iterator[Batch]:
+        if self._peek() != b'"':
+            raise self._fault('expected a key')
+        try:
+            key = self._decode_value('')
+        except JsonFault:
+            raise self._fault('expected a key') from None
+        self._expect(b':', "':' after a key")
+        if key in self._decoders and self._peek() == b'[':
+            yield from self._read_elements(key)
+            return
+        value = self._decode_value(f'after {self._here()}')
+        if key in self._decoders:
+            self._warn(f'"{key}" is not a list but {shorten(value)}', self._here())
+            yield Batch(key, 0, [], False)
 
-def _is_coco(head: bytes) -> bool:
-    is_object = head.lstrip(b'\xef\xbb\xbf \t\r\n')[:1] == b'{'
-    return is_object and _KEYS.search(head) is not None and b'"dm_format_version"' not in head
+    def _read_elements(self, key: str) -> Iterator[Batch]:
+        self._pos += 1
+        if self._peek() == b']':
+            self._pos += 1
+            yield Batch(key, 0, [], False)
+            return
+        number, ended, fault = 0, False, None
+        while not ended:
+            block = self._read_typed(key)
+            if block is not None:
+                records, typed, ended = block
+            else:
+                records, typed = [], False
+                try:
+                    ended = self._add_plain(records, key, number)
+                except JsonFault as caught:
+                    fault, ended = caught, True
+            if records:
+                yield Batch(key, number, records, typed)
+            number += len(records)
+        if fault is not None:
+            raise fault
 
+    # ---- blocks of elements
 
-def _images_of(root: str, path: str, head: bytes) -> str:
-    """Return the first usual folder that contains one of the first named images, else the first that contains any."""
-    root = os.path.dirname(os.path.abspath(root)) if os.path.basename(root) == 'annotations' else root
-    split = os.path.splitext(os.path.basename(path))[0].rpartition('_')[2]
-    beside = os.path.dirname(path)
-    ways = (('images', split), (split,), ('images',), (split, 'images'), ())
-    places = [beside, os.path.join(beside, 'images'), *(os.path.join(root, *way) for way in ways)]
-    named = list(filter(None, map(_read_text, islice(_FILE.finditer(head), _LOOKED_FOR))))
-    holding = (one for one in places for image in named if os.path.isfile(find_inside(one, image)))
-    usual = (one for one in places[:-1] if any(map(is_image_name, _names_in(one))))
-    return next(holding, '') or next(usual, '')
+    def _read_typed(self, key: str) -> Optional[Tuple[List[Any], bool, bool]]:
+        """Decode up to the end of the array or of an element; return ``None`` if no such end is found.
 
+        The end is guessed, then verified: a block that starts at an element becomes valid JSON by closing the bracket
+        only if it ends with an element (or with the array).
+        """
+        if len(self._data) - self._pos < self._block:
+            self._fill(self._block)
+        # The end of the array last: looking for it takes a fifth of the time, and few blocks have it.
+        for mark in (*self._cuts, _LAST):
+            find = self._data.find if mark == _LAST else self._data.rfind
+            end = find(mark, self._pos) + len(mark)
+            decoded = self._decode(key, end - 1) if end >= len(mark) else None
+            if decoded is not None:
+                self._pos = end
+                self._cuts.sort(key=mark.__ne__)  # the same cut is likely to match the next time
+                return (*decoded, mark == _LAST)
+        return None
 
-def _read_text(found: Match[bytes]) -> str:
-    try:
-        return str(json.loads(found.group(1).decode('utf-8', 'replace')))
-    except ValueError:
-        return ''
+    def _decode(self, key: str, end: int) -> Optional[Tuple[List[Any], bool]]:
+        block = b'[%b]' % self._data[self._pos : end]
+        try:
+            decoded = self._decoders[key].decode(block)
+            if not any(block[at : at + _DIGITS].isdigit() for at in range(0, len(block), _DIGITS)):
+                return decoded, True  # else msgspec has skipped a number that json.load rejects
+        except self._other_types:
+            pass  # valid JSON of other types, to be checked one by one
+        except (self._no_json, UnicodeDecodeError, RecursionError):
+            if not any(word in block for word in _NO_JSON):
+                return None
+        try:
+            return json.loads(block), False
+        except (ValueError, RecursionError):
+            return None
+
+    def _add_plain(self, records: List[Any], key: str, number: int) -> bool:
+        """Decode elements of a block with ``json``: slower, but with the exact fault and place; True at the end."""
+        most = self._offset + self._pos + self._block
+        mark = b''
+        while mark != b']' and self._offset + self._pos < most:
+            where = f'{key}[{number + len(records)}]'
+            record, mark = self._decode_value(where), self._peek()
+            if mark not in (b',', b']'):
+                raise self._describe_damage(where, "Expecting ',' delimiter", self._pos)
+            records.append(record)
+            self._pos += 1
+        return mark == b']'
+
+    def _decode_value(self, where: str) -> Any:
+        """Decode a value with ``json``."""
+        self._peek()
+        size = _WINDOW
+        while True:
+            # One character per byte: a place in the text is a place in the file.
+            text = self._data[self._pos : self._pos + size].decode('latin-1')
+            is_rest = self._ended and len(text) == len(self._data) - self._pos
+            try:
+                value, end = self._scan(text)
+                if is_rest or text[end:].strip(_NUMBER):
+                    break
+            except json.JSONDecodeError as error:
+                if is_rest:
+                    is_open = 'Unterminated' in error.msg
+                    raise self._describe_damage(
+                        where, error.msg, len(self._data) if is_open else self._pos + error.pos
+                    ) from None
+            except RecursionError:
+                raise JsonFault('is nested too deeply', where) from None
+            except ValueError as error:  # an int of thousands of digits
+                raise JsonFault(f'is damaged: {shorten(str(error))}', where) from None
+            size *= 2  # doubling keeps the work for one huge element linear
+            if len(self._data) - self._pos < size:
+                self._fill(max(size, self._block))
+        raw = self._data[self._pos : self._pos + end]
+        self._pos += end
+        return value if raw.isascii() else json.loads(raw.decode('utf-8', 'surrogateescape'))
+
+    def _describe_damage(self, where: str, what: str, pos: int) -> JsonFault:
+        if not self._data[pos:].strip():
+            return JsonFault('ends in the middle: the file was cut off', where)
+        return JsonFault(f'is damaged: {what}', f'{where}, byte {self._offset + pos:,}')
+
+    # ---- single tokens
+
+    def _expect(self, mark: bytes, meaning: str) -> None:
+        if self._peek() != mark:
+            raise self._fault(f'expected {meaning}')
+        self._pos += 1
+
+    def _peek(self) -> bytes:
+        """Skip space; return the next byte, empty at the end."""
+        while True:
+            self._pos = _SPACE.match(self._data, self._pos).end()  # type: ignore[union-attr]
+            if self._pos < len(self._data) or self._ended:
+                return self._data[self._pos : self._pos + 1]
+            self._fill(self._block)
+
+    def _fault(self, what: str) -> JsonFault:
+        rest = self._data[self._pos : self._pos + 20]
+        if not rest:
+            return JsonFault('ends in the middle: the file was cut off', self._here())
+        return JsonFault(f'is not COCO JSON: {what}, found {shorten(rest.decode("utf-8", "replace"))}', self._here())
+
+    def _here(self) -> str:
+        return f'byte {self._offset + self._pos:,}'
 
 
 KEYS = ('images', 'annotations', 'categories')
-
-
-@dataclass
-class CocoFile:
-    """Content of a COCO file."""
-
-    images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], [], []))  #: Images of the file.
-    annotations: AnnotationColumns = field(default_factory=AnnotationColumns.empty)  #: Annotations of the file.
-    #: Id (a code of ``ids``) and name, in the order of the file.
-    categories: List[Tuple[int, str]] = field(default_factory=list)
-    ids: Ids = field(default_factory=Ids)  #: Codes of ids that are not integers.
-    #: Index -> annotation of COCO panoptic, whose segments are ``annotations``; their ids may repeat.
-    panoptic: Dict[int, Any] = field(default_factory=dict)
-    ungrouped: int = 0  #: Number of categories whose supercategory is "none".
-    without_isthing: int = 0  #: Number of categories without ``isthing``, which is required in panoptic files.
 
 
 def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:

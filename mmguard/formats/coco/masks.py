@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import chain
-from typing import Any, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, List, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -47,13 +47,6 @@ else:
         counts: Union[List[int], str]
 
 
-class Runs(NamedTuple):
-    """Sums of the run lengths of K masks."""
-
-    total: np.ndarray  #: int64 (K,), number of pixels; -1 if damaged.
-    inside: np.ndarray  #: int64 (K,), number of pixels of the object.
-
-
 def mask_column(masks: Sequence[Any]) -> np.ndarray:
     """Return the column of masks, (N,) of type :data:`MASK`.
 
@@ -93,7 +86,7 @@ def check_mask(value: Any) -> Any:
     return _NO_MASK if counts is None or not isinstance(counts, list) else _COUNTS
 
 
-def judge_masks(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
+def find_mask_faults(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
     """Return the fault code of each mask in its image, int8 (N,), an index of :data:`MASK_FAULTS`.
 
     Args:
@@ -191,16 +184,16 @@ def _add_runs(column: np.ndarray, places: np.ndarray, masks: List[Any]) -> None:
     column['fault'][places] = np.where((total != sizes.prod(axis=1)) | (sizes < 0).any(axis=1), _COUNTS, faults)
 
 
-def _sum_texts(texts: Sequence[str]) -> Runs:
-    """Decode run lengths in the text format of COCO's API.
+def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+    """Return the pixels of masks in the text format of COCO's API, and those of their objects, int64 (K,); -1: damaged.
 
     A character holds 5 bits, counted from '0', and a continuation bit; from the fourth number on, a number is the
     difference to the one two places before.
     """
-    runs = Runs(np.full(len(texts), -1, np.int64), np.zeros(len(texts), np.int64))
+    total, inside = np.full(len(texts), -1, np.int64), np.zeros(len(texts), np.int64)
     sound = [place for place, text in enumerate(texts) if text and text.isascii()]
     if not sound:
-        return runs
+        return total, inside
     lengths = np.array([len(texts[place]) for place in sound])
     bits = np.frombuffer(''.join([texts[place] for place in sound]).encode(), np.uint8).astype(np.int64) - ord('0')
     ends = np.cumsum(lengths)
@@ -222,11 +215,9 @@ def _sum_texts(texts: Sequence[str]) -> Runs:
         chosen = (place % 2 == parity) & (place > 0)
         numbers[chosen] = _sum_by_owner(numbers[chosen], owner[chosen])
     damaged[owner[numbers < 0]] = True
-    total = np.add.reduceat(numbers, first)
-    inside = np.add.reduceat(np.where(place % 2, numbers, 0), first)
-    runs.total[sound] = np.where(damaged, -1, total)
-    runs.inside[sound] = inside
-    return runs
+    total[sound] = np.where(damaged, -1, np.add.reduceat(numbers, first))
+    inside[sound] = np.add.reduceat(np.where(place % 2, numbers, 0), first)
+    return total, inside
 
 
 def _sum_by_owner(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:

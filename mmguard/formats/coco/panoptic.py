@@ -9,13 +9,12 @@ from typing import Any, Dict, Optional
 
 import numpy as np
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.formats.coco.file import CocoFile
-from mmguard.formats.coco.records import ABSENT
-from mmguard.formats.disk import LOOKED_AT, missing_files
+from mmguard.formats.coco.records import ABSENT, CocoFile
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import LOOKED_AT, missing_files
 from mmguard.formats.maps.forms import can_hold
 from mmguard.formats.table import EXAMPLES, NO_NUMBER
 from mmguard.text import shorten
@@ -24,7 +23,7 @@ from mmguard.text import shorten
 NO_ENTRY = 'a panoptic PNG holds ids without an entry in segments_info'
 NO_PIXEL = 'a segment has no pixel in its PNG'
 OTHER_AREA = 'the area of a segment is not the number of its pixels'
-OTHER_SIZE = 'a panoptic PNG has another size than its image'
+OTHER_SIZE = 'a panoptic PNG differs in size from its image'
 TWICE = 'a segment id occurs twice in an image'
 #: Id of pixels without a segment.
 _VOID = 0

@@ -1,22 +1,22 @@
-"""Scan of COCO and LVIS JSON files."""
+"""Scan of COCO and LVIS JSON files, and a few of their images for the data set of a framework."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
-from mmguard.formats.coco.file import CocoFile, read_coco
-from mmguard.formats.coco.masks import MASK_FAULTS, judge_masks
+from mmguard.formats.coco.file import read_coco
+from mmguard.formats.coco.masks import MASK_FAULTS, find_mask_faults
 from mmguard.formats.coco.panoptic import describe_segments, folder_beside
-from mmguard.formats.coco.records import ABSENT
-from mmguard.formats.coco.samples import Sample, samples_of_coco
-from mmguard.formats.disk import missing_files, other_sizes
+from mmguard.formats.coco.records import ABSENT, CocoFile
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import find_size_mismatches, missing_files, spread
 from mmguard.formats.table import (
     EXAMPLES,
     LARGEST_SIDE,
@@ -56,7 +56,7 @@ def scan_coco(
     images: Optional[str] = None,
     min_size: int = MIN_SIZE,
     lvis: bool = False,
-    by_url: Optional[bool] = None,
+    by_url: bool = False,
     labels: Optional[str] = None,
     framework: Optional[str] = None,
     ask: Optional[Callable[[List[Sample]], LoaderFacts]] = None,
@@ -77,7 +77,7 @@ def scan_coco(
         images (str, optional): Folder of the images; if given, missing files are reported.
         min_size (int): Images with a shorter side are counted as small, ``filter_cfg['min_size']`` of the data set.
         lvis (bool): Labels of mmdet's LVIS data sets: every category of the file has one, listed or not.
-        by_url (bool, optional): Images are named by ``coco_url``, as in LVIS 1.0.
+        by_url (bool): Images are named by ``coco_url``, as in LVIS 1.0.
         labels (str, optional): ``'positions'`` or ``'ids'``. Default: those of the framework.
         ask (callable, optional): Loads a few images of a file without faults with the config's own data set.
         masks (bool): Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
@@ -89,9 +89,8 @@ def scan_coco(
         loader drops. ``files`` are images.
     """
     faults = Faults()
-    path = os.fspath(path)
     source = os.path.basename(path) or path
-    coco = read_coco(path, source, faults, bool(by_url), masks)
+    coco = read_coco(path, source, faults, by_url, masks)
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
     numbering = _number(coco, class_names, lvis, labels, framework)
     annotations.labelled_by, annotations.framework = numbering.by, framework or ''
@@ -101,16 +100,16 @@ def scan_coco(
         annotations.min_label = FRAMEWORKS[framework].min_label
     table = _table(coco, numbering, framework in (None, 'mmdet') and numbering.by != 'COCO ids')
     _describe_categories(coco, table, class_names, numbering, annotations, faults, source)
-    _describe_ids(coco, table, annotations, bool(by_url))
+    _describe_ids(coco, table, annotations, by_url)
     _describe_sizes(coco, faults, source)
     annotations.masks_read, annotations.names_from = masks, '' if lvis else 'categories'
     if masks and not coco.panoptic:
         _describe_masks(coco, table, annotations)
     if images is not None:
         names = [name for name in coco.images.name if name]
-        annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults)
-        annotations.sizes_compared, annotations.size_mismatches = other_sizes(
-            os.fspath(images), coco.images.name, coco.images.sizes
+        annotations.missing, annotations.missing_files = missing_files(images, names, faults)
+        annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
+            images, coco.images.name, table.sizes
         )
     if coco.panoptic:
         folder = folder_beside(path) if segments is None else segments
@@ -120,13 +119,10 @@ def scan_coco(
         _look_for_maps(coco, *maps, faults)
     samples = samples_of_coco(coco) if ask is not None and not faults and not annotations.without_key else []
     if images is not None:
-        folder = os.fspath(images)
-        table.path_of = lambda place: find_inside(folder, table.images[place])
+        table.path_of = lambda place: find_inside(images, table.images[place])
     del coco  # half of the memory, and not needed for counting
-    if num_classes is None:
-        num_classes = (
-            max(len(numbering.names), 1) if numbering.by != 'category id' else _count_needed_outputs(annotations)
-        )
+    if num_classes is None and numbering.by == 'category id':
+        num_classes = _count_needed_outputs(annotations)
     facts = facts_of(table, num_classes, numbering.names, annotations)
     annotations.unreadable = faults.to_dict()
     if ask is not None and samples and not facts.values and not facts.reasons:
@@ -259,7 +255,9 @@ def _describe_categories(
             rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
             annotations.unnamed_examples += _list_places(coco, table, rows)
         elif code != ABSENT:
-            faults.add('category_id names no category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}')
+            faults.add(
+                'category_id does not name a category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}'
+            )
     if class_names is None:
         return
     by_label = {label: name for label, name in zip(numbering.labels, names) if label >= 0}
@@ -278,7 +276,7 @@ def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) 
     loaded = table.image >= 0
     for flags in table.left_out.values():
         loaded &= ~flags
-    codes = np.where(loaded, judge_masks(coco.annotations.mask, table.extents), 0)
+    codes = np.where(loaded, find_mask_faults(coco.annotations.mask, table.extents), 0)
     for code in np.unique(codes[codes > 0]).tolist():
         rows = np.flatnonzero(codes == code)
         annotations.mask_faults[MASK_FAULTS[code]] = len(rows)
@@ -335,3 +333,35 @@ def _describe_ids(coco: CocoFile, table: Table, annotations: AnnotationFacts, by
         'annotations.area': (columns.area == NO_NUMBER).sum(),
     }
     annotations.without_key = {key: int(count) for key, count in without.items() if count}
+
+
+class Sample(NamedTuple):
+    """The annotations of one image."""
+
+    image: str  #: Name of the image.
+    text: str  #: Content of an annotation file with only this image: JSON, or the image list of VOC.
+
+
+def samples_of_coco(coco: CocoFile) -> List[Sample]:
+    """Return a few images with their annotations, without polygons and masks."""
+    columns, images, original = coco.annotations, coco.images, coco.ids.original
+    categories = [dict(id=original(code), name=name) for code, name in coco.categories]
+    samples = []
+    for place in spread(np.flatnonzero(np.isin(images.id, columns.image_id)).tolist()):
+        image = dict(id=original(images.id[place]), file_name=images.name[place])
+        image.update(height=images.height[place], width=images.width[place])
+        annotations = [
+            dict(
+                id=original(int(columns.id[row])),
+                image_id=image['id'],
+                category_id=original(int(columns.category_id[row])),
+                bbox=columns.box[row].tolist(),
+                area=float(columns.area[row]),
+                iscrowd=int(columns.crowd[row]),
+                ignore=int(columns.ignore[row]),
+            )
+            for row in np.flatnonzero(columns.image_id == images.id[place]).tolist()
+        ]
+        record = dict(images=[image], annotations=annotations, categories=categories)
+        samples.append(Sample(images.name[place], json.dumps(record)))
+    return samples

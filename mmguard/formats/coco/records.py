@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -296,3 +297,18 @@ def is_writable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+@dataclass
+class CocoFile:
+    """Content of a COCO file."""
+
+    images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], [], []))  #: Images of the file.
+    annotations: AnnotationColumns = field(default_factory=AnnotationColumns.empty)  #: Annotations of the file.
+    #: Id (a code of ``ids``) and name, in the order of the file.
+    categories: List[Tuple[int, str]] = field(default_factory=list)
+    ids: Ids = field(default_factory=Ids)  #: Codes of ids that are not integers.
+    #: Index -> annotation of COCO panoptic, whose segments are ``annotations``; their ids may repeat.
+    panoptic: Dict[int, Any] = field(default_factory=dict)
+    ungrouped: int = 0  #: Number of categories whose supercategory is "none".
+    without_isthing: int = 0  #: Number of categories without ``isthing``, which is required in panoptic files.

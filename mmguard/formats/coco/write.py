@@ -9,9 +9,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from mmguard.files.inside import find_inside
-from mmguard.formats.boxes import Corners, clamp, fault_of, number, numbers, shortest
-from mmguard.formats.correction import Corrected, NotCorrected
+from mmguard.files.containment import find_inside
+from mmguard.formats.correction import Corners, Corrected, NotCorrected, clamp, fault_of, number, numbers, shortest
 from mmguard.formats.options import FixOptions
 from mmguard.formats.table import LARGEST_SIDE
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
@@ -118,8 +117,8 @@ def _describe(counts: Counter) -> List[str]:
         'image_not_listed': ('annotation', 'of unlisted images dropped'),
         'remapped': ('annotation', 'remapped'),
         'area_added': ('area', 'written'),
-        'texts_to_numbers': ('record', 'with texts in place of numbers'),
-        'numbers_to_names': ('name', 'of categories written as text'),
+        'texts_to_numbers': ('record', 'with strings in place of numbers'),
+        'numbers_to_names': ('name', 'of categories written as strings'),
         'ids_renumbered': ('annotation', 'renumbered'),
         'categories_changed': ('list', 'of categories rewritten'),
         'outlined': ('box', 'added around polygons'),

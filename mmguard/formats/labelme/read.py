@@ -5,87 +5,91 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.files.inside import find_inside, resolve_inside
+from mmguard.files.containment import find_inside, resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.disk import missing_files, other_sizes
+from mmguard.formats.correction import LabelFiles, names_below
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import FILES
+from mmguard.formats.files import (
+    FILES,
+    find_size_mismatches,
+    is_gray,
+    is_image_name,
+    missing_files,
+    read_shown_size,
+    walk,
+)
+from mmguard.formats.format import Format, LabelSet, Sets
 from mmguard.formats.labelme.records import (
     NO_AREA,
+    NO_CLASS,
     NO_CORNERS,
     Shape,
     ShapeFile,
     is_of_others,
     read_labelme,
 )
-from mmguard.formats.listings import is_gray, is_image_name, walk
-from mmguard.formats.maps.forms import read_shown_size
+from mmguard.formats.labelme.write import correct_labelme
+from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
 
-#: Names that Labelme's own converters do not treat as classes.
-NO_CLASS = ('__ignore__', '_background_')
+
+class Labelme(Format):
+    """A folder of JSON files, or one."""
+
+    name = 'labelme'
+    endings = ('.json',)
+
+    def detect(self, target: str) -> bool:
+        if os.path.isfile(target):
+            return _is_labelme_file(target)
+        found: List[str] = []
+        images: List[str] = []
+        seen = 0
+        for place, names in walk(target, lambda *_: None):
+            seen += len(names)
+            found += [os.path.join(place, name) for name in names if name.lower().endswith('.json')]
+            images += [os.path.join(place, name) for name in names if is_image_name(name)]
+            if seen > _FILES:
+                break
+        if not found or (_STRAY * len(found) < len(images) and is_gray(images[0])):
+            return False  # label maps, with remains of the files they were drawn with
+        some = found[:_OPENED]
+        return 2 * sum(map(_is_labelme_file, some)) >= len(some)
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        path = '' if options.classes else classes_beside(target)[0]
+        return Sets([LabelSet(target, lambda: self.read(target, options), [f'classes: {path}'] if path else [])])
+
+    def read(self, target: str, options: ScanOptions) -> LabelFacts:
+        names = list(options.classes) if options.classes else classes_beside(target)[1]
+        return scan_labelme(target, options.num_classes, names or None, options.images)
+
+    def files(self, target: str, options: FixOptions) -> LabelFiles:
+        root = folder_of(target)
+        below = sorted(names_below(target)) if os.path.isdir(target) else [os.path.basename(target)]
+        names = [name for name in below if _is_copied(root, name)]
+        return LabelFiles(
+            [(os.path.join(root, name), name) for name in names],
+            lambda data, _: correct_labelme(data, options),
+            frozenset(name for name in names if not name.lower().endswith('.json')),
+            lambda path: scan_labelme(path, look=False),
+        )
+
+
+def _is_copied(root: str, name: str) -> bool:
+    """Return True for a Labelme file, an image or a list of classes; other JSON belongs to another program."""
+    if name.lower().endswith('.json'):
+        return not is_of_others(_read_beginning(os.path.join(root, name)))
+    return is_image_name(os.path.basename(name)) or os.path.basename(name) in LISTS
+
+
 #: Largest part of a circle that may be outside of the image.
 _SLACK = 0.5
-
-
-class _Read(NamedTuple):
-    """A file, and the objects of its shapes."""
-
-    file: ShapeFile
-    objects: List[Shape]
-
-
-def labels_of(files: Sequence[ShapeFile]) -> List[str]:
-    """Return the class names of all objects in alphabetical order."""
-    return sorted({shape.label for file in files for shape in _objects(file.shapes)})
-
-
-def facts_of_shapes(
-    files: Sequence[ShapeFile],
-    target: str,
-    names: List[str],
-    faults: Faults,
-    num_classes: Optional[int] = None,
-    counted: bool = False,
-    images: Optional[str] = None,
-    within: str = '',
-) -> LabelFacts:
-    """Count objects and their faults; images are looked up if their folder is given.
-
-    Returns:
-        LabelFacts: ``kind='instances'``.
-    """
-    read = [_Read(file, _objects(file.shapes)) for file in files]
-    found = Counter(shape.label for one in read for shape in one.objects)
-    annotations = AnnotationFacts(format='labelme', labelled_by='class list', names_from='', sources=[target])
-    annotations.classes_counted = num_classes is None and counted
-    table = _table(read, names, sorted(set(found) | set(names)), annotations)
-    annotations.categories = dict(enumerate(names))
-    listed = {*names, *NO_CLASS}
-    annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in listed}
-    unlisted = [one.file.name for one in read if any(shape.label not in listed for shape in one.objects)]
-    annotations.left_out_files = unlisted[:EXAMPLES]
-    paths = [file.image for file in files]
-    annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
-    if images is not None:
-        needed = [file.image for file in files if file.image and not file.has_data]
-        annotations.missing, annotations.missing_files = missing_files(images, needed, faults, within=within)
-        annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, paths, table.sizes, within=within)
-        folder = images
-        table.path_of = lambda place: find_inside(folder, paths[place], within) if paths[place] else ''
-    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
-    # Coordinates are pixels in Labelme's order: only the image can be turned.
-    annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
-    annotations.inside_unit = 0
-    # A file saved without a shape is an intentionally empty image.
-    annotations.images_without_target -= sum(not file.shapes for file in files)
-    annotations.unreadable = faults.to_dict()
-    return facts
 
 
 def _objects(shapes: Sequence[Shape]) -> List[Shape]:
@@ -106,19 +110,23 @@ def _objects(shapes: Sequence[Shape]) -> List[Shape]:
 
 
 def _table(
-    read: Sequence[_Read], names: Sequence[str], categories: Sequence[str], annotations: AnnotationFacts
+    files: Sequence[ShapeFile],
+    objects: Sequence[Sequence[Shape]],
+    names: Sequence[str],
+    categories: Sequence[str],
+    annotations: AnnotationFacts,
 ) -> Table:
     rows: List[Tuple[int, str, Tuple[float, ...]]] = []
-    for number, one in enumerate(read):
-        for shape in one.objects:
-            rows.append((number, shape.label, _clip_shape(shape, one.file.size)))
+    for number, file in enumerate(files):
+        for shape in objects[number]:
+            rows.append((number, shape.label, _clip_shape(shape, file.size)))
             if shape.fault:
                 annotations.mask_faults[shape.fault] = annotations.mask_faults.get(shape.fault, 0) + 1
                 examples = annotations.mask_examples.setdefault(shape.fault, [])
                 if len(examples) < EXAMPLES:
-                    examples.append(f'{one.file.name}: shapes[{shape.place}], {shape.label!r}')
-    sizes = [one.file.size for one in read]
-    table = table_of_names([one.file.name for one in read], sizes, rows, names, categories)
+                    examples.append(f'{file.name}: shapes[{shape.place}], {shape.label!r}')
+    sizes = [file.size for file in files]
+    table = table_of_names([file.name for file in files], sizes, rows, names, categories)
     table.ignored = np.array([name in NO_CLASS for _, name, _ in rows], bool)
     table.left_out[UNLISTED] &= ~table.ignored
     table.judged &= table.boxed
@@ -150,40 +158,16 @@ _HEAD = 1 << 16
 _LARGEST_LIST = 8 << 20
 
 
-def is_labelme(target: str) -> bool:
-    """Return True if a target is a Labelme JSON, or a folder in which at least half of the JSON files are."""
-    if os.path.isfile(target):
-        return target.lower().endswith('.json') and is_labelme_file(target)
-    found: List[str] = []
-    images: List[str] = []
-    seen = 0
-    for place, names in walk(target, lambda *_: None):
-        seen += len(names)
-        found += [os.path.join(place, name) for name in names if name.lower().endswith('.json')]
-        images += [os.path.join(place, name) for name in names if is_image_name(name)]
-        if seen > _FILES:
-            break
-    if not found or (_STRAY * len(found) < len(images) and is_gray(images[0])):
-        return False  # label maps, with remains of the files they were drawn with
-    some = found[:_OPENED]
-    return 2 * sum(map(is_labelme_file, some)) >= len(some)
-
-
-def is_labelme_file(path: str) -> bool:
-    """Return True if a JSON is a Labelme file."""
+def _is_labelme_file(path: str) -> bool:
     record = _read_beginning(path)
     return isinstance(record, dict) and isinstance(record.get('shapes'), list)
-
-
-def is_other_file(path: str) -> bool:
-    """Return True if a JSON is valid but not a Labelme file."""
-    return is_of_others(_read_beginning(path))
 
 
 def _read_beginning(path: str) -> Any:
     """Return the content of a JSON, or Labelme's keys in the beginning of a large one; ``None`` if it is damaged."""
     try:
-        head = _head(path)
+        with FILES.open(path) as file:
+            head = file.read(_HEAD)
         if len(head) < _HEAD:
             return json.loads(head)
     except (OSError, ValueError, RecursionError):
@@ -192,27 +176,18 @@ def _read_beginning(path: str) -> Any:
     return {'shapes': []} if is_object and b'"shapes"' in head else {'': 0} if is_object else None
 
 
-def _head(path: str) -> bytes:
-    with FILES.open(path) as file:
-        return file.read(_HEAD)
-
-
-def read_classes(path: str) -> List[str]:
-    """Return the names of a class list, one per line."""
-    with open_regular(path) as file:
-        return [line.strip() for line in file.read(_LARGEST_LIST).decode('utf-8-sig').splitlines() if line.strip()]
-
-
 def classes_beside(target: str) -> Tuple[str, List[str]]:
     """Return path and names of the class list in a folder or its parent; both empty if not found or unreadable."""
-    folder = os.path.abspath(target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target)))
+    folder = os.path.abspath(folder_of(target))
     for place in (folder, os.path.dirname(folder)):
         for name in LISTS:
             path = os.path.join(place, name)
             try:
-                names = read_classes(path)
+                with open_regular(path) as file:
+                    lines = file.read(_LARGEST_LIST).decode('utf-8-sig').splitlines()
             except (OSError, ValueError):
                 continue
+            names = [line.strip() for line in lines if line.strip()]
             if names:
                 return path, names
     return '', []
@@ -245,14 +220,37 @@ def scan_labelme(
         if file is not None:
             image = _find_image(name, file.image, images is not None) if file.image else ''
             read.append(_add_size(file._replace(image=image), images_root, name, faults if look else None))
-    found = labels_of(read)
+    objects = [_objects(file.shapes) for file in read]
+    found = Counter(shape.label for of_file in objects for shape in of_file)
     if not found and not faults:
         raise ValueError(f'nothing was read: {len(read):,} Labelme files have no shape')
     given = sorted(found) if class_names is None else class_names
-    classes = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
-    looked_in = images_root if look else None
-    within = around(images_root)
-    return facts_of_shapes(read, target, classes, faults, num_classes, class_names is None, looked_in, within)
+    names = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
+    annotations = AnnotationFacts(format='labelme', labelled_by='class list', names_from='', sources=[target])
+    annotations.classes_counted = num_classes is None and class_names is None
+    table = _table(read, objects, names, sorted(set(found) | set(names)), annotations)
+    annotations.categories = dict(enumerate(names))
+    listed = {*names, *NO_CLASS}
+    annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in listed}
+    unlisted = [file.name for file, of_file in zip(read, objects) if any(one.label not in listed for one in of_file)]
+    annotations.left_out_files = unlisted[:EXAMPLES]
+    paths = [file.image for file in read]
+    annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
+    if look:
+        needed, within = [file.image for file in read if file.image and not file.has_data], around(images_root)
+        annotations.missing, annotations.missing_files = missing_files(images_root, needed, faults, within)
+        annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
+            images_root, paths, table.sizes, within
+        )
+        table.path_of = lambda place: find_inside(images_root, paths[place], within) if paths[place] else ''
+    facts = facts_of(table, num_classes, names, annotations)
+    # Coordinates are pixels in Labelme's order: only the image can be turned.
+    annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
+    annotations.inside_unit = 0
+    # A file saved without a shape is an intentionally empty image.
+    annotations.images_without_target -= sum(not file.shapes for file in read)
+    annotations.unreadable = faults.to_dict()
+    return facts
 
 
 def folder_of(path: str) -> str:

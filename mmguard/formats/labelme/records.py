@@ -22,6 +22,8 @@ NO_CORNERS = (float(NO_NUMBER),) * 4
 AREAS = {'polygon': (3, 0), 'rectangle': (2, 4), 'circle': (2, 2), 'mask': (2, 2), 'rotation': (4, 4)}
 #: Shape types without an area.
 THIN = ('point', 'points', 'line', 'linestrip')
+#: Names that Labelme's own converters do not treat as classes.
+NO_CLASS = ('__ignore__', '_background_')
 #: Reasons why a shape gives no object; keys of rule MG179.
 SHORT = 'a polygon has fewer than 3 points'
 NO_AREA = 'a point or a line encloses no area'
@@ -64,7 +66,7 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
         return None
     image, data = record.get('imagePath'), record.get('imageData')
     if not isinstance(image, str) or not image or '\0' in image or not is_writable(image):
-        faults.add('imagePath names no file', f'{source}: {shorten(image)}')
+        faults.add('imagePath does not name a file', f'{source}: {shorten(image)}')
         image = ''
     found = [shape_of(one, place, source, faults) for place, one in enumerate(record['shapes'])]
     size = _size(record, source, faults)

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
-from mmguard.formats.boxes import clamp, fault_of, shortest
-from mmguard.formats.correction import Corrected, LabelFiles, NotCorrected, names_below
+from mmguard.formats.correction import Corrected, NotCorrected, clamp, fault_of, shortest
 from mmguard.formats.faults import Faults
-from mmguard.formats.labelme.read import LISTS, NO_CLASS, folder_of, is_other_file, scan_labelme
-from mmguard.formats.labelme.records import NO_AREA, Shape, shape_of
-from mmguard.formats.listings import is_image_name
+from mmguard.formats.labelme.records import NO_AREA, NO_CLASS, Shape, shape_of
 from mmguard.formats.options import FixOptions
 from mmguard.text import quantity
 
 _INF = float('inf')
 #: Kinds of shapes whose points may be moved one by one.
 _BY_POINT = ('polygon', 'rectangle', 'rotation')
-
-
-def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
-    root = folder_of(target)
-    below = sorted(names_below(target)) if os.path.isdir(target) else [os.path.basename(target)]
-    names = [name for name in below if _is_of(root, name)]
-    return LabelFiles(
-        [(os.path.join(root, name), name) for name in names],
-        lambda data, _: correct_labelme(data, options),
-        frozenset(name for name in names if not name.lower().endswith('.json')),
-        lambda path: scan_labelme(path, look=False),
-    )
-
-
-def _is_of(root: str, name: str) -> bool:
-    """Return True for an image, a list, or a JSON that belongs to another program."""
-    if name.lower().endswith('.json'):
-        return not is_other_file(os.path.join(root, name))
-    return is_image_name(os.path.basename(name)) or os.path.basename(name) in LISTS
 
 
 def correct_labelme(data: bytes, options: FixOptions) -> Corrected:

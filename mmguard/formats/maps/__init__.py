@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from mmguard.findings.facts import ConfigFacts
 from mmguard.formats.correction import CannotCorrect, LabelFiles, ending_of
+from mmguard.formats.files import IMAGE_ENDINGS, label_and_image_folders
 from mmguard.formats.format import CannotScan, Format, Sets
-from mmguard.formats.listings import IMAGE_ENDINGS, label_and_image_folders
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.labels.space import LabelRule
+from mmguard.labels.rules import LabelRule
 from mmguard.labels.spaces import label_map_of
 from mmguard.language import Message
 
@@ -30,8 +30,8 @@ class LabelMaps(Format):
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.maps.folder import FolderSource
-        from mmguard.formats.maps.settings import settings_of
-        from mmguard.formats.other_files import describe_files
+        from mmguard.formats.options import settings_of
+        from mmguard.formats.unsupported_formats import describe_files
 
         notes = []
         if options.images is None and os.path.isdir(target):
@@ -49,9 +49,7 @@ class LabelMaps(Format):
         except OSError as error:
             raise CannotScan(str(error)) from error
         if instead is not None:
-            raise CannotScan(
-                f'{target}: nothing was read, it has no label map. {describe_files(instead, source.suffix)}'
-            )
+            raise CannotScan(f'{target}was not read: it has no label map. {describe_files(instead, source.suffix)}')
         _import_pillow(target)
         source.notes += notes
         if options.num_classes is None:
@@ -67,7 +65,10 @@ class LabelMaps(Format):
         from mmguard.formats.maps.write import correct_map
 
         if not os.path.isdir(target):
-            raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; name the folder of label maps')
+            raise CannotCorrect(
+                f'{target}: single label maps cannot be corrected. Name their folder, a COCO, LVIS or Labelme .json, '
+                'or a data.yaml'
+            )
         maps = sorted(os.path.relpath(path, target) for path in label_files(target, options.suffix))
         if not maps:
             if options.suffix:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from mmguard.formats.faults import fault_of
-from mmguard.formats.listings import (
+from mmguard.formats.files import (
     SAMPLE,
     TRAINED_ENDINGS,
     is_image_name,
@@ -17,9 +17,9 @@ from mmguard.formats.listings import (
 )
 from mmguard.formats.maps.forms import ARRAY_ENDING, is_array_name
 from mmguard.formats.maps.record import MapItem
-from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.source import MapSource
-from mmguard.formats.other_files import ENOUGH, looks_like_yolo
+from mmguard.formats.options import MapSettings
+from mmguard.formats.unsupported_formats import ENOUGH, looks_like_yolo
 from mmguard.language import Message
 
 #: Ends of the stems of label files that images do not have, or have differently; the longest come first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, BinaryIO, Mapping, Tuple
+from typing import Any, BinaryIO, Mapping
 
 import numpy as np
 
@@ -52,8 +52,6 @@ _FORMS = {
     'I': 'gray32',
     'F': 'float',
 }
-#: EXIF tag of the orientation, and its values for an image that is shown turned.
-_EXIF_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 #: Compressions of TIFF, as pillow calls them.
 _PACKED = ('tiff_lzw', 'tiff_deflate', 'tiff_adobe_deflate', 'packbits')
@@ -120,9 +118,9 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
         raise NoLabels('a newer version of .npy')
     shape, in_columns, kind = header(file)
     if kind.hasobject:
-        raise NoLabels('Python objects, which are not unpickled')
+        raise NoLabels('array of Python objects (pickled; never loaded)')
     if kind.kind not in 'biuf':
-        raise NoLabels('no numbers')
+        raise NoLabels('not numeric')
     if len(shape) == 3 and 1 in shape:  # (1, H, W) and (H, W, 1)
         shape = shape[1:] if shape[0] == 1 else shape[:-1]
     if len(shape) == 3:
@@ -151,13 +149,6 @@ def form_of_array(values: np.ndarray) -> str:
     return 'gray16' if values.dtype.itemsize == 2 else 'gray32'
 
 
-def read_shown_size(image: Any) -> Tuple[int, int]:
-    """Return height and width of an open pillow image as loaders show it: turned if its EXIF tag says so."""
-    width, height = image.size
-    turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
-    return (width, height) if turned else (height, width)
-
-
 _CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` makes labels of it'
 #: Beginning of a fault of an undamaged file that is not a label map -> how to make one of it.
 _TO_LABELS = (
@@ -170,7 +161,7 @@ _TO_LABELS = (
     ),
     ('colours', 'look each colour up in the table of its class'),
     ('one row or column', 'give it the shape of its image, `array.reshape(height, width)`'),
-    ('Python objects|no numbers', 'save numbers, `np.save(path, label.astype(np.uint8))`'),
+    ('array of Python objects|not numeric', 'save numbers, `np.save(path, label.astype(np.uint8))`'),
     ('a newer version', 'save it with `np.save(path, label)`'),
 )
 

@@ -11,11 +11,11 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
-from mmguard.formats.files import FILES, Stamp
+from mmguard.formats.files import FILES, Stamp, read_shown_size
 from mmguard.formats.maps import forms
 from mmguard.formats.maps.record import MapItem, MapRecord
-from mmguard.formats.maps.settings import DEFAULT_BACKEND, MapSettings
-from mmguard.labels.space import value_counts
+from mmguard.formats.options import DEFAULT_BACKEND, MapSettings
+from mmguard.labels.rules import value_counts
 
 #: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.
 _FEW = 16
@@ -92,7 +92,7 @@ _TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 
 
 @lru_cache(maxsize=None)
-def _list_formats() -> Tuple[str, ...]:
+def list_formats() -> Tuple[str, ...]:
     """Return the formats that this build of pillow can read."""
     from PIL import Image  # not at the top: annotation files are scanned without pillow
 
@@ -126,7 +126,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
                     if any(invalid[value] for value in record.as_loaded):
                         record.between = count_between(_as_uint8(stored), invalid)
                     return record
-                with Image.open(file, formats=_list_formats()) as image:
+                with Image.open(file, formats=list_formats()) as image:
                     _check_header(image, length)
                     label = _read_pixels(record, image, head)
                     if settings.backend != DEFAULT_BACKEND:
@@ -196,9 +196,9 @@ def _look_at_image(record: MapRecord, path: str) -> None:
         with FILES.open(path) as file:
             head = file.read(_HEAD)
             file.seek(0)
-            with Image.open(file, formats=_list_formats()) as image:
+            with Image.open(file, formats=list_formats()) as image:
                 record.image_form = forms.form_of(image)
-                record.image_shape = forms.read_shown_size(image)
+                record.image_shape = read_shown_size(image)
     except UnidentifiedImageError as error:
         if head.startswith(_TIFF):
             record.image_form = 'other'  # bands or numbers that other loaders read

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional
@@ -14,19 +13,17 @@ from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.formats.correction import NotCorrected, NotTried, Unreadable
 from mmguard.formats.faults import CRASHES
-from mmguard.formats.files import FILES, stamp_of
-from mmguard.formats.format import Scanned, Source
-from mmguard.formats.listings import spread
-from mmguard.formats.maps.counts import convert_counts, name_of_copy
+from mmguard.formats.files import FILES, spread, stamp_of
+from mmguard.formats.format import Mapper, Scanned, Source, scan_here, split_into_chunks
 from mmguard.formats.maps.forms import describe_unread
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import Journal, MapItem, MapRecord
-from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.summary import MapSummary
-from mmguard.formats.maps.write import correct_map
-from mmguard.formats.options import FixOptions
-from mmguard.formats.tasks import Mapper, TaskSize, scan_here, split_into_chunks
+from mmguard.formats.maps.write import correct_map, name_of_copy, predict_counts
+from mmguard.formats.options import FixOptions, MapSettings
 
+#: Number of files in the first tasks, and the maximum for any task.
+_FIRST, _MOST = 2, 32
 #: Maximum number of files that are read to try an edit that names other files or rewrites some.
 OTHER_FILES = 64
 
@@ -36,9 +33,6 @@ class ChunkResult(NamedTuple):
 
     lines: List[str]  #: The records, as lines of JSON.
     summary: MapSummary  #: Their sum.
-    #: ``work``, ``clock``: Seconds of a core, and of wall-clock time.
-    work: float = 0.0
-    clock: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,6 @@ class MapTask:
 
     def scan(self, items: List[MapItem]) -> ChunkResult:
         """Read the files of one task."""
-        work, clock = time.thread_time(), time.perf_counter()
         invalid = np.array(self.settings.invalid_values())
         summary = MapSummary(self.settings)
         lines = []
@@ -57,7 +50,7 @@ class MapTask:
             record = read_map(item, self.settings, invalid)
             summary.add(record)
             lines.append(record.to_line())
-        return ChunkResult(lines, summary, time.thread_time() - work, time.perf_counter() - clock)
+        return ChunkResult(lines, summary)
 
     def report_crash(self, item: MapItem) -> ChunkResult:
         """Return the record of a file that crashed the process reading it."""
@@ -91,7 +84,6 @@ def scan_maps(
     """
     done = MapsScanned(MapSummary(settings))
     invalid = settings.invalid_values()
-    size = TaskSize()
 
     def unknown() -> Iterator[MapItem]:
         for item in items:
@@ -103,12 +95,11 @@ def scan_maps(
             done.reused += 1
             on_files(1)
 
-    for result in mapper(split_into_chunks(unknown(), size), MapTask(settings)):
+    for result in mapper(split_into_chunks(unknown(), _FIRST, _MOST), MapTask(settings)):
         if journal is not None:
             journal.append(result.lines)
         done.summary.merge(result.summary)
         done.decoded += len(result.lines)
-        size.learn(len(result.lines), result.work, result.clock)
         on_files(len(result.lines))
     return done
 
@@ -145,7 +136,7 @@ class MapSource(Source):
         """Return a few of the files for a trial."""
         return []
 
-    def ask_loader(self) -> Optional[LoaderFacts]:
+    def compare_with_loader(self) -> Optional[LoaderFacts]:
         """Load a few files with the framework's own loader, and compare them with the scan."""
         return None
 
@@ -167,7 +158,7 @@ class MapSource(Source):
         facts = summary.to_facts(self.class_names, self.root)
         assert facts.maps is not None
         facts.maps.sources, facts.maps.suffix = [self.folder], self.suffix
-        facts.loader = self.ask_loader()
+        facts.loader = self.compare_with_loader()
         return facts
 
     def scan_changed(
@@ -185,7 +176,7 @@ class MapSource(Source):
         if changes is None:
             return source.facts_of(self._summary.relabel(source.settings))
         options = FixOptions(**dict(changes))
-        counts = convert_counts(self._summary, options)
+        counts = predict_counts(self._summary, options)
         if counts is not None:
             with FILES.replaced(correct_maps(self.sample(), options)):
                 return source.facts_of(counts.relabel(source.settings))

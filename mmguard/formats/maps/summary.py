@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from mmguard.findings.facts import MOST_FILES, LabelFacts, MapFacts
 from mmguard.formats.faults import MISSING, Examples, printable
 from mmguard.formats.maps.record import MapRecord
-from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.options import MapSettings
 
 #: Maximum number of values (of 16-bit or float files); more are not classes, and further ones are not listed.
 MAX_VALUES = 1 << 16

@@ -1,25 +1,28 @@
-"""Correction of label maps: their values, and the form of their files."""
+"""Correction of label maps: their values, the form of their files, and their counts without writing them."""
 
 from __future__ import annotations
 
 import io
+import os
 import warnings
-from typing import Dict, List, Tuple
+from copy import copy
+from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 
 from mmguard.formats.correction import Corrected, NotCorrected, Unreadable
-from mmguard.formats.faults import fault_of
+from mmguard.formats.faults import Examples, fault_of
 from mmguard.formats.maps.forms import form_of, form_of_array, is_lossy, read_array, scale_of
+from mmguard.formats.maps.read import FEW_FRACTIONS, list_formats
+from mmguard.formats.maps.summary import MAX_COLOURS, MapSummary, as_colour
 from mmguard.formats.options import Colour, FixOptions
-from mmguard.labels.space import LabelRule, value_counts
+from mmguard.labels.rules import LabelRule, apply_label_map, value_counts
 from mmguard.text import quantity
 
 #: First bytes of a NumPy file.
 _NUMPY = b'\x93NUMPY'
 #: Number of bytes needed to tell a damaged image from another kind of file.
 _HEAD = 16
-_FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
 
 #: Largest rounding error of 1 / 255 in 32 bits, times 255.
 ROUNDING = 1e-4
@@ -82,9 +85,7 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                 stored = read_array(io.BytesIO(data), len(data))
                 form = form_of_array(stored)
             else:
-                Image.init()
-                known = [name for name in _FORMATS if name in Image.OPEN]
-                with Image.open(io.BytesIO(data), formats=known) as image:
+                with Image.open(io.BytesIO(data), formats=list_formats()) as image:
                     form, scale = form_of(image), scale_of(image)
                     lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
                     image.load()
@@ -130,3 +131,84 @@ def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> 
     if scale != 1:  # gray of 2 or 4 bits, which decoders stretch to 0..255
         return np.round(stored / scale).astype(np.uint8)
     return stored.astype(np.uint8) if stored.dtype == np.bool_ else stored
+
+
+_COLOURED = ('rgb', 'rgba')
+
+
+def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
+    """Return the counts that a scan of the corrected copies would give; ``None`` if they are not known exactly.
+
+    Values that no option maps are kept, so that they are visible; `mmguard fix` ignores them.
+    """
+    counts = _as_indices(summary, options)
+    if counts is None or any(not 0 <= value <= 255 for value in counts):
+        return None
+    other = copy(summary)
+    other.raw, other.loaded, other.files_with = counts, dict(counts), {}
+    for value, files in summary.files_with.items():
+        new = options.label_of(value)
+        other.files_with[new] = max(files, other.files_with.get(new, 0))
+    other.forms = {'gray8': sum(summary.forms.values())}
+    other.lossy = other.gray_in_colour = other.black_palettes = other.uncounted = other.invalid_looked_at = (
+        other.invalid_between
+    ) = 0
+    other.changes, other.fractions, other.colours, other.form_examples, other.examples = {}, {}, {}, {}, {}
+    other.all_void = Examples()
+    return other
+
+
+def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
+    """Return class index -> pixels."""
+    if summary.lossy and options.threshold is None:
+        return None
+    if summary.fractions or options.scale is not None:
+        return _scale_counts(summary, options)
+    coloured = sum(summary.forms.get(form, 0) for form in _COLOURED)
+    channels = coloured + summary.forms.get('gray_alpha', 0)
+    counts: Dict[int, int] = {}
+    if options.colours:
+        # In a mixed folder, gray and colour values can be separated only if no colour is gray.
+        apart = not summary.gray_in_colour or coloured == sum(summary.forms.values())
+        if summary.uncounted or len(summary.colours) >= MAX_COLOURS or not apart:
+            return None
+        for name, count in summary.colours.items():
+            index = options.colours.get(as_colour(name))
+            if index is None:
+                return None
+            index = apply_label_map(options.label_map, index, options.ignore_index)
+            counts[index] = counts.get(index, 0) + count
+        if coloured == sum(summary.forms.values()):
+            return counts
+    elif channels != summary.gray_in_colour:
+        return None
+    for value, count in summary.raw.items():
+        index = options.label_of(value)
+        counts[index] = counts.get(index, 0) + count
+    return counts
+
+
+def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
+    """Return the counts of files that are scaled or whose values are fractions."""
+    if options.scale is None or len(summary.fractions) >= FEW_FRACTIONS or set(summary.forms) != {'float'}:
+        return None
+    values: Dict[float, int] = {float(value): count for value, count in summary.raw.items()}
+    for text, count in summary.fractions.items():
+        values[int(float(text))] -= count  # the fraction was counted at its truncated value
+        values[float(text)] = count
+    counts: Dict[int, int] = {}
+    for value, count in values.items():
+        scaled = value * options.scale
+        # Fractions are recorded with six digits.
+        if abs(scaled - round(scaled)) > 1e-5 * options.scale:
+            return None
+        if count:
+            index = options.label_of(round(scaled))
+            counts[index] = counts.get(index, 0) + count
+    return counts
+
+
+def name_of_copy(path: str) -> str:
+    """Return the name of a label map as `mmguard fix` writes it."""
+    stem, ending = os.path.splitext(path)
+    return path if ending.lower() == '.png' else f'{stem}.png'

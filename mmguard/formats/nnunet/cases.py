@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 
-from mmguard.files.inside import OutsideError, check_name
+from mmguard.files.containment import OutsideError, check_name
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.formats.faults import CRASHES, fault_of
 from mmguard.formats.files import stamp_of
-from mmguard.formats.nnunet.choose import open_volume
+from mmguard.formats.nnunet.nifti import open_volume
 from mmguard.formats.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite, digest_of
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec
 from mmguard.formats.nnunet.volume import CannotRead
@@ -158,7 +158,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
         item = CaseItem(os.path.join(root, 'labelsTr', case + ending), case, files)
         listing.cases.append(_check_label(root, item, listing))
         if sorted(channels) != list(range(len(channels))) or (spec.channels or 0) > len(channels) > 1:
-            _tell_channels(listing, case, channels, spec)
+            _report_missing_channels(listing, case, channels, spec)
     for name in labels:
         if name.startswith(_APPLE_DOUBLE):
             continue  # nnU-Net opens only the labels of listed images
@@ -174,7 +174,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
     return listing
 
 
-def _tell_channels(listing: Listing, case: str, channels: Mapping[int, str], spec: DatasetSpec) -> None:
+def _report_missing_channels(listing: Listing, case: str, channels: Mapping[int, str], spec: DatasetSpec) -> None:
     wanted = range(max(spec.channels or 0, max(channels) + 1))
     missing = [f'imagesTr/{case}_{number:04d}{spec.file_ending}' for number in wanted if number not in channels]
     for file in missing:
@@ -235,33 +235,27 @@ def _count_missing(record: FileRecord, voxels: int) -> None:
     depth = record.shape[0] * record.shape[1]
     first = (record.voxels - record.missing) * depth // max(1, record.voxels)
     said = f'{record.missing:,} of {record.voxels:,} voxels are missing'
-    if record.has_turns:
+    if record.has_slices:
         said += f', from slice {first % record.shape[1]} on'
     record.detail = f'{said}; {record.detail}' if record.detail else said
 
 
-class CasesResult(NamedTuple):
-    """Result of one task, like the engine's ``ChunkResult``; the calling process adds up the cases."""
-
-    lines: List[str]  #: Records as lines of JSON.
-
-
 @dataclass(frozen=True)
-class CaseSettings:
+class CaseTask:
     """Settings of a task, which the engine passes to a process together with cases."""
 
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.
 
-    def scan(self, items: List[CaseItem]) -> CasesResult:
-        """Read some cases, as one task."""
-        return CasesResult([read_case(item, self.reader, self.expected).to_line() for item in items])
+    def scan(self, items: List[CaseItem]) -> List[str]:
+        """Read some cases, as one task; return their records as lines of JSON."""
+        return [read_case(item, self.reader, self.expected).to_line() for item in items]
 
-    def report_crash(self, item: CaseItem) -> CasesResult:
+    def report_crash(self, item: CaseItem) -> List[str]:
         """Return the record of a case that crashed the process reading it; the responsible file is unknown."""
         record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
         if item.has_label:
             record.label = FileRecord(item.path, stamp_of(item.path), CRASHES, detail)
         record.images = [FileRecord(path, stamp_of(path), CRASHES, detail) for path in item.images]
-        return CasesResult([record.to_line()])
+        return [record.to_line()]

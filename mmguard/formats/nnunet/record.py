@@ -12,7 +12,7 @@ import numpy as np
 
 from mmguard.formats.maps.record import Stamp
 from mmguard.formats.nnunet.volume import Volume
-from mmguard.labels.space import value_counts
+from mmguard.labels.rules import value_counts
 
 #: Minimum fraction of neighbors that differ in a picture.
 MOSTLY = 0.7
@@ -65,7 +65,7 @@ class FileRecord:
         return number
 
     @property
-    def is_picture(self) -> bool:
+    def holds_intensities(self) -> bool:
         """True if a label file contains intensities, which differ from voxel to voxel, while labels form regions."""
         return self.unlike > MOSTLY * self.pairs and not self._is_two_peaks
 
@@ -78,7 +78,7 @@ class FileRecord:
         return low + high > 0.8 * self.voxels and min(low, high) > 0.005 * self.voxels
 
     @property
-    def has_turns(self) -> bool:
+    def has_slices(self) -> bool:
         """True if the file has several slices to name; a flat image has only one."""
         return len(self.shape) > 1 and (self.shape[1] > 1 or self.shape[0] > 1)
 
@@ -191,10 +191,11 @@ def count_not_finite(volume: Volume, record: FileRecord) -> None:
     if volume.dtype.kind != 'f':
         volume.check()
         return
+    counter = _Counter(record, (), volume.lines)
     begin = 0
     for block in volume.blocks():
         if not np.isfinite(block).all():
-            _note_not_finite(record, block, begin, volume.lines)
+            counter.note_not_finite(block, begin)
         begin += len(block)
 
 
@@ -221,7 +222,7 @@ class _Counter:
     def add_floats(self, block: np.ndarray, begin: int) -> None:
         finite = np.isfinite(block)
         if not finite.all():
-            _note_not_finite(self.record, block, begin, self.lines)
+            self.note_not_finite(block, begin)
             block = np.where(finite, block, 0.5)  # counted neither as an integer nor, below, as a fraction
         rounded = np.rint(block)
         whole = (rounded == block) & (np.abs(block) <= _MAX_WHOLE)
@@ -256,9 +257,21 @@ class _Counter:
         else:
             self.record.left_out += count
 
+    def note_not_finite(self, block: np.ndarray, begin: int) -> None:
+        for name, where in ((NAN, np.isnan(block)), (INF, np.isinf(block))):
+            number = int(where.sum())
+            if number:
+                setattr(self.record, name, getattr(self.record, name) + number)
+                self._note(name, where, begin)
+
     def _note(self, value: str, where: np.ndarray, begin: int) -> None:
-        if value in self.record.slices or len(self.record.slices) < MAX_SLICED:
-            _note(self.record, value, where, begin, self.lines)
+        slices = self.record.slices
+        if value not in slices and len(slices) >= MAX_SLICED and value not in (NAN, INF):
+            return
+        counts = slices.setdefault(value, {})
+        for row, count in enumerate(where.sum(axis=1).tolist(), begin):
+            if count:
+                counts[row // self.lines] = counts.get(row // self.lines, 0) + count
 
     def finish(self) -> None:
         values: Dict[str, int] = {str(value): count for value, count in self.whole.items()}
@@ -271,21 +284,6 @@ class _Counter:
         kept = sorted(values, key=rank)[:MAX_VALUES]
         self.record.left_out += sum(values.values()) - sum(values[value] for value in kept)
         self.record.values = {value: values[value] for value in kept}
-
-
-def _note_not_finite(record: FileRecord, block: np.ndarray, begin: int, lines: int) -> None:
-    for name, where in ((NAN, np.isnan(block)), (INF, np.isinf(block))):
-        number = int(where.sum())
-        if number:
-            setattr(record, name, getattr(record, name) + number)
-            _note(record, name, where, begin, lines)
-
-
-def _note(record: FileRecord, value: str, where: np.ndarray, begin: int, lines: int) -> None:
-    counts = record.slices.setdefault(value, {})
-    for row, count in enumerate(where.sum(axis=1).tolist(), begin):
-        if count:
-            counts[row // lines] = counts.get(row // lines, 0) + count
 
 
 def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = ()) -> CaseRecord:
@@ -312,6 +310,6 @@ def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = ()) -> Ca
         values=dict(values),
         slices={value: dict(places) for value, places in slices.items() if places},
         # Remapping must not turn labels into a picture.
-        unlike=label.unlike if label.is_picture else 0,
+        unlike=label.unlike if label.holds_intensities else 0,
     )
     return replace(record, label=written)

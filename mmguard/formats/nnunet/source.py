@@ -10,15 +10,14 @@ from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.formats.files import stamp_of
-from mmguard.formats.format import Scanned, Source
+from mmguard.formats.format import Mapper, Scanned, Source, scan_here, split_into_chunks
 from mmguard.formats.maps.record import Journal
-from mmguard.formats.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
-from mmguard.formats.nnunet.choose import FLAT, NIFTI, READERS, choose_reader
-from mmguard.formats.nnunet.judge import Fault, Judge
+from mmguard.formats.nnunet.case_checks import CaseChecker, Fault
+from mmguard.formats.nnunet.cases import CaseItem, CaseTask, Listing, list_cases
+from mmguard.formats.nnunet.nifti import FLAT, NIFTI, READERS, choose_reader
 from mmguard.formats.nnunet.record import CaseRecord, digest_of, is_whole, relabel
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, judge_count, read_spec, spec_of
 from mmguard.formats.nnunet.volume import gzip_decoder
-from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.language import Message
 from mmguard.text import quantity
 
@@ -34,7 +33,7 @@ class CaseSummary:
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
         self.root = root
-        self.judge = Judge(spec, root)
+        self.judge = CaseChecker(spec, root)
         self.histogram: Dict[int, int] = {}
         self.files_with: Dict[int, int] = {}
         self.total = 0
@@ -51,16 +50,16 @@ class CaseSummary:
         if label is not None and label.is_read:
             self.labels_read += 1
             self.total += label.voxels
-            is_picture = label.is_picture
+            holds_intensities = label.holds_intensities
             reasons = (
-                ('an image', label.voxels if is_picture else 0),
-                ('no integer', 0 if is_picture else label.fractions),
+                ('an image', label.voxels if holds_intensities else 0),
+                ('no integer', 0 if holds_intensities else label.fractions),
                 ('not finite', label.nan + label.inf),
             )
             for reason, count in reasons:
                 if count:
                     self.reasons[reason] = self.reasons.get(reason, 0) + count
-            for value, count in () if is_picture else label.values.items():
+            for value, count in () if holds_intensities else label.values.items():
                 if not is_whole(value):
                     continue
                 number = int(value)
@@ -150,7 +149,7 @@ class CaseSource(Source):
             self.notes.append(f'nnU-Net v2 wants it converted: {CONVERSIONS[self.spec.layout]}')
         if not self.reader and self.spec.file_ending:
             endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
-            self.spec.add(KEYS, f'nnU-Net reads no {self.spec.file_ending} files; it reads {endings}')
+            self.spec.add(KEYS, f'nnU-Net does not read {self.spec.file_ending} files; it reads {endings}')
 
     def count(self) -> int:
         """Return the number of cases, for the progress of a scan."""
@@ -160,7 +159,7 @@ class CaseSource(Source):
         self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
     ) -> Scanned:
         """Read all cases; records are written to the journal, and those of unchanged cases are taken from it."""
-        settings, expected = CaseSettings(self.reader, self.spec.expected), digest_of(self.spec.expected)
+        settings, expected = CaseTask(self.reader, self.spec.expected), digest_of(self.spec.expected)
         summary = CaseSummary(self.spec, self.root)
         decoded = reused = 0
         self._records.clear()
@@ -182,13 +181,15 @@ class CaseSource(Source):
                 on_files(1)
 
         _import_decoders(self.reader)
-        for result in mapper(split_into_chunks(unknown(), self._choose_cases_per_task), settings):
+        # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
+        cases = _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
+        for lines in mapper(split_into_chunks(unknown(), cases), settings):
             if journal is not None:
-                journal.append(result.lines)
-            for line in result.lines:
+                journal.append(lines)
+            for line in lines:
                 add(CaseRecord.from_line(line))
-            decoded += len(result.lines)
-            on_files(len(result.lines))
+            decoded += len(lines)
+            on_files(len(lines))
         return Scanned(summary.to_facts(self.listing, self.reader), decoded=decoded, reused=reused, root=self.root)
 
     def scan_changed(
@@ -198,7 +199,8 @@ class CaseSource(Source):
         return self.again(**dict(dict(files).get(self.root, ())))
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Return the facts of the last scan with other entries in dataset.json and with :func:`relabel` files."""
+        """Return the facts of the last scan with other entries in dataset.json, and with files changed by
+        :func:`relabel`."""
         if len(self._records) > _KEPT:
             return None
         spec = spec_of({**self.spec.content, **dict(dataset_json)})
@@ -208,10 +210,6 @@ class CaseSource(Source):
         for record in self._records:
             summary.add(relabel(record, **changes))
         return summary.to_facts(self.listing, self.reader)
-
-    def _choose_cases_per_task(self) -> int:
-        # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
-        return _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
 
     def _find_known(self, item: CaseItem, expected: str, journal: Optional[Journal]) -> Optional[CaseRecord]:
         line = journal.line_of(item.path) if journal is not None else None

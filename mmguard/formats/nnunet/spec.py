@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
-from mmguard.formats.listings import first_entries
+from mmguard.formats.files import names_in
 from mmguard.text import plural, quantity, shorten
 
 #: Kinds of faults of dataset.json; ``VolumeFacts.declared`` contains their texts.
@@ -106,14 +106,14 @@ def _read_keys(spec: DatasetSpec) -> None:
         elif not all(isinstance(name, str) for name in channels.values()):
             spec.add(KEYS, f'channel_names must map numbers to names, got {shorten(channels)}')
     elif 'channel_names' in content:
-        spec.add(KEYS, f'channel_names must be an object as {{"0": "CT"}}, got {shorten(channels)}')
+        spec.add(KEYS, f'channel_names must be an object such as {{"0": "CT"}}, got {shorten(channels)}')
     ending = content.get('file_ending') if spec.layout == V2 else '.nii.gz'
     if isinstance(ending, str) and ending:
         spec.file_ending = ending
         if not ending.startswith('.'):
             spec.add(KEYS, f'file_ending must begin with a dot, got "{ending}"')
     elif 'file_ending' in content:
-        spec.add(KEYS, f'file_ending must be text as ".nii.gz", got {shorten(ending)}')
+        spec.add(KEYS, f'file_ending must be a string such as ".nii.gz", got {shorten(ending)}')
     reader = content.get('overwrite_image_reader_writer')
     if isinstance(reader, str) and reader != 'None':
         spec.reader = reader
@@ -139,7 +139,7 @@ def _read_labels(spec: DatasetSpec) -> None:
         return
     if not isinstance(labels, Mapping) or not labels:
         example = '{"background": 0, "liver": 1}' if spec.layout == V2 else '{"0": "background", "1": "liver"}'
-        spec.add(LABELS, f'labels must be an object as {example}, got {shorten(labels)}')
+        spec.add(LABELS, f'labels must be an object such as {example}, got {shorten(labels)}')
         return
     if all(_as_int(name) is not None for name in labels) and all(isinstance(v, str) for v in labels.values()):
         if spec.layout == V2:
@@ -257,5 +257,5 @@ def raw_datasets(target: str) -> List[str]:
     if is_raw_dataset(target):
         return [target]
     # A folder of label maps may have a million files.
-    names = sorted(filter(_DATASET.fullmatch, (entry.name for entry in first_entries(target, _LOOKED_AT))))
+    names = filter(_DATASET.fullmatch, names_in(target, _LOOKED_AT))
     return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

@@ -4,22 +4,92 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from pathlib import Path
+from typing import FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.files.inside import OutsideError, find_inside, resolve_inside
+from mmguard.files.containment import OutsideError, find_inside, resolve_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.disk import missing_files, other_sizes
+from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, keep_file, names_below
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import FILES
-from mmguard.formats.listings import first_entries, is_folder, is_image_name
-from mmguard.formats.maps.forms import read_shown_size
+from mmguard.formats.files import (
+    FILES,
+    find_size_mismatches,
+    folders_in,
+    is_folder,
+    is_image_name,
+    missing_files,
+    names_in,
+    read_shown_size,
+)
+from mmguard.formats.format import Format
+from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE, Table, facts_of, table_of_names
 from mmguard.formats.voc.records import VocFile, read_voc
 
-#: Number of names of a folder to look at.
-_LOOKED_AT = 1000
+#: Folder of the images of a VOC data set; it has no labels.
+_IMAGES = 'JPEGImages'
+
+
+class Voc(Format):
+    """A folder of XML files, with or without Annotations, ImageSets and JPEGImages."""
+
+    name = 'voc'
+    beside_suffix = True
+
+    def detect(self, target: str) -> bool:
+        """Return True if XML is in a folder, in its or a subfolder's Annotations, or next to images in a subfolder."""
+        below = [os.path.join(target, name) for name in folders_in(target, _LOOKED_AT)[:_FOLDERS]]
+        named = (os.path.join(place, 'Annotations') for place in (target, *below))
+        return any(map(_has_xml, (target, *named))) or any(map(_has_xml_next_to_images, below))
+
+    def read(self, target: str, options: ScanOptions) -> LabelFacts:
+        return scan_voc(target, options.num_classes, options.classes)
+
+    def correct(self, data: bytes, options: FixOptions) -> Corrected:
+        from mmguard.formats.voc.write import correct_voc
+
+        return correct_voc(data, options)
+
+    def files(self, target: str, options: FixOptions) -> LabelFiles:
+        if options.label_map:
+            raise CannotCorrect('--label-map maps numbers; VOC has names: name the valid ones with --classes')
+        names = sorted(names_below(target))
+        images = _images_of(names)
+        lists = [name for name in names if 'ImageSets' in Path(name).parts]
+        return LabelFiles(
+            [(os.path.join(target, name), name) for name in (*filter(_is_xml, names), *lists, *sorted(images))],
+            lambda data, name: self.correct(data, options) if _is_xml(name) else keep_file(data, name),
+            images,
+            _read_one,
+        )
+
+
+def _read_one(path: str) -> Optional[LabelFacts]:
+    if not _is_xml(path):
+        return None
+    folder, name = os.path.split(path)
+    return scan_voc_files(folder, [VocImage('', name)], images=False)
+
+
+def _is_xml(name: str) -> bool:
+    return name.lower().endswith('.xml')
+
+
+def _images_of(names: List[str]) -> FrozenSet[str]:
+    """Return the images of a VOC folder: those in JPEGImages, and those with the name of an XML file."""
+    annotated = {os.path.splitext(name)[0] for name in names if _is_xml(name)}
+    return frozenset(
+        name
+        for name in names
+        if not _is_xml(name)
+        and (_IMAGES in Path(name).parts or (is_image_name(name) and os.path.splitext(name)[0] in annotated))
+    )
+
+
+#: Number of names of a folder to look at, and of folders among them: VOCdevkit has one per year.
+_LOOKED_AT, _FOLDERS = 1000, 20
 
 
 class VocImage(NamedTuple):
@@ -89,11 +159,13 @@ def scan_voc_files(
             root, [image.name for image in listed], faults, within
         )
         names_read = [image.name for image, _ in read]
-        annotations.sizes_compared, annotations.size_mismatches = other_sizes(root, names_read, table.sizes, within)
+        annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
+            root, names_read, table.sizes, within
+        )
     for name in names:
         annotations.instances_of.setdefault(name, 0)
     table.path_of = lambda place: find_inside(root, read[place][0].name, within)
-    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    facts = facts_of(table, num_classes, names, annotations)
     annotations.unreadable = faults.to_dict()
     return facts
 
@@ -144,25 +216,13 @@ def _find_data_sets(root: str, faults: Faults) -> List[str]:
     return [name for name in below if _has_xml_next_to_images(os.path.join(root, name))] or ['']
 
 
-def is_voc(folder: str) -> bool:
-    """Return True if XML is in a folder, in its or a subfolder's Annotations, or next to images in a subfolder."""
-    below = _list_folders(folder)
-    named = (os.path.join(place, 'Annotations') for place in (folder, *below))
-    return any(map(_has_xml, (folder, *named))) or any(map(_has_xml_next_to_images, below))
-
-
-def _list_folders(folder: str, most: int = 20) -> List[str]:
-    """Return the first folders in a folder: VOCdevkit has one per year."""
-    return sorted(entry.path for entry in first_entries(folder, _LOOKED_AT) if is_folder(entry))[:most]
-
-
 def _has_xml(folder: str) -> bool:
-    return any(name.lower().endswith('.xml') for name in [entry.name for entry in first_entries(folder, _LOOKED_AT)])
+    return any(name.lower().endswith('.xml') for name in names_in(folder, _LOOKED_AT))
 
 
 def _has_xml_next_to_images(folder: str) -> bool:
     """Return True if an image is next to its XML file, as in exports for other detectors with a folder per split."""
-    files = [entry.name for entry in first_entries(folder, _LOOKED_AT)]
+    files = names_in(folder, _LOOKED_AT)
     stems = {os.path.splitext(name)[0] for name in files if name.lower().endswith('.xml')}
     return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
 

@@ -8,8 +8,7 @@ from typing import Callable, Dict, Optional
 
 import numpy as np
 
-from mmguard.formats.boxes import Corners, clamp, fault_of, number, numbers, shortest
-from mmguard.formats.correction import Corrected, NotCorrected
+from mmguard.formats.correction import Corners, Corrected, NotCorrected, clamp, fault_of, number, numbers, shortest
 from mmguard.formats.options import FixOptions
 from mmguard.formats.voc.records import XmlFault, parse_xml
 from mmguard.labels.instances import InstanceRule

@@ -7,10 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.files.inside import OutsideError, check_name
+from mmguard.files.containment import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.formats.files import FILES
-from mmguard.formats.listings import first_entries
+from mmguard.formats.files import FILES, names_in
 from mmguard.formats.options import SPLITS
 from mmguard.text import shorten
 
@@ -28,7 +27,7 @@ _OTHERS = ('model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
 
 @dataclass
 class DataYaml:
-    """DataYaml names, classes and paths of a data set."""
+    """Names, classes and paths that a data.yaml sets."""
 
     file: str = ''  #: The data.yaml, or the list of names; empty if there is neither.
     root: str = ''  #: Folder that its paths are relative to.
@@ -55,17 +54,10 @@ def declares_names(path: str) -> bool:
 
 def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
     """Return the data.yaml of a folder, empty if not found; the file named data.yaml is preferred."""
-    try:
-        some = _list_some_names(folder)
-    except OSError:
-        return ''
-    names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
+    some = names_in(folder, _LOOKED_AT)  # label maps may be a million files
+    names = [name for name in some if name.lower().endswith(('.yaml', '.yml'))]
     paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
     return next(filter(is_one, paths[:20]), '')
-
-
-def _list_some_names(folder: str) -> List[str]:
-    return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # label maps may be a million files
 
 
 def _data(path: str) -> Any:
@@ -98,13 +90,13 @@ def read_data_yaml(path: str) -> DataYaml:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
     said.faults += [f'the name {shorten(name)} is that of several classes' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
-    said.faults += [f'it names no {split}, which ultralytics requires' for split in missing]
+    said.faults += [f'it does not name {split}, which ultralytics requires' for split in missing]
     said.kpt_shape = _read_keypoints(data, said)
     for split in SPLITS:
         paths = data.get(split)
         listed = paths if isinstance(paths, list) else [paths] if paths else []
         said.splits[split] = [one for one in listed if _is_path(one)]
-        said.faults += [f'{split} holds {shorten(one)}, no path' for one in listed if not _is_path(one)]
+        said.faults += [f'{split} holds {shorten(one)}, not a path' for one in listed if not _is_path(one)]
     return said
 
 

@@ -6,10 +6,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from mmguard.files.inside import OUTSIDE, OutsideError, check_name
+from mmguard.files.containment import OUTSIDE, OutsideError, check_name
 from mmguard.formats.faults import Examples, Faults
-from mmguard.formats.files import FILES
-from mmguard.formats.listings import first_entries, is_folder, is_image_name, names_in, walk
+from mmguard.formats.files import FILES, folders_in, is_image_name, names_in, walk
 from mmguard.formats.yolo.data_yaml import NAME_LISTS
 
 #: Text files next to label files that have no labels.
@@ -86,8 +85,8 @@ def _find_near_folders(folder: str) -> Iterator[str]:
     """Yield the folders in and next to a folder, and those of its name next to its parent: labelTxt/train."""
     around, last = os.path.split(folder)
     for parent, below in ((folder, ''), (around, ''), (os.path.dirname(around), last)):
-        names = sorted(entry.name for entry in first_entries(parent, _NEAR) if is_folder(entry))
-        yield from (os.path.join(parent, name, below) if below else os.path.join(parent, name) for name in names)
+        for name in folders_in(parent, _NEAR):
+            yield os.path.join(parent, name, below) if below else os.path.join(parent, name)
 
 
 def list_texts(root: str, images: Optional[str] = None) -> Listing:

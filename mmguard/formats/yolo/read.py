@@ -1,36 +1,28 @@
-"""Scan of the YOLO data sets in a target."""
+"""Scan of a YOLO data set, and the COCO file from which it was probably converted: it contains the same objects."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
+from typing import Counter as CounterOf
 
 import numpy as np
 
 from mmguard.findings import yolo
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.views import listing as named
-from mmguard.findings.yolo import YoloFacts
-from mmguard.formats.faults import NAMED, Examples
-from mmguard.formats.files import FILES
-from mmguard.formats.listings import is_image_name, walk
-from mmguard.formats.options import SPLITS
-from mmguard.formats.other_files import looks_like_yolo
+from mmguard.findings.yolo import Original, YoloFacts
+from mmguard.formats.coco.detect import coco_files
+from mmguard.formats.coco.file import read_coco
+from mmguard.formats.coco.records import CocoFile
+from mmguard.formats.faults import NAMED, Faults
+from mmguard.formats.format import Mapper, scan_here, split_into_chunks
 from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, side_by_side
-from mmguard.formats.tasks import Mapper, scan_here, split_into_chunks
 from mmguard.formats.yolo.data_yaml import (
     DataYaml,
-    data_yaml_in,
-    declares_names,
-    find_unopened,
-    is_data_yaml,
-    names_beside,
-    read_data_yaml,
 )
-from mmguard.formats.yolo.listing import Listing, label_folder, list_images, list_texts
-from mmguard.formats.yolo.originals import find_original
+from mmguard.formats.yolo.listing import Listing, label_folder
 from mmguard.formats.yolo.rows import (
     BOX,
     COLUMNS,
@@ -38,11 +30,11 @@ from mmguard.formats.yolo.rows import (
     IS_BEYOND,
     IS_IN_PIXELS,
     SLACK,
-    TextSettings,
     TextsRead,
+    TextTask,
 )
 from mmguard.labels.instances import LABEL_REASON
-from mmguard.language import Message
+from mmguard.labels.numbering import COCO_IDS
 
 #: Number of label files per task: one takes a tenth of a millisecond.
 _PER_TASK = 512
@@ -65,13 +57,13 @@ def scan_texts(
         ValueError: There is nothing to read.
     """
     found = _Found(listing, root)
-    settings = TextSettings(declared.kpt_shape)
-    for read in mapper(split_into_chunks(listing.items(), lambda: _PER_TASK), settings):
-        found.add(read)
+    settings = TextTask(declared.kpt_shape)
+    for read in mapper(split_into_chunks(listing.items(), _PER_TASK), settings):
+        found.merge(read)
         on_files(read.items)
-    columns = found.columns()
+    columns = found.join_columns()
     if _has_class_last(columns):
-        columns = found.refuse(columns, 'the class seems to be the last number, not the first')
+        columns = found.refuse_all(columns, 'the class seems to be the last number, not the first')
     if not (len(columns) or found.refused or found.faults or listing.faults or listing.elsewhere):
         counts = f'{len(listing.texts):,} label files (.txt) without a row, {listing.images:,} images'
         looked = sorted({label_folder(os.path.dirname(image)) for image in listing.bare})
@@ -89,40 +81,26 @@ def scan_texts(
     return facts
 
 
-class _Found:
+class _Found(TextsRead):
     """Results of the tasks in the order of the listing, independent of their order of completion."""
 
     def __init__(self, listing: Listing, root: str) -> None:
+        super().__init__()
         self.listing = listing
         self._root = os.path.join(root, '')
-        self._parts: List[np.ndarray] = []
-        self.refused: Dict[str, Examples] = {}
-        self.refused_in: Set[int] = set()
-        self.faults: Dict[str, Examples] = {}
-        self.faulty: Set[Tuple[int, bool]] = set()
 
-    def add(self, result: TextsRead) -> None:
-        self._parts.append(result.columns)
-        self.refused_in |= result.refused_in
-        self.faulty |= result.faulty
-        for own, others in ((self.refused, result.refused), (self.faults, result.faults)):
-            for what, one in others.items():
-                own.setdefault(what, Examples(NAMED)).merge(one)
-
-    def columns(self) -> np.ndarray:
-        parts, self._parts = self._parts, []
-        whole = np.concatenate([*parts, np.empty((0, COLUMNS))])
+    def join_columns(self) -> np.ndarray:
+        whole = np.concatenate([*self.columns, np.empty((0, COLUMNS))])
+        self.columns.clear()
         order = np.argsort(whole[:, 0], kind='stable')
         return whole if (order[1:] > order[:-1]).all() else whole[order]
 
-    def refuse(self, columns: np.ndarray, why: str) -> np.ndarray:
+    def refuse_all(self, columns: np.ndarray, why: str) -> np.ndarray:
         """Move all rows to the refused ones and return an empty array."""
         for row in columns:
             label, left, top, right, bottom = row[2:7]
             numbers = (label, (left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
-            text = ' '.join(f'{number:g}' for number in numbers)
-            self.refused.setdefault(why, Examples(NAMED)).add((int(row[0]), int(row[1]), text))
-        self.refused_in |= set(columns[:, 0].astype(int).tolist())
+            self.refuse(why, int(row[0]), int(row[1]), ' '.join(f'{number:g}' for number in numbers))
         return columns[:0]
 
     def short(self, path: str) -> str:
@@ -211,7 +189,7 @@ def _compute_facts(found: _Found, columns: np.ndarray, declared: DataYaml, num_c
     return facts
 
 
-def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, facts: LabelFacts) -> YoloFacts:
+def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, labels: LabelFacts) -> YoloFacts:
     """Return the facts specific to YOLO labels."""
     listing = found.listing
     widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
@@ -254,7 +232,7 @@ def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, facts
         if count:
             about.counts[kind], about.faults[kind] = count, places
     label = columns[:, 2]
-    kinds[yolo.CLASS] = (label < 0) | (label >= facts.num_classes)
+    kinds[yolo.CLASS] = (label < 0) | (label >= labels.num_classes)
     holders = {kind: set(columns[shown, 0].astype(int).tolist()) for kind, shown in kinds.items()}
     holders[yolo.ROWS] = found.refused_in
     about.left_out = len(holders[yolo.ROWS] | holders[yolo.BEYOND] | holders[yolo.CLASS])
@@ -275,121 +253,64 @@ def _find_task(widths: np.ndarray, declared: DataYaml) -> str:
     return yolo.CORNERS if (widths[outlines] == CORNERS).all() else yolo.OUTLINES
 
 
-#: Number of folders, and of files in each, to look at before a target is rejected.
-_FOLDERS, _FILES = 50, 200
+#: (Index of the label file, label or id) -> count.
+Pairs = CounterOf[Tuple[int, int]]
+
+#: Minimum fraction of the rows whose image is in the file, and of the file's objects of these images that have a
+#: row.
+_SHARED, _SAME = 0.5, 0.99
+#: Maximum size of a file that is read for this, in bytes.
+_LARGEST = 1 << 27
 
 
-@dataclass
-class YoloSet:
-    """One data set that has not been read yet."""
+def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List[str], root: str) -> Optional[Original]:
+    """Find a COCO file with the same images in or next to the data set, and return the differences in its counts.
 
-    name: str  #: Name of the split, or the target.
-    target: str  #: Folder, data.yaml, list of images or label file, as given.
-    root: str  #: Folder that file names are relative to.
-    declared: DataYaml  #: Names, number of classes, keypoints.
-    places: Optional[List[str]] = None  #: Folders and lists of images; ``None``: the content of the root.
-    images: Optional[str] = None  #: Folder of the images, if given by the user.
-    notes: List[str] = field(default_factory=list)  #: Notes for the user.
-
-    def listing(self) -> Listing:
-        listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
-        for path in find_unopened(self.root):
-            listing.faults.add('cannot be read: it is not a regular file', os.path.relpath(path, self.root))
-        return listing
-
-    def read(
-        self,
-        num_classes: Optional[int] = None,
-        mapper: Mapper = scan_here,
-        on_files: Callable[[int], None] = lambda files: None,
-    ) -> LabelFacts:
-        """Read the data set; see :func:`scan_texts`."""
-        root = self.root if os.path.isdir(self.root) else os.path.dirname(self.root)
-        facts = scan_texts(self.listing(), self.declared, root, num_classes, mapper, on_files)
-        assert facts.annotations is not None
-        facts.annotations.sources = [self.target]
-        return facts
-
-
-def is_yolo(target: str) -> bool:
-    """Return True if a target is a data.yaml, an image list, a label file, or a folder with the first or the last."""
-    if os.path.isdir(target):
-        return bool(data_yaml_in(target)) or _has_texts(os.path.abspath(target))
-    root = os.path.abspath(target)
-    if is_data_yaml(target) or (declares_names(target) and _has_texts(os.path.dirname(root))):
-        return True
-    return target.lower().endswith('.txt') and (_lists_images(root) or looks_like_yolo([root]))
+    Args:
+        texts (list): Pairs of label file and image.
+        columns (ndarray): Rows of the label files, (N, C): index of the file, line, label, ...
+        names (list[str]): Class names.
+        root (str): Folder of the data set.
+    """
+    stems = {os.path.splitext(os.path.basename(text))[0]: number for number, (text, _) in enumerate(texts)}
+    for file in [*coco_files(root), *coco_files(os.path.dirname(os.path.abspath(root)))] if names else ():
+        if os.path.getsize(file.path) > _LARGEST:
+            continue
+        coco = read_coco(file.path, file.name, Faults())
+        images = {
+            code: stems[stem]
+            for code, name in zip(coco.images.id, coco.images.name)
+            for stem in [os.path.splitext(os.path.basename(name))[0]]
+            if stem in stems
+        }
+        rows = columns[np.isin(columns[:, 0], list(images.values())), :3].astype(int)
+        here = Counter(zip(rows[:, 0].tolist(), rows[:, 2].tolist()))
+        by_id = _count_ids(coco, images)
+        total = sum(by_id.values())
+        if len(rows) < _SHARED * len(columns) or not _SAME * total <= len(rows) <= total or not total:
+            continue
+        label_of = {code: names.index(name) for code, name in coco.categories if name in names}
+        there, looked_up = (_renumber(by_id, table) for table in (label_of, dict(zip(COCO_IDS, range(80)))))
+        if sum(there.values()) != total or not here - there:
+            return None
+        counts = {}
+        for label in sorted({label for both in (here - there, there - here) for _, label in both}):
+            name = names[label] if label < len(names) else str(label)
+            counts[name] = _count_label(here, label), _count_label(there, label)
+        return Original(file.name, counts, not here - looked_up)
+    return None
 
 
-def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
-    """Return the data sets of a YOLO target; empty if its data.yaml has no images of these splits."""
-    is_folder = os.path.isdir(target)
-    file = data_yaml_in(target) if is_folder else target if is_data_yaml(target) else ''
-    if file:
-        return _list_declared(target, read_data_yaml(file), splits)
-    root = os.path.abspath(target)
-    if is_folder:
-        return [_make_set_without_yaml(target, root, names_beside(root), images)]
-    folder = os.path.dirname(root)
-    if declares_names(target):
-        return [_make_set_without_yaml(target, folder, read_data_yaml(target), images)]
-    places = [root] if _lists_images(root) else None
-    return [_add_note(YoloSet(target, target, folder if places else root, names_beside(folder), places))]
+def _count_ids(coco: CocoFile, images: Dict[int, int]) -> Pairs:
+    """Count the annotations by index of the label file and category id, without crowds, which are not converted."""
+    rows = coco.annotations
+    wanted = np.isin(rows.image_id, list(images)) & ~rows.crowd
+    return Counter((images[image], code) for image, code in zip(rows.image_id[wanted], rows.category_id[wanted]))
 
 
-def _make_set_without_yaml(target: str, root: str, declared: DataYaml, images: Optional[str]) -> YoloSet:
-    return _add_note(YoloSet(target, target, root, declared, None, None if images is None else os.path.abspath(images)))
+def _renumber(pairs: Pairs, table: Dict[int, int]) -> Pairs:
+    return Counter({(place, table[code]): number for (place, code), number in pairs.items() if code in table})
 
 
-def _add_note(found: YoloSet) -> YoloSet:
-    note = Message('YOLO labels without names: every class id counts as a class unless --num-classes is given')
-    if found.declared.file:
-        note = Message('YOLO labels, names: {file}', file=found.declared.file)
-    found.notes.append(note)
-    return found
-
-
-def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> List[YoloSet]:
-    found: List[YoloSet] = []
-    for split in splits:
-        places = [_resolve_place(declared, path) for path in declared.splits.get(split, [])]
-        same = next((one for one in found if places and one.places == places), None)
-        if same is not None:
-            same.name += f', {split}'
-        elif places:
-            found.append(YoloSet(split, target, declared.root, declared, places))
-    for one in found[:1]:
-        one.notes.append(Message('YOLO labels, as {file} says', file=declared.file))
-    return found
-
-
-def _resolve_place(declared: DataYaml, path: str) -> str:
-    """Return the path of a folder or list of images; like ultralytics, drop ``../`` if the path does not exist."""
-    roots = (declared.root, os.path.dirname(os.path.abspath(declared.file)))
-    ways = [path, path[3:]] if path.startswith('../') else [path]
-    places = [os.path.abspath(os.path.join(root, way)) for root in roots for way in ways]
-    return next(filter(os.path.exists, places), places[0])
-
-
-def _has_texts(root: str) -> bool:
-    """Return True if a folder contains label files with rows, and no other labels."""
-    texts: List[str] = []
-    for number, (folder, names) in enumerate(walk(root, lambda at, error: None)):
-        beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}
-        here = [name for name in names if name.endswith('.txt')]
-        paired = [name for name in here if name[:-4] in beside]
-        if beside and not paired and 'images' not in os.path.relpath(folder, root).replace(os.sep, '/').split('/'):
-            return False  # probably label maps
-        texts += [os.path.join(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
-        if number >= _FOLDERS or len(texts) >= _FILES:
-            break
-    return bool(texts) and looks_like_yolo(texts)
-
-
-def _lists_images(path: str) -> bool:
-    try:
-        with FILES.open(path) as file:
-            lines = file.read(1 << 14).decode('utf-8', 'replace').splitlines()
-    except (OSError, ValueError):
-        return False
-    return any(is_image_name(os.path.basename(line.strip())) for line in lines[:20])
+def _count_label(pairs: Pairs, label: int) -> int:
+    return sum(number for (_, one), number in pairs.items() if one == label)

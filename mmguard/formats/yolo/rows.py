@@ -7,14 +7,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
-from typing import BinaryIO, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import BinaryIO, Dict, Iterator, List, Optional, Set, Tuple
 
 import numpy as np
 
 from mmguard.files.regular import open_regular
-from mmguard.formats.faults import CRASHES, NAMED, Examples
+from mmguard.formats.faults import CRASHES, Examples
 from mmguard.formats.files import FILES
 from mmguard.formats.yolo.listing import TextItem
 from mmguard.text import shorten
@@ -35,16 +35,37 @@ Row = Tuple[float, ...]
 COLUMNS = 9
 
 
-class TextRows(NamedTuple):
-    """Rows of label files."""
+@dataclass
+class TextsRead:
+    """Rows and faults of label files, of one task or of all."""
 
-    rows: List[Row]  #: Readable rows.
-    refused: Dict[str, Examples]  #: Reason why rows are refused -> (index of the file, line, the row).
-    refused_in: Set[int]  #: Indices of the files with refused rows.
+    items: int = 0  #: Number of items.
+    columns: List[np.ndarray] = field(default_factory=list)  #: float64 (N, 9), the readable rows of each task.
+    #: Reason why rows are refused -> (index of the file, line, the row).
+    refused: Dict[str, Examples] = field(default_factory=dict)
+    refused_in: Set[int] = field(default_factory=set)  #: Indices of the files with refused rows.
+    faults: Dict[str, Examples] = field(default_factory=dict)  #: Fault of a file -> (its index, True for the image).
+    faulty: Set[Tuple[int, bool]] = field(default_factory=set)  #: (Index, True for the image) of every such file.
+
+    def refuse(self, why: str, number: int, line: int, row: str) -> None:
+        self.refused.setdefault(why, Examples()).add((number, line, row))
+        self.refused_in.add(number)
+
+    def add_fault(self, why: str, number: int, of_image: bool) -> None:
+        self.faults.setdefault(why, Examples()).add((number, of_image))
+        self.faulty.add((number, of_image))
+
+    def merge(self, other: TextsRead) -> None:
+        self.columns += other.columns
+        self.refused_in |= other.refused_in
+        self.faulty |= other.faulty
+        for own, others in ((self.refused, other.refused), (self.faults, other.faults)):
+            for what, one in others.items():
+                own.setdefault(what, Examples()).merge(one)
 
 
-def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], into: TextRows) -> None:
-    """Read the rows of a label file; ``number`` is its index in the data set."""
+def read_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], read: TextsRead) -> Iterator[Row]:
+    """Yield the readable rows of a label file; ``number`` is its index in the data set."""
     for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
         if not words:
             continue
@@ -54,16 +75,14 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
         except ValueError:
             values, why = [], _no_number(words[0])
         if why:
-            shown = shorten(b' '.join(words[:8]).decode('utf-8', 'replace'))
-            into.refused.setdefault(why, Examples()).add((number, line, shown))
-            into.refused_in.add(number)
-            continue
-        into.rows.append((number, line, *row_of(values, kpt_shape)))
+            read.refuse(why, number, line, shorten(b' '.join(words[:8]).decode('utf-8', 'replace')))
+        else:
+            yield (number, line, *row_of(values, kpt_shape))
 
 
 def _no_number(first: bytes) -> str:
     if first.startswith(b'\xef\xbb\xbf'):
-        return 'the label file begins with a byte order mark: ultralytics reads no number there'
+        return 'the label file begins with a byte order mark: ultralytics cannot read the number there'
     return 'a value in the row is not a number'
 
 
@@ -119,20 +138,12 @@ def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Row:
     return (label, *corners, width, flags)
 
 
-def as_columns(rows: List[Row]) -> np.ndarray:
-    """Return rows as float64 (N, 9)."""
-    return np.array(rows, float).reshape(-1, COLUMNS)
-
-
 #: Minimum side in pixels: ultralytics rejects smaller images.
 SMALLEST = 10
 TOO_SMALL = f'cannot be trained on: an image below {SMALLEST} pixels'
 NO_END = 'is damaged: a JPEG without its end mark, which ultralytics rewrites in place'
 _DAMAGED = 'cannot be decoded'
-_START, _END = b'\xff\xd8', b'\xff\xd9'
-#: JPEG segments that contain the size: all frame markers, but not the other markers in their range.
-_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_MOST_SEGMENTS = 1000
+_END_OF_JPEG = b'\xff\xd9'
 #: MPO is opened as JPEG: pillow has no separate format name for it.
 _FORMATS = ('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')
 #: A label file has a few kilobytes.
@@ -140,95 +151,54 @@ _LARGEST = 64 << 20
 
 
 def image_fault(path: str) -> str:
-    """Return the fault of an image; empty if it looks valid without decoding it.
-
-    A JPEG is checked by its segments, other formats with pillow if it is installed.
-    """
+    """Return the fault of an image; empty if it looks valid without decoding it, or without pillow if it is a file."""
     try:
-        with open_regular(path) as file:
-            side = _read_side_of_jpeg(file)
-            if side is not None:
-                file.seek(-2, os.SEEK_END)
-                return TOO_SMALL if side < SMALLEST else '' if file.read(2) == _END else NO_END
+        with open_regular(path) as file, warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            return _find_fault(file) if importlib.util.find_spec('PIL') is not None else ''
     except (OSError, ValueError) as error:
         return f'cannot be opened: {getattr(error, "strerror", None) or error}'
-    return _find_fault_with_pillow(path) if importlib.util.find_spec('PIL') is not None else ''
 
 
-def _read_side_of_jpeg(file: BinaryIO) -> Optional[int]:
-    """Return the shorter side from the header; ``None`` if the header is invalid or not of a JPEG."""
-    if file.read(2) != _START:
-        return None
-    for _ in range(_MOST_SEGMENTS):
-        head = file.read(4)
-        if len(head) < 4 or head[0] != 0xFF:
-            return None
-        if head[1] in _FRAMES:
-            size = file.read(5)
-            return min(size[1] << 8 | size[2], size[3] << 8 | size[4]) if len(size) == 5 else None
-        file.seek((head[2] << 8 | head[3]) - 2, os.SEEK_CUR)
-    return None
-
-
-def _find_fault_with_pillow(path: str) -> str:
+def _find_fault(file: BinaryIO) -> str:
     from PIL import Image
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            with Image.open(path, formats=_FORMATS) as image:
-                side = min(image.size)
+        with Image.open(file, formats=_FORMATS) as image:
+            side, is_whole = min(image.size), True
+            if image.format in ('JPEG', 'MPO'):
+                file.seek(-2, os.SEEK_END)
+                is_whole = file.read(2) == _END_OF_JPEG
+            else:
                 image.verify()
     except Exception:  # decoders raise many types for a damaged file
         return _DAMAGED
-    return TOO_SMALL if side < SMALLEST else ''
-
-
-class TextsRead(NamedTuple):
-    """Result of one task."""
-
-    items: int  #: Number of items.
-    columns: np.ndarray  #: float64 (N, 9), the rows.
-    refused: Dict[str, Examples]  #: See ``TextRows``.
-    refused_in: Set[int]
-    faults: Dict[str, Examples]  #: Fault of a file -> (index of the file, True for the image).
-    faulty: Set[Tuple[int, bool]]  #: (Index of the file, True for the image) of every such file.
+    return TOO_SMALL if side < SMALLEST else '' if is_whole else NO_END
 
 
 @dataclass(frozen=True)
-class TextSettings:
+class TextTask:
     """Settings of a task, which the engine passes to a process together with label files."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
 
     def scan(self, items: List[TextItem]) -> TextsRead:
         """Read some label files and check their images, as one task."""
-        found = TextRows([], {}, set())
-        faults: Dict[str, Examples] = {}
-        faulty: Set[Tuple[int, bool]] = set()
+        read = TextsRead(len(items))
+        rows: List[Row] = []
         for number, path, image in items:
-            for why, of_image in (
-                (self._add(path, number, found) if path else '', False),
-                (image_fault(image) if image else '', True),
-            ):
-                if why:
-                    faults.setdefault(why, Examples(NAMED)).add((number, of_image))
-                    faulty.add((number, of_image))
-        return TextsRead(len(items), as_columns(found.rows), found.refused, found.refused_in, faults, faulty)
+            try:
+                rows += read_rows(FILES.read(path, _LARGEST) if path else b'', number, self.kpt_shape, read)
+            except (OSError, ValueError) as error:
+                read.add_fault(f'cannot be read: {getattr(error, "strerror", None) or error}', number, False)
+            why = image_fault(image) if image else ''
+            if why:
+                read.add_fault(why, number, True)
+        read.columns = [np.array(rows, float).reshape(-1, COLUMNS)]
+        return read
 
     def report_crash(self, item: TextItem) -> TextsRead:
         """Return the result for a file that crashed the process reading it."""
-        one = Examples(NAMED)
-        one.add((item.number, not item.path))
-        return TextsRead(1, as_columns([]), {}, set(), {f'cannot be read: {CRASHES}': one}, set(one.first))
-
-    def _add(self, path: str, number: int, into: TextRows) -> str:
-        try:
-            with FILES.open(path) as file:
-                text = file.read(_LARGEST + 1)
-        except (OSError, ValueError) as error:
-            return f'cannot be read: {getattr(error, "strerror", None) or error}'
-        if len(text) > _LARGEST:
-            return f'is larger than {_LARGEST >> 20} MiB'
-        add_rows(text, number, self.kpt_shape, into)
-        return ''
+        read = TextsRead(1)
+        read.add_fault(f'cannot be read: {CRASHES}', item.number, not item.path)
+        return read

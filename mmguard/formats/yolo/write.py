@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
-from typing import List, Optional, Sequence, Set, Tuple
+from typing import List, Optional, Tuple
 
 from mmguard.formats.correction import (
-    CannotCorrect,
     Corrected,
-    LabelFiles,
     NotCorrected,
-    ending_of,
-    keep_file,
-    names_below,
 )
 from mmguard.formats.options import FixOptions
-from mmguard.formats.yolo.data_yaml import is_data_yaml
-from mmguard.formats.yolo.read import YoloSet, yolo_sets
 from mmguard.formats.yolo.rows import BOX, SLACK, fault_of, row_of
-from mmguard.labels.space import OTHERS
+from mmguard.labels.rules import OTHERS
 from mmguard.text import quantity
 
 _MARK = b'\xef\xbb\xbf'
@@ -31,49 +23,6 @@ _WORDS = {
     'mapped': 'mapped',
 }
 _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
-
-
-def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
-    """Return the files of a YOLO folder or data.yaml; refuse a target without labels or with labels elsewhere."""
-    is_folder = os.path.isdir(target)
-    if target.lower().endswith('.txt') and not is_folder:
-        raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
-    sets = yolo_sets(target)
-    root = target if is_folder else _find_root(sets[0], os.path.dirname(target) or os.curdir)
-    texts = _list_texts(sets, target, root)
-    if not texts:
-        raise CannotCorrect(f'{target} leads to no label file')
-    kpt_shape = sets[0].declared.kpt_shape
-    places = {name: os.path.join(root, name) for name in sorted(names_below(root))}
-    if not is_folder:
-        places[os.path.basename(target)] = target
-    own = {name for name, place in places.items() if name in texts or is_data_yaml(place)}
-
-    def correct(data: bytes, name: str) -> Corrected:
-        if name in texts:
-            return correct_text(data, options, kpt_shape)
-        return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
-
-    files = [(place, name) for name, place in places.items()]
-    return LabelFiles(files, correct, frozenset({*places} - own), changed_copies=frozenset(own - texts))
-
-
-def _find_root(one: YoloSet, folder: str) -> str:
-    """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
-    inside = one.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
-    return one.declared.root if inside else folder
-
-
-def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
-    """Return the label files, relative to a folder."""
-    texts: Set[str] = set()
-    folder = os.path.join(os.path.abspath(root), '')
-    for one in sets:
-        for text, _ in one.listing().texts:
-            if not text.startswith(folder):
-                raise CannotCorrect(f'{text}, to which {target} leads, is outside of {root}')
-            texts.add(text[len(folder) :])
-    return texts
 
 
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:

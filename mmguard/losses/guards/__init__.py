@@ -1,6 +1,6 @@
 """Guards of stock losses: one class per kind of loss, found by the name of the loss's class.
 
-Imports :mod:`mmguard.functional` and what is below it; no framework.
+Imports no framework, and nothing above :mod:`mmguard.functional`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ USE_OWN_CLASS = (
     "it has a guarded class of its own, which also corrects its own faults. Write type='GuardedCrossEntropyLoss' "
     'with the same arguments'
 )
-_NO_LABELS = 'its target holds no class labels, so no label can be out of range. Use it as it is'
+_NO_LABELS = 'its target does not hold class labels, so no label can be out of range. Use it as it is'
 _BOXES = 'its targets are boxes or distances, not class labels. Use it as it is and guard the classification loss'
-_IDENTITIES = 'it compares identities or pairs with each other, and any integer is one. Use it as it is'
+_IDENTITIES = 'it compares identities or pairs with each other, and any integer is a valid identity. Use it as it is'
 
 #: Losses of mmdet without class labels.
 _OF_MMDET = {

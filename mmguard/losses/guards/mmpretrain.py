@@ -11,7 +11,7 @@ from mmguard.functional.checks import check_dense_target, check_index_target
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
 from mmguard.functional.sanitize import Sanitized, count, sanitize_binary_target, sanitize_target
 from mmguard.functional.soft import sanitize_distributions
-from mmguard.labels.space import NO_LABEL
+from mmguard.labels.rules import NO_LABEL
 from mmguard.losses.guards.base import LossGuard
 from mmguard.losses.guards.mmdet import SeesawGuard, mean_correction
 

@@ -32,12 +32,11 @@ def add_to(commands: Any) -> None:
         'apply',
         help='write the guarded config (hook, guards in every pipeline, guarded losses), or the edits of check or scan',
         description='Writes a config that inherits from CONFIG and guards it: the import, the hook, GuardSegLabels, '
-        'GuardInstanceLabels or GuardClsLabels in every pipeline, guarded losses, assigners that heed ignored '
-        'instances. CONFIG itself '
-        'is never changed; a config that is guarded already stays as it is. With --edit it writes the edits that '
-        '`mmguard check` (or `scan`) numbers instead, and checks the result; what an edit touches (data sets, model, '
-        'losses) is built and called before and after it, in a process without network, for at most 20 s. '
-        'CONFIG in Python is a program, and is run.',
+        'GuardInstanceLabels or GuardClsLabels in every pipeline, guarded losses, assigners that use ignored '
+        'instances. CONFIG itself is never changed; a config that is guarded already stays as it is. With --edit '
+        'it writes the edits that `mmguard check` (or `scan`) numbers instead, and checks the result; what an '
+        'edit touches (data sets, model, losses) is built and called before and after it, in a process without '
+        'network, for at most 20 s. CONFIG in Python is a program, and is run.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
     parser.add_argument(
@@ -53,7 +52,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument('--scan', action='store_true', help='the numbers are those of `mmguard scan CONFIG`')
     scanned = parser.add_argument_group(
-        'options of `mmguard scan`', 'With --scan: repeat those of the scan, so that the numbers are the same.'
+        'options of `mmguard scan`', 'With --scan: repeat the options of the scan, so that the numbers are the same.'
     )
     add_split(scanned)
     add_labels(scanned)
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     options = options_of(args)
     said = replace(options, run_code=False).arguments()
     if said and not args.scan:
-        raise CannotRun(f'{shlex.join(said)}: options of a scan need --scan')
+        raise CannotRun(f'{shlex.join(said)}: options of `mmguard scan` are allowed only with --scan')
     scanned = options if args.scan else None
     guard = args.guard or not args.edit
     return apply(args.config, args.out, args.force, args.edit, scanned, guard, args.run_code, not args.no_verify)
@@ -100,8 +99,8 @@ def apply(
 
         from mmguard.config.changes import name_types
         from mmguard.config.read import ReadConfig, check_may_build, import_scope
-        from mmguard.config.types import describe_misplaced
-        from mmguard.properties.builder import BROKEN, Verdict, verifier_of
+        from mmguard.config.types import describe_wrong_types
+        from mmguard.properties.builder import BROKEN, Verification, verifier_of
         from mmguard.tools.apply.edited import edit_tree
         from mmguard.tools.apply.guarded import Guarded, guard_tree
         from mmguard.tools.apply.output import config_text, how, load, show_changes
@@ -115,20 +114,22 @@ def apply(
         import_scope(tree)
         verifier = stack.enter_context(verifier_of(ReadConfig(name_types(tree), source), run_code, verify))
 
-        def verify_written(before: ReadConfig, after: ReadConfig) -> Verdict:
-            guarded = guard and not after.misplaced
+        def verify_written(before: ReadConfig, after: ReadConfig) -> Verification:
+            guarded = guard and not after.wrong_types
             return verifier(before, ReadConfig(guard_tree(after.written).tree) if guarded else after)
 
         edited = edit_tree(source, tree, edits, verify_written, scanned, run_code)
-        misplaced = ReadConfig(name_types(edited.tree)).misplaced
-        if misplaced:
-            raise CannotRun(f'{source}: {describe_misplaced(misplaced)}. `mmguard check {source}` says more')
+        wrong_types = ReadConfig(name_types(edited.tree)).wrong_types
+        if wrong_types:
+            raise CannotRun(f'{source}: {describe_wrong_types(wrong_types)}. `mmguard check {source}` says more')
         guarded = guard_tree(edited.tree) if guard else Guarded(edited.tree, [], [])
         verdicts = list(edited.verdicts)
         if guarded.changed and not edits:
             verdicts = [verifier(ReadConfig(name_types(tree), source), ReadConfig(name_types(guarded.tree), source))]
             if verdicts[0].state == BROKEN:
-                raise CannotRun(f'with the guards {verdicts[0].reason}. Nothing was written; --no-verify writes it')
+                raise CannotRun(
+                    f'the guarded config fails: {verdicts[0].reason}. Nothing was written; --no-verify writes it anyway'
+                )
     changed = [*edited.changed, *guarded.changed]
     if edits and not changed:
         raise CannotRun(f'{source}: no edit without a question; nothing was written')
@@ -161,7 +162,7 @@ def _describe_verdicts(verdicts: Sequence[Any]) -> str:
 
 
 def _check_again(out: Path) -> str:
-    """Describe what the rules find in the written file."""
+    """Describe the findings of the rules in the written file."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequenc
 from mmguard.config.changes import REMOVED, change_data, merge, name_types
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.errors import CannotRun
+from mmguard.findings.combined_edits import Offer, explain_conflict, first_safe
 from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import Verifier, diagnose
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
-from mmguard.findings.together import Offer, explain_conflict, first_safe
 from mmguard.findings.wording import number_edits
 from mmguard.text import shorten
 
@@ -25,7 +25,7 @@ class Edited(NamedTuple):
 
     Attributes:
         tree (dict): The tree.
-        changed, left (list[str]): Descriptions of what was changed and what was not.
+        changed, left (list[str]): Descriptions of the changed and the unchanged parts.
         codes (list[str]): Codes of the findings that are gone.
         verdicts (list): Verdict of the verifier on each edit.
         broken (list): Changes that break the program.
@@ -62,7 +62,7 @@ def edit_tree(
     chosen = [_apply_number(number, offers, source, scanned) for number in dict.fromkeys(wanted) if number != ALL_SAFE]
     against = explain_conflict(chosen)
     if against:
-        raise CannotRun(f'{against}; nothing was written. Write one, and look again')
+        raise CannotRun(f'{against}; nothing was written. Apply one of them, then run `mmguard check` on the result')
     done = Edited(tree, [], [], [])
     for offer in chosen:
         done = _apply_edit(done, offer, tree, verifier)
@@ -70,7 +70,7 @@ def edit_tree(
             raise CannotRun(f'{done.left[-1]}; nothing was written')
         if offer.edit.files:
             number = str(offer.edit.number)
-            done.left.append(f'[{number}]: the label files, which `{_fix(source, scanned, number)}` rewrites')
+            done.left.append(f'[{number}]: run `{_fix(source, scanned, number)}` to rewrite the label files')
     if ALL_SAFE not in wanted:
         return done
     return (
@@ -88,12 +88,12 @@ def _find_check_edits(config: ReadConfig) -> List[Offer]:
 def _apply_number(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:
     known = {str(offer.edit.number): offer for offer in offers}
     if number in known and not known[number].edit.config:
-        raise CannotRun(f'edit {number} rewrites label files: `{_fix(source, scanned, number)}`')
+        raise CannotRun(f'edit {number} changes label files, not the config. Run `{_fix(source, scanned, number)}`')
     if number not in known:
         words = shlex.join(
             ['mmguard', *(['check', source] if scanned is None else ['scan', source, *scanned.arguments()])]
         )
-        there = f'it offers 1 to {len(known)}' if known else 'it offers none'
+        there = f'it offers 1 to {len(known)}' if known else 'it does not offer any'
         other = ', and with --scan those of `mmguard scan`' if scanned is None else ''
         raise CannotRun(f'`{words}` offers no edit {number}: {there}{other}')
     return known[number]
@@ -145,7 +145,7 @@ def _apply_all_safe_of_scan(
     """Return the safe edits that hold together, checked with the labels."""
     chosen = list(chosen)
     for offer in _select_safe(offers):
-        if offer.is_of_one_of(chosen):
+        if offer.shares_finding(chosen):
             continue
         against = explain_conflict([*chosen, offer])
         if against:

@@ -18,7 +18,7 @@ from mmguard.config.guards import LOSSES as GUARDED
 from mmguard.config.ignored import find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import describe_misplaced
+from mmguard.config.types import describe_wrong_types
 from mmguard.labels.heads import ARCFACE
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Guarded(NamedTuple):
-    """A guarded tree, and descriptions of what was changed and what could not be guarded."""
+    """A guarded tree, and descriptions of the changed parts and of those that cannot be guarded."""
 
     tree: Dict[str, Any]
     changed: List[str]
@@ -44,8 +44,8 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     tree = copy.deepcopy(tree)
     changed: List[str] = []
     read = ReadConfig(name_types(tree))
-    if read.misplaced:
-        raise TypeError(describe_misplaced(read.misplaced))
+    if read.wrong_types:
+        raise TypeError(describe_wrong_types(read.wrong_types))
     spaces = from_config(read)
     left = [*read.unknown_framework(), *_describe_disagreements(spaces)]
     in_losses = guard_losses(tree)
@@ -138,28 +138,30 @@ NOT_GUARDED = {
 }
 
 
-class Verdict(NamedTuple):
+class GuardDecision(NamedTuple):
     """The guarded config of a loss; ``None``: unguarded, with the reason (empty: no label can hurt it)."""
 
     config: Optional[Dict[str, Any]]
     reason: str = ''
 
 
-def judge(loss: Dict[str, Any], scope: str) -> Verdict:
+def decide_guard(loss: Dict[str, Any], scope: str) -> GuardDecision:
     """Decide how to guard a loss in the scope in which it is built."""
     if is_guarded_type(name_of(loss['type'])):
-        return Verdict(None)
+        return GuardDecision(None)
     cls = class_of(loss['type'], 'MODELS', scope)
     if cls is None or not inspect.isclass(cls):
-        return Verdict(None, f'{full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does')
+        return GuardDecision(
+            None, f'{full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does'
+        )
     selection = select(cls, scope)
     if selection.is_cross_entropy:
-        return Verdict(_guard_loss(loss, selection.framework))
+        return GuardDecision(_guard_loss(loss, selection.framework))
     if not selection.is_wrapped:
-        return Verdict(None, selection.reason)
+        return GuardDecision(None, selection.reason)
     config = _guard_loss(loss, selection.framework)
     refusal = _find_refusal(config, scope)
-    return Verdict(None, refusal) if refusal else Verdict(config)
+    return GuardDecision(None, refusal) if refusal else GuardDecision(config)
 
 
 def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
@@ -268,13 +270,13 @@ def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
 
 
 def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
-    """Guard the losses of a tree in place. Return descriptions of what was changed and what was not."""
+    """Guard the losses of a tree in place. Return descriptions of the changed and the unchanged parts."""
     changed, left = [], []
     for path, loss in list(losses_in(tree)):
         if _get_value(tree, path) is not loss:
             continue  # it was guarded with the loss around it
         reason = _find_reason_of_head(tree, path, loss)
-        verdict = Verdict(None, reason) if reason else judge(loss, scope_at(tree, path[:-1]))
+        verdict = GuardDecision(None, reason) if reason else decide_guard(loss, scope_at(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
             changed.append(f'{join_path(path)}: {name_of(loss["type"])} -> {_show_loss(verdict.config)}')
@@ -291,7 +293,7 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
             from mmengine.config.lazy import LazyObject
 
             spelled['type'] = LazyObject(cls.__module__, cls.__name__)
-        verdict = judge(spelled, scope)
+        verdict = decide_guard(spelled, scope)
         if verdict.config is not None:
             node[name] = verdict.config
             changed.append(

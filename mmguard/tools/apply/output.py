@@ -105,7 +105,7 @@ def _same(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
 
 
 def remove_scopes(node: Any) -> Any:
-    """Remove the scope that mmengine adds to an inherited ``mmseg::`` config."""
+    """Return a copy without the ``_scope_`` keys that mmengine adds to a config inherited with ``mmseg::``."""
     if isinstance(node, dict):
         return {key: remove_scopes(value) for key, value in node.items() if key != '_scope_'}
     if isinstance(node, (list, tuple)):
@@ -114,7 +114,7 @@ def remove_scopes(node: Any) -> Any:
 
 
 def show_changes(source: str, changed: List[str], left: List[str]) -> None:
-    """Print what was changed and what was not."""
+    """Print the changes, and the parts left unchanged."""
     print(f'{quantity(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
     for line in changed:
         print(f'  {visible(line)}')

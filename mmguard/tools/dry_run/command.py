@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
 
     parser = commands.add_parser(
         'dry-run',
-        help='build the program of a config, small, and test what must hold of every training',
+        help='build the program of a config at a small size, and test properties that every training must have',
         description='Builds the data sets, pipelines, model, losses and metrics of a config of MMSegmentation or '
         'MMDetection in a process of its own, without network, with inputs as small as the model takes, and tests '
         'properties: ' + '; '.join(f'{name} ({summary})' for name, (_, summary) in PROPERTIES.items()) + '. Pretrained '

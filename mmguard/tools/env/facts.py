@@ -17,8 +17,7 @@ from mmguard.compat.stack import distributions_of, find_stacks, folder_of
 from mmguard.findings import Finding
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_within, line_of, version_key
 from mmguard.findings.finding import SEVERITIES
-from mmguard.findings.installing import describe_limits
-from mmguard.findings.rules.environment.versions import LINE as OPS
+from mmguard.findings.rules.environment import OPS, describe_limits
 from mmguard.findings.wording import finding_text
 from mmguard.text import visible
 from mmguard.tools.child import python_command

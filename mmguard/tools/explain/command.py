@@ -41,11 +41,11 @@ def add_to(commands: Any) -> None:
         'explain',
         help='explain what ended a training, from its log or traceback, or what a code such as MG102 means',
         description='Reads a traceback, a log or the folder of a run, names the error, says what it means, and its '
-        'causes in order. With --config or --data it looks for them itself. For a code it prints what it means: MG1xx '
-        'is what labels show, MG2xx what a config shows, MG3xx what a run or its log shows, MG4xx what an error says. '
-        'Without WHAT: all codes, one line each. Exit code: 0 a code, or neither an error nor a sign of one in the '
-        'log, or one that only ends early; 1 an error or a sign is explained, or not known, or --config or --data show '
-        'an error; 2 an unknown code, or nothing that can be read.',
+        'causes in order. With --config or --data it looks for them itself. For a code it prints what it means: codes '
+        'MG1xx are about labels, MG2xx about a config, MG3xx about a run or its log, MG4xx about an error. Without '
+        'WHAT: all codes, one line each. Exit code: 0 a code, or neither an error nor a sign of one in the log, '
+        'or one that only ends early; 1 an error or a sign is explained, or not known, or config or labels have an '
+        'error; 2 an unknown code, or nothing that can be read.',
     )
     parser.add_argument(
         'what', nargs='?', metavar='WHAT', help='train.log, a run folder, - for standard input; or MG102'
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _summarize_codes() -> Dict[str, str]:
     """Return code -> summary, sorted."""
-    from mmguard.findings.installed import list_rules
+    from mmguard.findings.plugins import list_rules
     from mmguard.findings.signatures import read_signatures
 
     errors = {signature.code: signature.title for signature in read_signatures()}
@@ -88,7 +88,7 @@ def _summarize_codes() -> Dict[str, str]:
 
 def _explain_code(what: str) -> int:
     from mmguard.findings.catalogue import RETIRED, describe, find_rule
-    from mmguard.findings.installed import RefusedRule
+    from mmguard.findings.plugins import RefusedRule
     from mmguard.findings.signatures import read_signatures
     from mmguard.tools.explain.render import signature_text
 
@@ -200,7 +200,9 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
     if '\n' in log:
         return [log.encode('utf-8', 'surrogateescape')], 'text'
     if not os.path.exists(log):
-        raise CannotRun(f'{shorten(log)}: it is not a file or folder (a text has several lines)')
+        raise CannotRun(
+            f'{shorten(log)}: no such file or folder. To explain a pasted error, pass a text of several lines'
+        )
     return _open_log(log)[:2]
 
 

@@ -13,9 +13,9 @@ from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.run import find_missing_ranks, find_unused
 from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import FOLLOWS, OPEN, RAISED
-from mmguard.tools.explain.log_facts import Facts, find_facts, find_framework
+from mmguard.tools.explain.log_errors import Frame, LogError, Piece, Raised
+from mmguard.tools.explain.log_facts import LogFacts, find_facts, find_framework
 from mmguard.tools.explain.reader import Reader
-from mmguard.tools.explain.troubles import Frame, Piece, Raised, Trouble
 
 #: A text with at most this many lines is the message itself, not a log to search for one.
 _FEW_LINES = 40
@@ -38,10 +38,11 @@ _UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not amon
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
 
-class Weighed(NamedTuple):
-    """Cause with its evidence: confirmed by findings, supported by a line of the log or possible; and its frequency.
+class RankedCause(NamedTuple):
+    """A cause and its standing: confirmed by findings, supported by a line of the log, or possible.
 
-    The advice is for the framework of the log; the frequency is for the circumstances that the log shows.
+    ``advice`` is for the framework of the log. ``is_in_context``: the log matches ``Cause.context``, where the cause is
+    more frequent.
     """
 
     cause: Cause
@@ -80,10 +81,10 @@ class Explanation:
     """Explanation of how a training ended.
 
     Args:
-        trouble (Trouble): The original error.
+        trouble (LogError): The original error.
         raised (Raised): The most informative exception of its chain.
         signature (Signature, optional): ``None``: unknown.
-        causes (list[Weighed]): In order, without the refuted ones.
+        causes (list[RankedCause]): In order, without the refuted ones.
         refuted (list[Cause]): Causes that are ruled out by the log, or by a check or scan that did not find them.
         framework (str): Framework that trains; empty if unknown.
         task (str): Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
@@ -93,11 +94,11 @@ class Explanation:
         ranks (list[str]): Ranks missing from a collective, and parameters without a gradient, as text.
     """
 
-    trouble: Trouble
+    trouble: LogError
     raised: Raised
     signature: Optional[Signature] = None
-    causes: List[Weighed] = field(default_factory=list)
-    others: List[Tuple[Trouble, Raised, Optional[Signature]]] = field(default_factory=list)
+    causes: List[RankedCause] = field(default_factory=list)
+    others: List[Tuple[LogError, Raised, Optional[Signature]]] = field(default_factory=list)
     more: List[Finding] = field(default_factory=list)
     refuted: List[Cause] = field(default_factory=list)
     framework: str = ''
@@ -112,7 +113,7 @@ class Explanation:
 
     @property
     def is_asynchronous(self) -> bool:
-        """True if Python shows another line than the one that failed."""
+        """True if Python does not show the line that failed."""
         said = f'{self.raised.said} {self.late.said if self.late else ""}'
         return bool(re.search(r'device-side|illegal memory|unspecified launch|CUBLAS|CUDNN|cuDNN|\.cu:\d', said))
 
@@ -181,11 +182,11 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
     unforeseen = [finding for finding in found.more if finding.code not in _OF_ITS_OWN_ERROR]
     if signature is not None and unforeseen and _is_about_data(signature, found.causes):
         found.more.remove(unforeseen[0])
-        found.causes.insert(0, Weighed(_UNFORESEEN, CONFIRMED, (unforeseen[0],)))
+        found.causes.insert(0, RankedCause(_UNFORESEEN, CONFIRMED, (unforeseen[0],)))
     return found
 
 
-def _is_about_data(signature: Signature, causes: Sequence[Weighed]) -> bool:
+def _is_about_data(signature: Signature, causes: Sequence[RankedCause]) -> bool:
     """Return True if labels or config may cause an error, and no line or error confirms a cause."""
     first = causes[0] if causes else None
     is_settled = first is not None and (
@@ -195,8 +196,8 @@ def _is_about_data(signature: Signature, causes: Sequence[Weighed]) -> bool:
 
 
 def weigh(
-    signature: Signature, pieces: Sequence[Piece], facts: Facts, known: Known
-) -> Tuple[List[Weighed], List[Cause]]:
+    signature: Signature, pieces: Sequence[Piece], facts: LogFacts, known: Known
+) -> Tuple[List[RankedCause], List[Cause]]:
     """Return the causes of a signature, and the refuted ones.
 
     Causes confirmed by a finding come first (the most severe first), then those supported by a line of the log, then
@@ -204,7 +205,7 @@ def weigh(
     the circumstances that the log shows are moved up.
     """
     text = Text([*pieces, *facts.pieces])
-    weighed: List[Weighed] = []
+    weighed: List[RankedCause] = []
     refuted: List[Cause] = []
     for cause in signature.causes:
         one = _weigh_one(cause, text, known) if cause.occurs_in(facts.framework) else None
@@ -226,7 +227,7 @@ def weigh(
     return weighed, refuted
 
 
-def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[Weighed]:
+def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[RankedCause]:
     """Return a cause with its evidence; ``None`` if it is refuted. A finding never confirms what the log refutes."""
     if cause.refutes and text.find(cause.refutes) is not None:
         return None
@@ -239,10 +240,10 @@ def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[Weighed]:
     evidence = text.find(cause.supports) if cause.supports else None
     is_in_context = bool(cause.context) and text.find(cause.context) is not None
     if found:
-        return Weighed(cause, CONFIRMED, found, evidence, is_in_context)
+        return RankedCause(cause, CONFIRMED, found, evidence, is_in_context)
     if cause.codes and all(known.decides(code) for code in cause.codes):
         return None
-    return Weighed(cause, POSSIBLE if evidence is None else SUPPORTED, (), evidence, is_in_context)
+    return RankedCause(cause, POSSIBLE if evidence is None else SUPPORTED, (), evidence, is_in_context)
 
 
 class Text:
@@ -276,7 +277,7 @@ def signature_of(raised: Raised) -> Optional[Signature]:
     return None
 
 
-_Judged = Tuple[Trouble, Raised, Optional[Signature]]
+_Judged = Tuple[LogError, Raised, Optional[Signature]]
 
 
 def _judge(log: Reader) -> List[_Judged]:
@@ -297,7 +298,7 @@ def _judge(log: Reader) -> List[_Judged]:
     return [one for one in judged if one[2] is not None or one[1].frames] or judged[-1:]
 
 
-def _find_informative(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
+def _find_informative(trouble: LogError) -> Tuple[Raised, Optional[Signature]]:
     """Return the most informative exception of a chain: the first whose signature is not a mere consequence."""
     chain = [raised for raised in trouble.chain if raised.kind or raised.message]
     known = [(raised, signature_of(raised)) for raised in chain]
@@ -307,24 +308,24 @@ def _find_informative(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
     return chain[-1] if re.match(r'Caught \w+ in ', chain[0].message) else chain[0], None
 
 
-def _find_in_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
+def _find_in_few_lines(lines: Sequence[str]) -> Optional[LogError]:
     """Return the error in a few pasted lines without a traceback; ``None`` if not found."""
     text = '\n'.join(line for line in lines if line.strip())
     if not text or len(lines) > _FEW_LINES:
         return None
     rows = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
     raised = Raised('', text[:_LONGEST], lines=rows)
-    return Trouble(1, '', [raised]) if signature_of(raised) is not None else None
+    return LogError(1, '', [raised]) if signature_of(raised) is not None else None
 
 
-def _get_stage(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> float:
+def _get_stage(trouble: LogError, raised: Raised, signature: Optional[Signature]) -> float:
     if signature is not None:
         # A loss of NaN does not end a training; it explains an error that comes later.
         return signature.stage + (0.5 if signature.code == 'MG442' else 0)
     return FOLLOWS if raised.kind.endswith(('SystemExit', 'KeyboardInterrupt')) else RAISED
 
 
-def _rank(log: Reader, trouble: Trouble) -> int:
+def _rank(log: Reader, trouble: LogError) -> int:
     """Return 0 for the rank that torchrun names as the first to fail, else 1."""
     return 0 if not log.first_rank or not trouble.rank or trouble.rank == log.first_rank else 1
 

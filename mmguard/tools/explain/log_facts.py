@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.tools.explain.troubles import Piece
+from mmguard.tools.explain.log_errors import Piece
 
 #: Number of bytes that are searched for facts at the beginning, and near errors.
 HEAD = 1 << 17
@@ -99,7 +99,7 @@ _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 _VALUES = re.compile(r'Expected: \[([^\]]*)\]\W{0,9}[Ff]ound: \[([^\]]*)\]')
 
 
-class Facts(NamedTuple):
+class LogFacts(NamedTuple):
     """Facts of a log with their lines, and the framework in the log (empty if unknown)."""
 
     pieces: List[Piece]
@@ -142,7 +142,7 @@ def find_facts(
     pieces: Sequence[Piece],
     names: Sequence[str] = (),
     num_classes: Optional[int] = None,
-) -> Facts:
+) -> LogFacts:
     """Return the facts of a log: of its lines, those before the error, and the error itself with other errors.
 
     ``names`` are texts that may name a framework; ``num_classes`` is the value of the option.
@@ -159,7 +159,7 @@ def find_facts(
     ]
     framework = find_framework([*(piece.text for piece in pieces), *names])
     facts += _find_facts_of_kind([*pieces, *(Piece(line, text, text) for line, text in before)], framework)
-    return Facts(facts, framework)
+    return LogFacts(facts, framework)
 
 
 def find_framework(texts: Sequence[str]) -> str:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, List, Optional, Tuple
 
-from mmguard.tools.explain.log_facts import HEAD, FactLines, find_ending
-from mmguard.tools.explain.scores import ClassScores, Scores
-from mmguard.tools.explain.troubles import (
+from mmguard.tools.explain.log_errors import (
     HEADER,
     IGNORED,
     LONE,
     LONGEST,
     PROGRESS,
     Line,
+    LogError,
     OpenTraceback,
     Raised,
-    Trouble,
     bare_pattern,
     read_line,
 )
+from mmguard.tools.explain.log_facts import HEAD, FactLines, find_ending
+from mmguard.tools.explain.scores import ClassScores, Scores
 
 #: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
 _TRIGGERS = (
@@ -53,7 +53,7 @@ class Reader:
 
     def __init__(self) -> None:
         #: Errors that are not followed by more training, in the order of the log.
-        self.troubles: List[Trouble] = []
+        self.troubles: List[LogError] = []
         #: The rank that torchrun reports as the first that failed.
         self.first_rank = ''
         #: The first lines, for a few that were pasted.
@@ -65,7 +65,7 @@ class Reader:
         #: Lines with the number of classes, imports, and other facts.
         self.facts = FactLines()
         #: Signs that are not errors, and are kept even if training continues.
-        self.signs: List[Trouble] = []
+        self.signs: List[LogError] = []
         self._signs: List[str] = []
         self._tail = b''
         self._rows: List[bytes] = []
@@ -75,13 +75,13 @@ class Reader:
         self.lines = 0
         self._read = 0
         self._open: Dict[str, OpenTraceback] = {}
-        self._said: Dict[str, Trouble] = {}
+        self._said: Dict[str, LogError] = {}
         #: Lines without their numbers -> their trouble; ``None`` without one.
-        self._shapes: Dict[bytes, Optional[Trouble]] = {}
+        self._shapes: Dict[bytes, Optional[LogError]] = {}
         self._progress = 0
         self._since = 0
         self._last_was_ignored = False
-        self._bare: Optional[Trouble] = None
+        self._bare: Optional[LogError] = None
         self._root_cause_lines = 0
 
     def read(self, pieces: Iterable[bytes]) -> Reader:
@@ -104,7 +104,7 @@ class Reader:
 
     def _add_sign(self, text: str, line: int, quoted: str) -> None:
         """Add a sign: its text, and the log line that shows it."""
-        self.signs.append(Trouble(line, '', [Raised('', text, lines=[(line, quoted)])]))
+        self.signs.append(LogError(line, '', [Raised('', text, lines=[(line, quoted)])]))
 
     def _get_last_lines(self) -> List[Tuple[int, str]]:
         rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
@@ -186,7 +186,7 @@ class Reader:
         self._shapes.clear()
         self.first_rank = ''
 
-    def _add(self, trouble: Trouble) -> None:
+    def _add(self, trouble: LogError) -> None:
         self._progress = self._since = 0
         if len(self.troubles) < _WITH_BEFORE:
             trouble.before = self._get_lines_before(trouble.line)
@@ -216,7 +216,7 @@ class Reader:
         if HEADER.search(text):
             if len(self.troubles) >= _TROUBLES:
                 return
-            trouble = Trouble(self.lines, line.rank, is_harmless=self._last_was_ignored)
+            trouble = LogError(self.lines, line.rank, is_harmless=self._last_was_ignored)
             self._open[line.rank] = OpenTraceback(trouble, line)
             self._add(trouble)
         else:
@@ -235,7 +235,7 @@ class Reader:
         single = LONE.match(text)
         if single and not line.is_dated and len(self.troubles) < _TROUBLES:
             raised = Raised(single.group('kind'), single.group('message'), lines=[(self.lines, text.strip())])
-            trouble = Trouble(self.lines, line.rank, [raised])
+            trouble = LogError(self.lines, line.rank, [raised])
             self._open[line.rank] = OpenTraceback(trouble, line, is_raised=True)
             self._add(trouble)
         elif bare_pattern(True).search(text):
@@ -250,7 +250,9 @@ class Reader:
                 self._bare.times += 1
                 self._progress = self._since = 0
             else:
-                trouble = Trouble(self.lines, line.rank, [Raised('', text.strip(), lines=[(self.lines, text.strip())])])
+                trouble = LogError(
+                    self.lines, line.rank, [Raised('', text.strip(), lines=[(self.lines, text.strip())])]
+                )
                 if len(self._said) < _TROUBLES:
                     self._said[key] = self._bare = trouble
                 if text.startswith('Error'):  # nnU-Net gives the expected and found values in the next lines

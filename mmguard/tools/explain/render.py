@@ -11,19 +11,19 @@ from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import lineage
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, visible, wrap
-from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, Weighed
-from mmguard.tools.explain.troubles import Piece, Raised, Trouble
+from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, RankedCause
+from mmguard.tools.explain.log_errors import LogError, Piece, Raised
 from mmguard.version import __version__
 
 #: Number of possible causes on the first screen if more than one would be left.
 _POSSIBLE = 3
 _TRUE_LINE = (
-    'The line that Python shows is only where it waited for the device. The true one: the same command with '
-    '`CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an IndexError '
-    'with the label in it; `TORCH_USE_CUDA_DSA=1` works only where torch was built with it. After it, the process '
-    'can no longer use the device: start again.'
+    'The line that Python shows is only where it waited for the device. To see the true line, run the same command '
+    'with `CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an '
+    'IndexError that names the label; `TORCH_USE_CUDA_DSA=1` works only if torch was built with it. After the error '
+    'the process can no longer use the device: start again.'
 )
-_TRUE_LINE_IN_BRIEF = 'true line: the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
+_TRUE_LINE_IN_BRIEF = 'true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; Python shows a later line'
 _NO_CAUSE = 'None of the known causes fits what the log, the config and the labels show.'
 _UNDECIDED = 'The log does not decide between these causes. See which of them applies:'
 #: Number of lines of a message, and of other errors in a log, that are shown.
@@ -95,7 +95,7 @@ def _build_first_rows(found: Explanation, signature: Signature, width: int) -> L
     return [*rows, translate('more with --verbose: {more}', more=more)]
 
 
-def _build_confirmed_rows(weighed: Weighed, width: int) -> List[str]:
+def _build_confirmed_rows(weighed: RankedCause, width: int) -> List[str]:
     """Return the finding that confirms a cause.
 
     A mere remark has other consequences, too: its advice is for those, unless it has an edit that was tried.
@@ -129,7 +129,7 @@ def _build_evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[
     return _build_label_rows(texts, width, indent)
 
 
-def _build_possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
+def _build_possible_rows(weighed: RankedCause, mark: str, width: int) -> List[str]:
     """Return the rows of a cause that nothing supports: the observation that decides comes before the cause."""
     texts: Dict[str, str] = {
         Message('look'): weighed.cause.look,
@@ -140,7 +140,7 @@ def _build_possible_rows(weighed: Weighed, mark: str, width: int) -> List[str]:
     return [f'{mark}{first.lstrip()}', *more]
 
 
-def _build_next_rows(weighed: Weighed, width: int, indent: str = '') -> List[str]:
+def _build_next_rows(weighed: RankedCause, width: int, indent: str = '') -> List[str]:
     texts: Dict[str, str] = {Message('look'): weighed.cause.look, Message('do'): weighed.advice}
     return _build_label_rows(texts, width, indent)
 
@@ -218,7 +218,7 @@ def as_json(found: Optional[Explanation], name: str, findings: Sequence[Finding]
     return record
 
 
-def _convert_error(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
+def _convert_error(trouble: LogError, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
     return {
         'code': signature.code if signature else None,
         'type': raised.kind or None,
@@ -250,7 +250,7 @@ def _build_error_rows(found: Explanation, name: str, width: int) -> List[str]:
     return rows
 
 
-def _build_cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
+def _build_cause_rows(number: int, weighed: RankedCause, width: int, shown: Dict[Any, int]) -> List[str]:
     """Return the rows of a cause; ``shown`` holds the numbers of findings, each of which is printed once."""
     if weighed.standing == POSSIBLE:
         return _build_possible_rows(weighed, f'{number}. ', width)

@@ -131,8 +131,8 @@ _CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ')
 _ENOUGH_EPOCHS = 3
 #: Explanation for a class that is nan only in some epochs.
 HARMLESS = (
-    'That is harmless: no patch of these validations held the class, and none was predicted. In every epoch it would '
-    'be a fault of the labels'
+    'That is harmless: no patch of these validations held the class, and no patch predicted it. If it happens in '
+    'every epoch, the labels are wrong'
 )
 _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n]{1,20000})\]')
 _HEAD = re.compile(rb'\|\s{1,99}Class\s{1,99}\|\s{1,9}IoU\s{1,9}\|\s{1,9}Acc\s{1,9}\|')
@@ -178,18 +178,18 @@ class ClassScores:
 
     @property
     def always(self) -> List[str]:
-        """Return the classes whose score is nan in every validation, if there are enough validations."""
+        """Classes whose score is nan in every validation, if there are enough validations."""
         is_enough = self.validations or self.epochs >= _ENOUGH_EPOCHS
         return [name for name, times in self.nan.items() if times >= self._all] if is_enough else []
 
     @property
     def is_now_and_then(self) -> bool:
-        """True if a class is nan in some epochs, and no class is nan in all."""
+        """True if the score of a class is nan in some epochs, and that of no class in all."""
         return bool(self.nan) and self._all >= 2 and self._all not in self.nan.values()
 
     @property
     def summary(self) -> str:
-        """Classes that are nan, and how often; empty if no class is."""
+        """Classes whose score is nan, and in how many validations; empty if none is."""
         score, *unit = ('Acc', 'validation', 'validations') if self.validations else ('Dice', 'epoch', 'epochs')
         names = sorted(self.nan, key=lambda name: name.zfill(9) if name.isdigit() else '')
         of_all = f'of {quantity(self._all, *unit)}'

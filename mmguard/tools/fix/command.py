@@ -101,8 +101,8 @@ def add_to(commands: Any) -> None:
     )
     edit = parser.add_argument_group(
         'what `mmguard scan TARGET` offers',
-        'With --edit, the options --num-classes, --ignore-index, --label-map, --images and those below mean what they '
-        'mean to the scan: repeat those of the scan, so that the numbers are the same.',
+        'With --edit, the options --num-classes, --ignore-index, --label-map, --images and those below have the same '
+        'meaning as in the scan: repeat the options of the scan, so that the numbers are the same.',
     )
     edit.add_argument(
         '--edit',

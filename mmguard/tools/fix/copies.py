@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Union
 
-from mmguard.files.inside import OutsideError, resolve_inside, tell_inside
+from mmguard.files.containment import OutsideError, make_inside_check, resolve_inside
 from mmguard.files.regular import LOCK, NOT_REGULAR, check_regular, hold_folder, is_draft, write_whole
 from mmguard.formats.correction import (
     MANIFEST,
@@ -148,7 +148,10 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
     except CannotScan as error:
         raise CannotCorrect(str(error)) from error
     if found is None:
-        raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; name the folder of label maps')
+        raise CannotCorrect(
+            f'{target}: single label maps cannot be corrected. Name their folder, a COCO, LVIS or Labelme .json, or a '
+            'data.yaml'
+        )
     return found
 
 
@@ -158,8 +161,8 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies
     failures: List[Exception] = []
     taken: Dict[str, str] = {}
     linked = 0
-    is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
-    is_in_out = tell_inside(str(out))
+    is_of_target = make_inside_check(target if os.path.isdir(target) else os.path.dirname(target))
+    is_in_out = make_inside_check(str(out))
     for path, name in found.files:
         try:
             if name in found.images:
@@ -168,7 +171,9 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies
                 continue
             if path != target and not is_of_target(path):
                 check_regular(path)
-                raise NotCorrected('a link out of TARGET: copy its target there (cp -L)')
+                raise NotCorrected(
+                    'a symbolic link that leads out of TARGET: replace it with a copy of the file (cp -L)'
+                )
             data, corrected = correct_file(found, path, name, final)
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
             if new_name in taken:

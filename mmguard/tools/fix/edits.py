@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence
 
 from mmguard.errors import CannotRun
+from mmguard.findings.combined_edits import Offer, combine_edits, explain_conflict, first_safe
 from mmguard.findings.edits import ALL_SAFE, Edit
 from mmguard.findings.engine import chosen_rules, search
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import are_many, describe_format
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import Facts
-from mmguard.findings.together import Offer, as_one, explain_conflict, first_safe
 from mmguard.formats.correction import CannotCorrect
 from mmguard.formats.detection import format_of
 from mmguard.formats.files import FILES
@@ -67,9 +67,9 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
         chosen.append(offer)
     against = explain_conflict(chosen)
     if against:
-        raise CannotCorrect(f'{against}; nothing was written. Write one, and scan the copy')
+        raise CannotCorrect(f'{against}; nothing was written. Apply one of them, then scan the copy')
     for offer in first_safe([offer for offer in offered.offers if offer.edit.files]) if ALL_SAFE in wanted else ():
-        if offer.is_of_one_of(chosen):
+        if offer.shares_finding(chosen):
             continue
         differs = _find_conflict(chosen, offer)
         against = f'another edit writes {differs}, too' if differs else explain_conflict([*chosen, offer])
@@ -79,7 +79,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
             chosen.append(offer)
     if not chosen:
         raise CannotCorrect(f'{offered.plan.target}: no edit of label files without a question; nothing was written')
-    edit = as_one([offer.edit for offer in chosen])
+    edit = combine_edits([offer.edit for offer in chosen])
     files = {path: FixOptions(**dict(options)) for path, options in edit.files}
     both = [str(offer.edit.number) for offer in chosen if offer.edit.config]
     formats = {
@@ -93,7 +93,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
 
 def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
     """Return the options for which an edit's value differs from those already chosen."""
-    said = dict(as_one([one.edit for one in chosen]).files)
+    said = dict(combine_edits([one.edit for one in chosen]).files)
     return ', '.join(
         f'--{name.replace("_", "-")}'
         for path, options in offer.edit.files
@@ -103,7 +103,7 @@ def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
 
 
 def scan_again(plan: Plan, places: Dict[str, Path], written: Dict[str, Copies]) -> str:
-    """Describe what a scan finds in the copies; empty if they cannot simply replace the originals."""
+    """Describe the findings of a scan of the copies; empty if they cannot simply replace the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(places) != {plan.target}:
         return ''
@@ -137,10 +137,10 @@ def _find_offer(offered: Offered, number: str) -> Offer:
     files = [name for name, offer in known.items() if offer.edit.files]
     plan = offered.plan
     if number not in known:
-        listed = f'it offers {", ".join(files)}' if files else 'it offers none'
+        listed = f'it offers {", ".join(files)}' if files else 'it does not offer any'
         raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {listed}')
     if number not in files:
-        raise CannotCorrect(f'edit {number} changes the config: `{_apply(plan, number)}`')
+        raise CannotCorrect(f'edit {number} changes the config, not label files. Run `{_apply(plan, number)}`')
     return known[number]
 
 

@@ -35,7 +35,7 @@ class View(NamedTuple):
     height: int
 
     def place(self, x: float, y: float) -> Tuple[int, int]:
-        """Return the pixel of the picture; of what is beyond it, the nearest with room for a mark."""
+        """Return the pixel of the picture; points outside are moved to the nearest pixel with room for a mark."""
         room = (_MARK + _BORDER) // 2
         across, down = (x - self.left) * self.scale, (y - self.top) * self.scale
         return (

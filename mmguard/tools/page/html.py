@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from mmguard.findings import RULES, LabelFacts
 from mmguard.findings.finding import SEVERITIES
-from mmguard.findings.rule import Verdict
+from mmguard.findings.rule import AllClear
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity, visible
@@ -23,7 +23,7 @@ from mmguard.tools.page.pictures import Panel, WorstFile, panels_of
 from mmguard.version import __version__
 
 #: Codes of findings that say that the labels are fine.
-FINE = tuple(cause.code for cause in RULES if issubclass(cause, Verdict))
+FINE = tuple(cause.code for cause in RULES if issubclass(cause, AllClear))
 #: Number of files that are listed, and that are drawn, per section.
 LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
@@ -33,7 +33,7 @@ def page(title: str, results: Sequence[SetResult], drawn: int = DRAWN) -> str:
     """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
 
     Args:
-        title (str): Name of what was scanned.
+        title (str): Name of the scanned target.
         results (sequence of SetResult): Results of a scan; each data set is a section, in this order.
         drawn (int): Files with pictures, per section.
     """
@@ -127,16 +127,16 @@ def verdict_of(result: SetResult) -> Tuple[str, str, str]:
     return tone, f'{quantity(len(findings), "finding")}.', begin
 
 
-def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
-    """Return (number, what it counts, True for an alarm) for each tile."""
-    kind, ignored = facts.kind, '' if facts.ignore_index is None else f', {facts.ignore_index} ignored'
-    invalid = sum(facts.values.values()) + sum(n for why, n in facts.reasons.items() if why != 'label')
+def tiles_of(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
+    """Return (number, unit, True for an alarm) for each tile."""
+    kind, ignored = labels.kind, '' if labels.ignore_index is None else f', {labels.ignore_index} ignored'
+    invalid = sum(labels.values.values()) + sum(n for why, n in labels.reasons.items() if why != 'label')
     tiles = [
-        (f'{facts.files:,}', 'files', False, facts.files),
-        (f'{facts.offending_files:,}', 'files with something invalid', facts.offending_files > 0, facts.files),
-        (_shorten_count(facts.total), kind, False, facts.total),
+        (f'{labels.files:,}', 'files', False, labels.files),
+        (f'{labels.offending_files:,}', 'files with something invalid', labels.offending_files > 0, labels.files),
+        (_shorten_count(labels.total), kind, False, labels.total),
         (_shorten_count(invalid), f'invalid {kind}', invalid > 0, True),
-        (f'{facts.num_classes:,}', f'classes: 0 to {facts.num_classes - 1}{ignored}', False, True),
+        (f'{labels.num_classes:,}', f'classes: 0 to {labels.num_classes - 1}{ignored}', False, True),
     ]
     return [(number, what, alarm) for number, what, alarm, known in tiles if known or alarm]
 
@@ -190,20 +190,20 @@ class Histogram(NamedTuple):
         return any(row.name for row in self.rows)
 
 
-def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
+def histogram_of(labels: LabelFacts) -> Optional[Histogram]:
     """Return every value with its count; only the invalid ones if no others are known."""
-    counts = facts.histogram or facts.values
+    counts = labels.histogram or labels.values
     if not counts:
         return None
-    if facts.histogram and len(counts) <= ROWS and facts.num_classes <= ROWS:
+    if labels.histogram and len(counts) <= ROWS and labels.num_classes <= ROWS:
         # A class that never occurs gets a row, since it cannot be learned.
-        counts = {**dict.fromkeys(range(facts.num_classes), 0), **counts}
+        counts = {**dict.fromkeys(range(labels.num_classes), 0), **counts}
     names = {
-        'valid': f'valid (0 to {facts.num_classes - 1})',
-        'ignored': f'ignored ({facts.ignore_index})',
+        'valid': f'valid (0 to {labels.num_classes - 1})',
+        'ignored': f'ignored ({labels.ignore_index})',
         'invalid': 'invalid',
     }
-    kinds = {value: _kind_of(value, facts) for value in counts}
+    kinds = {value: _kind_of(value, labels) for value in counts}
     shown = sorted(counts, key=lambda value: (kinds[value] != 'invalid', -counts[value]))[:ROWS]
     whole, most = sum(counts.values()), max(counts.values())
     rows = []
@@ -211,17 +211,17 @@ def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
         count, kind = counts[value], kinds[value]
         said = 'never seen' if not count else 'class' if kind == 'valid' else kind
         rows.append(
-            Row(kind, value, said, facts.name_of(value), count, format_share(count, whole), count / max(most, 1))
+            Row(kind, value, said, labels.name_of(value), count, format_share(count, whole), count / max(most, 1))
         )
     legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
-    title = f'{facts.kind.capitalize()} per {"" if facts.histogram else "invalid "}value'
+    title = f'{labels.kind.capitalize()} per {"" if labels.histogram else "invalid "}value'
     return Histogram(title, legend, rows, len(counts) - len(rows))
 
 
-def _kind_of(value: int, facts: LabelFacts) -> str:
-    if value == facts.ignore_index:
+def _kind_of(value: int, labels: LabelFacts) -> str:
+    if value == labels.ignore_index:
         return 'ignored'
-    return 'valid' if 0 <= value < facts.num_classes else 'invalid'
+    return 'valid' if 0 <= value < labels.num_classes else 'invalid'
 
 
 def format_share(part: int, whole: int) -> str:

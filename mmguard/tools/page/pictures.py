@@ -13,9 +13,8 @@ import numpy as np
 from markupsafe import Markup
 
 from mmguard.findings.facts import BoxedImage
-from mmguard.formats.files import FILES
-from mmguard.formats.maps.forms import read_shown_size
-from mmguard.labels.space import value_counts
+from mmguard.formats.files import FILES, read_shown_size
+from mmguard.labels.rules import value_counts
 
 #: Number of classes that the key of a label map names.
 _NAMED = 6

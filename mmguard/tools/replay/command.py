@@ -11,7 +11,7 @@ from mmguard.tools.arguments import add_run_code, add_verbose, positive
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'replay',
-        help='find the sample of the last batches before a crash that fails, and say why',
+        help='find the failing sample in the last batches before a crash, and say why',
         description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
         'and runs the label checks and the model, forward and backward, on the CPU, one sample at a time. No GPU is '
         'touched. CONFIG in Python is a program, and is run. Exit code: 0 none fails, 1 at least one fails, 2 could '

@@ -11,7 +11,7 @@ from mmguard.errors import CannotRun
 from mmguard.findings import Finding
 from mmguard.findings.wording import unpack
 from mmguard.labels.instances import BOX_REASONS, InstanceRule, corner_faults, describe_reasons
-from mmguard.labels.space import LabelRule, LabelSpace
+from mmguard.labels.rules import BaseRule, LabelRule
 from mmguard.labels.tally import UNKNOWN, Tally
 from mmguard.log.flight_record import NAME, Flight, FlightBatch, FlightSample, read_flight
 from mmguard.tools.replay.network import Pass, Raised
@@ -32,7 +32,7 @@ FAILURES = (DIES, NOT_FINITE, INVALID)
 
 
 @dataclass
-class Judged:
+class InvalidLabels:
     """Counts of invalid pixels or instances in a sample, and the first of these instances."""
 
     kind: str
@@ -51,21 +51,23 @@ class Judged:
         return f'{describe_reasons(self.tally)}; valid labels are 0..{self.num_classes - 1}{ignored}{shown}'
 
 
-def judge(shot: Snapshot, spaces: Mapping[str, LabelSpace], source: str) -> Dict[str, Judged]:
+def judge(shot: Snapshot, spaces: Mapping[str, BaseRule], source: str) -> Dict[str, InvalidLabels]:
     """Return kind -> invalid labels in a sample, for the kinds that it contains."""
-    judged: Dict[str, Judged] = {}
+    judged: Dict[str, InvalidLabels] = {}
     pixels, instances = spaces.get('pixels'), spaces.get('instances')
     if isinstance(pixels, LabelRule) and shot.label is not None:
         label = shot.label
         if label.dtype.kind == 'f':  # the loss also truncates fractions, or refuses them itself
             label = np.nan_to_num(label, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
-        judged['pixels'] = Judged('pixels', pixels.num_classes, pixels.ignore_index, pixels.sanitize(label, source)[1])
+        judged['pixels'] = InvalidLabels(
+            'pixels', pixels.num_classes, pixels.ignore_index, pixels.sanitize(label, source)[1]
+        )
     if isinstance(instances, InstanceRule) and shot.instances is not None:
         judged['instances'] = _judge_instances(shot, instances, source)
     return judged
 
 
-def _judge_instances(shot: Snapshot, rule: InstanceRule, source: str) -> Judged:
+def _judge_instances(shot: Snapshot, rule: InstanceRule, source: str) -> InvalidLabels:
     found = shot.instances or []
     labels = np.array([instance.label for instance in found], dtype=np.int64)
     ignored = np.array([instance.ignored for instance in found], dtype=bool)
@@ -77,7 +79,7 @@ def _judge_instances(shot: Snapshot, rule: InstanceRule, source: str) -> Judged:
         invalid = not instance.ignored and not rule.min_label <= instance.label < rule.num_classes
         if fault or invalid:
             examples.append(f'{instance} ({BOX_REASONS[fault].replace("_", " ")})' if fault else str(instance))
-    return Judged('instances', rule.num_classes, None, tally, examples[:3])
+    return InvalidLabels('instances', rule.num_classes, None, tally, examples[:3])
 
 
 @dataclass
@@ -103,8 +105,8 @@ class Outcome:
     recorded: Recorded
     path: str = ''
     status: str = PASSES
-    loaded: Dict[str, Judged] = field(default_factory=dict)
-    trained: Dict[str, Judged] = field(default_factory=dict)
+    loaded: Dict[str, InvalidLabels] = field(default_factory=dict)
+    trained: Dict[str, InvalidLabels] = field(default_factory=dict)
     raised: Optional[Raised] = None
     stage: str = ''
     run: Pass = field(default_factory=Pass)
@@ -123,7 +125,7 @@ class Outcome:
         return self.status in FAILURES
 
     @property
-    def invalid(self) -> Dict[str, Judged]:
+    def invalid(self) -> Dict[str, InvalidLabels]:
         """Kind -> invalid labels as seen in training; if random transforms hid them, as loaded."""
         seen = {kind: judged for kind, judged in self.trained.items() if judged.is_invalid}
         hidden = {kind: judged for kind, judged in self.loaded.items() if judged.is_invalid}
@@ -153,7 +155,7 @@ class Outcome:
         }
 
 
-def _counts(judged: Dict[str, Judged]) -> Dict[str, Any]:
+def _counts(judged: Dict[str, InvalidLabels]) -> Dict[str, Any]:
     return {
         kind: {
             'values': {str(value): count for value, count in one.tally.values.items()},

@@ -108,8 +108,8 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
     if failing and report['same_for_all']:
         _say(
             console,
-            f'All of them, by {report["same_for_all"]}, and no label explains it: look at the config '
-            f'and the model rather than at a sample (mmguard check CONFIG).',
+            f'All of them fail by {report["same_for_all"]}, and no label explains it: look at the config and the '
+            'model rather than at a sample (mmguard check CONFIG).',
         )
     if not failing and not ours:
         _say(console, f'\nNone of {run} replayed samples fails.', 'bold green')

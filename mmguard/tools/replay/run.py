@@ -21,7 +21,7 @@ from mmguard.findings.order import sort_key
 from mmguard.findings.rules.config.own_lines import OwnLineFails
 from mmguard.hooks.discovery import class_names_of, rules_in
 from mmguard.labels.heads import from_model
-from mmguard.labels.space import LabelSpace
+from mmguard.labels.rules import BaseRule
 from mmguard.log.flight_record import Flight
 from mmguard.properties.datasets import seed_all
 from mmguard.properties.program import Program
@@ -35,7 +35,7 @@ from mmguard.tools.replay.outcome import (
     NOT_FINITE,
     NOT_FOUND,
     OUR_FAILURE,
-    Judged,
+    InvalidLabels,
     Outcome,
     Recorded,
     exception_of,
@@ -49,7 +49,7 @@ from mmguard.tools.trace.snapshot import take
 
 
 def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
-    """Replay the samples of a flight record as the command line asks, and return what came of each."""
+    """Replay the samples of a flight record as the command line asks, and return the outcome of each."""
     flight = load_record(args.record)
     batches = read_batches(flight, args.record)
     config = load_config(args.config, args.run_code)
@@ -142,7 +142,7 @@ def _describe_common_failure(outcomes: List[Outcome]) -> str:
     return places.pop() if len(run) > 1 and len(raised) == len(run) and len(places) == 1 else ''
 
 
-def _collect_notes(config: Any, spaces: Mapping[str, LabelSpace]) -> List[str]:
+def _collect_notes(config: Any, spaces: Mapping[str, BaseRule]) -> List[str]:
     notes = ['random weights: a loss that only trained ones drive to NaN does not show here']
     if not spaces:
         notes.append('the number of classes is unknown: only the forward pass is checked, not the labels')
@@ -161,7 +161,7 @@ _MOST_FINDINGS = 2
 class Replayer:
     """Runner of samples, one at a time, with random pipelines several times."""
 
-    def __init__(self, spaces: Mapping[str, LabelSpace], model: nn.Module, config: ReadConfig, seeds: int) -> None:
+    def __init__(self, spaces: Mapping[str, BaseRule], model: nn.Module, config: ReadConfig, seeds: int) -> None:
         self._spaces = spaces
         self._model = model
         self._config = config
@@ -248,7 +248,7 @@ class Replayer:
             sure = [finding for finding in found if finding.certainty != POSSIBLE]
             outcome.findings = (sure or found)[:_MOST_FINDINGS]
 
-    def _find_causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
+    def _find_causes(self, invalid: Dict[str, InvalidLabels], names: List[str], outcome: Outcome) -> List[Finding]:
         # Without an invalid label, the config may still mistreat valid ones.
         asked = list(invalid.values()) or list(outcome.trained.values())
         found: List[Finding] = []

@@ -19,9 +19,9 @@ def add_to(commands: Any) -> None:
         'report',
         help='show what a training skipped, and how it died: tables and likely causes',
         description='Reads what LabelGuardHook and FlightRecorderHook wrote during a training (of all ranks), and '
-        'shows the worst files, what was skipped, and the likely causes; of one that died the '
-        'error, its last batches, and the command that finds the sample. Exit code: 0 nothing was skipped, 1 something '
-        'was, or it died, 2 nothing that can be read, or a damaged record where all others skipped nothing.',
+        'shows the worst files, what was skipped, and the likely causes; for a training that died also the error, its '
+        'last batches, and the command that finds the sample. Exit code: 0 nothing was skipped, 1 something was, or it '
+        'died, 2 nothing that can be read, or a damaged record where all others skipped nothing.',
     )
     parser.add_argument(
         'log', type=Path, metavar='LOG', help="label_guard.jsonl, label_guard_flight.jsonl, or a run's folder"

@@ -83,7 +83,7 @@ def add_reading(group: Any) -> None:
         '--labels',
         choices=NUMBERINGS,
         help='for a COCO JSON: what a label is, the position of its category (mmdet, detectron2, YOLOX) or its id '
-        '(DETR and similar models, torchvision); default: as --framework does. Without either, both are checked',
+        '(DETR and similar models, torchvision); default: that of --framework. Without either, both are checked',
     )
     group.add_argument(
         '--masks',

@@ -159,30 +159,30 @@ def _seen(result: SetResult) -> str:
     )
 
 
-def _format_histogram(facts: LabelFacts, bar: int) -> Table:
-    seen = facts.maps or facts.volumes or facts.annotations
+def _format_histogram(labels: LabelFacts, bar: int) -> Table:
+    seen = labels.maps or labels.volumes or labels.annotations
     by_label = seen.files_with_class if seen is not None else {}
-    seen_otherwise = facts.loader is not None and facts.loader.differing
+    seen_otherwise = labels.loader is not None and labels.loader.differing
     title = (
         'labels as this scan counts them; training sees others' if seen_otherwise else 'labels as training sees them'
     )
     table = Table(title=translate(title), title_justify='left', show_edge=False, pad_edge=False)
     table.add_column(translate('label'), no_wrap=True)
     table.add_column(translate('name'), overflow='fold')
-    for heading in (facts.kind, 'share', 'files'):
+    for heading in (labels.kind, 'share', 'files'):
         table.add_column(translate(heading), justify='right', no_wrap=True)
     if bar:
         table.add_column('')
-    rows: Dict[int, int] = dict(sorted(facts.histogram.items()))
-    for missing in range(min(facts.num_classes, 256)) if len(facts.class_names) == facts.num_classes else ():
+    rows: Dict[int, int] = dict(sorted(labels.histogram.items()))
+    for missing in range(min(labels.num_classes, 256)) if len(labels.class_names) == labels.num_classes else ():
         rows.setdefault(missing, 0)
     whole, most = max(1, sum(rows.values())), max(rows.values())
     # Invalid labels are always shown.
-    shown = sorted(rows, key=lambda label: (label not in facts.values, label))[:_MOST_ROWS]
+    shown = sorted(rows, key=lambda label: (label not in labels.values, label))[:_MOST_ROWS]
     for label in sorted(shown):
         count = rows[label]
-        style = 'red' if label in facts.values else 'dim' if label == facts.ignore_index or not count else ''
-        cells: List[str] = [str(label), _name(label, facts), f'{count:,}', f'{100 * count / whole:.2f} %']
+        style = 'red' if label in labels.values else 'dim' if label == labels.ignore_index or not count else ''
+        cells: List[str] = [str(label), _name(label, labels), f'{count:,}', f'{100 * count / whole:.2f} %']
         cells += [f'{by_label[label]:,}' if label in by_label else '']
         cells += [_block() * round(bar * count / most)] if bar else []
         table.add_row(*(Text(cell) for cell in cells), style=style)
@@ -201,11 +201,11 @@ def _block() -> str:
     return '█'
 
 
-def _name(label: int, facts: LabelFacts) -> str:
-    name = printable(facts.name_of(label))
-    if label in facts.values:
+def _name(label: int, labels: LabelFacts) -> str:
+    name = printable(labels.name_of(label))
+    if label in labels.values:
         return translate('invalid: {name}', name=name) if name else translate('invalid')
-    return translate('ignored') if label == facts.ignore_index else name
+    return translate('ignored') if label == labels.ignore_index else name
 
 
 def _find_worst(result: SetResult) -> Table:

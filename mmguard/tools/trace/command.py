@@ -12,7 +12,7 @@ from mmguard.tools.arguments import add_run_code, label, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
-    from mmguard.tools.trace.tracer import Story, Tracer
+    from mmguard.tools.trace.tracer import SampleTrace, Tracer
 
 
 def add_to(commands: Any) -> None:
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.labels.spaces import from_options
         from mmguard.tools.console import Console
         from mmguard.tools.samples import load_config
-        from mmguard.tools.trace.render import as_json, mistakes_in, print_story, print_verdict
+        from mmguard.tools.trace.render import as_json, mistakes_in, print_trace, print_verdict
         from mmguard.tools.trace.tracer import Tracer
 
         config = load_config(args.config, args.run_code)
@@ -81,31 +81,31 @@ def run(args: argparse.Namespace) -> int:
         spaces = from_options(args.num_classes, None, from_config(read, args.split))
         if args.sample is None and args.value is not None:
             spinner.text = f'{args.config}: {args.value} in {len(tracer):,} samples'
-        stories = _choose(tracer, args)
+        traces = _choose(tracer, args)
     console = Console(stderr=args.json == '-')
     # Show step by step a sample with a mistake, if there is one.
-    stories.sort(key=lambda story: (not mistakes_in(story, spaces), not story.error))
-    if not stories:
+    traces.sort(key=lambda story: (not mistakes_in(story, spaces), not story.error))
+    if not traces:
         where = f'{len(tracer):,} samples of {args.split}, at no step (seed {args.seed})'
         console.print(f'{args.value} appears in none of the {where}')
         record: Dict[str, Any] = {'found': False, 'value': args.value, 'samples': len(tracer)}
     else:
-        print_story(console, stories[0], spaces, args.value)
-        record = as_json(stories, spaces)
+        print_trace(console, traces[0], spaces, args.value)
+        record = as_json(traces, spaces)
     if args.json is not None:
         write_json(args.json, record)
-    if any(story.error for story in stories):
+    if any(story.error for story in traces):
         return COULD_NOT_RUN
-    if not stories:
+    if not traces:
         return CLEAN
-    print_verdict(console, stories, spaces)
-    return FOUND if mistakes_in(stories[0], spaces) else CLEAN
+    print_verdict(console, traces, spaces)
+    return FOUND if mistakes_in(traces[0], spaces) else CLEAN
 
 
-def _choose(tracer: Tracer, args: argparse.Namespace) -> List[Story]:
+def _choose(tracer: Tracer, args: argparse.Namespace) -> List[SampleTrace]:
     """Choose the requested samples and trace them; if only a value is given, find the first sample that shows it."""
     if args.sample is not None or args.value is None:
         number = None if args.sample is None else tracer.find(args.sample)
         return tracer.repeat(args.samples, number)
-    stories = map(tracer.trace, range(len(tracer)))
-    return list(islice((story for story in stories if story.holds(args.value)), args.samples))
+    traces = map(tracer.trace, range(len(tracer)))
+    return list(islice((story for story in traces if story.holds(args.value)), args.samples))

@@ -11,7 +11,7 @@ from mmguard.text import quantity, visible_name
 from mmguard.tools.console import Table, Text
 from mmguard.tools.trace.changes import Change
 from mmguard.tools.trace.snapshot import Instance, Snapshot
-from mmguard.tools.trace.tracer import Leg, Story
+from mmguard.tools.trace.tracer import SampleTrace, StepTrace
 
 _SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
 _PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes': 'become'}
@@ -19,7 +19,7 @@ _PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes'
 MOST = 12
 
 
-def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional[int]) -> None:
+def print_trace(console: Any, story: SampleTrace, spaces: LabelSpaces, value: Optional[int]) -> None:
     """Print the steps of a sample, each with the count of the requested value."""
     table = Table(title=f'sample {story.index}: {visible_name(story.image)}', title_justify='left')
     table.add_column('after', overflow='fold')
@@ -45,7 +45,7 @@ def _count(after: Snapshot, value: int) -> str:
     return '' if after.label is None and after.instances is None else f'{counts.get(value, 0):,}'
 
 
-def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
+def _describe_labels(leg: StepTrace, spaces: LabelSpaces) -> Any:
     lines = Text()
     if leg.after.note:
         lines.append(f'{leg.after.note}\n', style='yellow')
@@ -79,7 +79,7 @@ def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[
     return sorted(shown, key=lambda one: not one[1])
 
 
-def _summary(leg: Leg, spaces: LabelSpaces) -> str:
+def _summary(leg: StepTrace, spaces: LabelSpaces) -> str:
     """Summarize the files: ``values 0..18, 255; invalid: 24 (28 px)``."""
     parts: List[str] = []
     for kind, counts in (('pixels', leg.after.values), ('instances', leg.after.labels)):
@@ -117,7 +117,7 @@ def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
     return space is not None and not space.is_valid(value)
 
 
-def invalid_in(story: Story, spaces: LabelSpaces) -> Dict[str, List[int]]:
+def invalid_in(story: SampleTrace, spaces: LabelSpaces) -> Dict[str, List[int]]:
     """Return kind -> values that are invalid at any step."""
     found: Dict[str, Set[int]] = {kind: set() for kind in KINDS}
     for leg in story.legs:
@@ -126,19 +126,19 @@ def invalid_in(story: Story, spaces: LabelSpaces) -> Dict[str, List[int]]:
     return {kind: sorted(values) for kind, values in found.items()}
 
 
-def mistakes_in(story: Story, spaces: LabelSpaces) -> List[str]:
+def mistakes_in(story: SampleTrace, spaces: LabelSpaces) -> List[str]:
     """Return the names of everything invalid at any step: values, boxes, masks, mapped labels."""
     values = [f'{ranges(values)} ({kind})' for kind, values in invalid_in(story, spaces).items() if values]
     faults = [f'{fault.what} after {leg.name}' for leg in story.legs for fault in leg.faults]
     return list(dict.fromkeys([*values, *faults]))
 
 
-def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Tuple[List[str], List[str]]:
+def coverage_of(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Tuple[List[str], List[str]]:
     """Return the kinds of annotations that were checked in all stories, and other kinds that the samples have.
 
     Labels without a known number of classes are not checked.
     """
-    shots = [leg.after for story in stories for leg in story.legs]
+    shots = [leg.after for story in traces for leg in story.legs]
     seen = {kind for shot in shots for kind in shot.checked}
     for kind, holds in zip(KINDS, (any(s.label is not None for s in shots), any(s.instances for s in shots))):
         seen |= {f'labels of {kind}'} if holds else set()
@@ -149,29 +149,29 @@ def coverage_of(stories: Sequence[Story], spaces: LabelSpaces) -> Tuple[List[str
     return sorted(checked), sorted(without | others)
 
 
-def print_verdict(console: Any, stories: Sequence[Story], spaces: LabelSpaces) -> None:
-    """Print what is invalid in which samples, and which kinds of annotations were checked."""
-    found: Dict[str, List[Story]] = {}
-    for story in stories:
+def print_verdict(console: Any, traces: Sequence[SampleTrace], spaces: LabelSpaces) -> None:
+    """Print the invalid values with their samples, and the kinds of annotations that were checked."""
+    found: Dict[str, List[SampleTrace]] = {}
+    for story in traces:
         for mistake in mistakes_in(story, spaces):
             found.setdefault(mistake, []).append(story)
-    number, (checked, unchecked) = quantity(len(stories), 'sample'), coverage_of(stories, spaces)
+    number, (checked, unchecked) = quantity(len(traces), 'sample'), coverage_of(traces, spaces)
     for mistake, where in found.items():
         place = f' (in {len(where)} of {number}, first: --sample {where[0].index} --seed {where[0].seed})'
-        place = place if len(stories) > 1 else ''
+        place = place if len(traces) > 1 else ''
         console.print(f'invalid at some step: {mistake}{place}', style='bold red')
     if not found and checked:
         console.print(f'valid at every step of {number}: {", ".join(checked)}')
     if unchecked:
         console.print(f'not checked: {", ".join(unchecked)}', style='yellow')
-    if len(stories) == 1 and stories[0].is_random:
+    if len(traces) == 1 and traces[0].is_random:
         console.print('The pipeline draws at random: one sample shows one draw. `--samples 50` traces more.')
 
 
-def as_json(stories: Sequence[Story], spaces: LabelSpaces) -> Dict[str, Any]:
+def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any]:
     """Return the first story as plain data, and the findings of all stories."""
-    story, (pixels, instances) = stories[0], (spaces.pixels, spaces.instances)
-    checked, unchecked = coverage_of(stories, spaces)
+    story, (pixels, instances) = traces[0], (spaces.pixels, spaces.instances)
+    checked, unchecked = coverage_of(traces, spaces)
     return {
         'found': True,
         'sample': story.index,
@@ -186,7 +186,7 @@ def as_json(stories: Sequence[Story], spaces: LabelSpaces) -> Dict[str, Any]:
         'not_checked': unchecked,
         'samples': [
             {'sample': one.index, 'seed': one.seed, 'error': one.error, 'mistakes': mistakes_in(one, spaces)}
-            for one in stories
+            for one in traces
         ],
         'steps': [
             {

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.files.regular import open_regular
 from mmguard.labels.instances import BOX_REASONS, corner_faults, describe_boxes
-from mmguard.labels.space import NO_LABEL, value_counts
+from mmguard.labels.rules import NO_LABEL, value_counts
 from mmguard.labels.tally import Tally, file_of, tallies_of
 from mmguard.properties.datasets import WatchedStep
 from mmguard.text import quantity

@@ -37,7 +37,7 @@ class Tracer:
             raise CannotRun(f'--sample {sample}: the data set holds samples 0 to {len(self) - 1}')
         return int(sample)
 
-    def trace(self, number: int, turn: int = 0) -> Story:
+    def trace(self, number: int, turn: int = 0) -> SampleTrace:
         """Run the pipeline on one sample; each repetition uses another seed.
 
         An exception ends the story, and is reported in it.
@@ -62,7 +62,7 @@ class Tracer:
                 error = 'the pipeline left no sample (nothing to train on in it?); training draws another one'
             if results is not None:
                 self._preprocess(run, results)
-        return replace(story_of(number, run, error), seed=self._seed + turn, is_random=is_random)
+        return replace(build_trace(number, run, error), seed=self._seed + turn, is_random=is_random)
 
     def _watch(self, sample: Sample) -> None:
         for dataset in innermost(sample.dataset):
@@ -89,14 +89,14 @@ class Tracer:
             return
         run.steps.append(Step(preprocessor, after))
 
-    def repeat(self, samples: int, number: Optional[int] = None) -> List[Story]:
+    def repeat(self, samples: int, number: Optional[int] = None) -> List[SampleTrace]:
         """Repeat the trace for evenly chosen samples, or several times for one sample, each time with another seed."""
         chosen = [turn * len(self) // samples for turn in range(samples)]
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
 
 
 @dataclass
-class Leg:
+class StepTrace:
     """One step of a story: its changes, and new mistakes."""
 
     name: str
@@ -106,7 +106,7 @@ class Leg:
 
 
 @dataclass
-class Story:
+class SampleTrace:
     """A traced sample, with the images mixed in, and the error that ended the pipeline early.
 
     ``is_random``: another seed may give another sample.
@@ -114,7 +114,7 @@ class Story:
 
     index: int
     image: str
-    legs: List[Leg] = field(default_factory=list)
+    legs: List[StepTrace] = field(default_factory=list)
     mixed: List[str] = field(default_factory=list)
     error: str = ''
     seed: int = 0
@@ -124,9 +124,9 @@ class Story:
         return any(leg.after.holds(value) for leg in self.legs)
 
 
-def story_of(index: int, run: Run, error: str = '') -> Story:
+def build_trace(index: int, run: Run, error: str = '') -> SampleTrace:
     """Return the story of a recorded run, with the changes of each step."""
-    story = Story(index, run.image, [Leg(run.start.step, run.start, faults=run.start.faults)], error=error)
+    story = SampleTrace(index, run.image, [StepTrace(run.start.step, run.start, faults=run.start.faults)], error=error)
     story.mixed = list(dict.fromkeys(mixed.image for step in run.steps for mixed in step.mixed))
     known, label_loaded, instances_loaded = run.start, False, False
     for step in run.steps:
@@ -144,7 +144,7 @@ def story_of(index: int, run: Run, error: str = '') -> Story:
         ]
         if label_loaded:
             faults += map_faults(before, after, step.transform)
-        story.legs.append(Leg(after.step, after, found, faults))
+        story.legs.append(StepTrace(after.step, after, found, faults))
         if after.note:
             continue
         known = Snapshot(

@@ -9,9 +9,8 @@ from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import POSSIBLE
-from mmguard.formats.format import CannotScan
+from mmguard.formats.format import CannotScan, scan_here
 from mmguard.formats.options import ScanOptions
-from mmguard.formats.tasks import scan_here
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.scanning.plans import plan_of
 from mmguard.scanning.run import SetResult, run_plan

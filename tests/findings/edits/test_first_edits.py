@@ -41,10 +41,5 @@ def test_situations_without_an_edit_are_those_that_are_known() -> None:
     assert all(WITHOUT.values())
 
 
-def test_what_only_the_user_knows_is_asked() -> None:
-    asking = [edit for name in NAMES for edit in case_of(name).first.edits if edit.applicability == 'asks']
-    assert [edit for edit in asking if not edit.question] == []
-
-
 def test_meanings_are_of_situations_that_exist() -> None:
     assert set(MEANS) <= set(BUILDS)

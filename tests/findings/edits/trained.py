@@ -14,8 +14,7 @@ from PIL import Image
 from targets import scan_sets
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.formats.maps.settings import settings_of
-from mmguard.formats.options import ScanOptions
+from mmguard.formats.options import ScanOptions, settings_of
 from mmguard.scanning.plans import plan_of
 
 VOID = 255

@@ -69,7 +69,7 @@ def explained(standing: str, *codes: str, quote: str = '', log: str = '', **more
 SLIP = dict(
     allowed=dict(codes=['MG127']), forbidden=dict(codes=['MG102'], config={'num_classes': [25]}, claims=['labels_fine'])
 )
-FINE = dict(allowed=dict(partial=['MG100']), forbidden=dict(config={'label_map': ALL_VALUES}, claims=['blames_labels']))
+FINE = dict(allowed=dict(partial=['MG100']), forbidden=dict(config={'label_map': ALL_VALUES}, claims=['about_labels']))
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ FINE = dict(allowed=dict(partial=['MG100']), forbidden=dict(config={'label_map':
         (SLIP, [scanned(found('MG100', 'info'))], 0, ['labels_fine']),
         (SLIP, [explained('possible', 'MG102'), scanned(found('MG127'))], 0.5, ['MG102 first']),
         (FINE, [scanned(found('MG100', 'info'))], 0.5, []),
-        (FINE, [scanned(found('MG103'))], 0, ['blames_labels: MG103']),
+        (FINE, [scanned(found('MG103'))], 0, ['about_labels: MG103']),
         (FINE, [scanned(found('MG103', 'info', [edit(pipeline=[dict(label_map={'3': 1})])]))], 0, ['label_map']),
-        (FINE, [explained('supported', 'MG103'), scanned(found('MG100', 'info'))], 0.5, ['blames_labels: MG103']),
+        (FINE, [explained('supported', 'MG103'), scanned(found('MG100', 'info'))], 0.5, ['about_labels: MG103']),
         (FINE, [explained('possible', 'MG103')], 0, []),
         (SLIP, [explained('possible', 'MG101', more=['MG127'])], 0.5, []),
         (SLIP, [explained('confirmed', 'MG102', 'MG107', findings=['MG127'])], 1, []),

@@ -8,7 +8,7 @@ A report holds ``id`` (of the public report), ``commands`` (where it has no run.
   an answer with any other code may name.
 - ``forbidden``: ``codes`` and ``causes`` that must not come first; ``config`` that no edit may offer; ``files``:
   options of `mmguard fix` ("*": all) that no edit may offer; ``claims``: ``labels_fine`` (an all-clear),
-  ``blames_labels`` (an error about labels that is not among the allowed ones), ``trace_valid`` (trace exits 0).
+  ``about_labels`` (an error about labels that is not among the allowed ones), ``trace_valid`` (trace exits 0).
 
 ``causes`` names the causes of ``explain`` that no code confirms, by a pattern.
 """
@@ -23,7 +23,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 TRUTH = Path(__file__).with_name('truth.json')
 REBUILT = Path(__file__).with_name('rebuilt')
-CLAIMS = ('labels_fine', 'blames_labels', 'trace_valid')
+CLAIMS = ('labels_fine', 'about_labels', 'trace_valid')
 CLEAN = ('MG100', 'MG195')
 
 #: In place of values: whatever is given.
@@ -143,8 +143,8 @@ def judge_report(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Ve
                 value = -1.0
             if is_first:
                 firsts.append(value)
-            if 'blames_labels' in forbidden.get('claims', ()) and not value and blames_labels(one, is_first):
-                harm.append(f'blames_labels: {one.codes[0]}')
+            if 'about_labels' in forbidden.get('claims', ()) and not value and about_labels(one, is_first):
+                harm.append(f'about_labels: {one.codes[0]}')
             for number, edit in enumerate(one.edits):
                 states += [edit.state] if edit.state != TEXT else []
                 is_wanted = any(is_among(pair, allowed.get('config', {})) for pair in edit.pairs)
@@ -285,7 +285,7 @@ def is_forbidden(said: Said, forbidden: Dict[str, Any]) -> bool:
     return said.codes[0] in forbidden.get('codes', ()) or bool(set(said.causes) & set(forbidden.get('causes', ())))
 
 
-def blames_labels(said: Said, is_first: bool) -> bool:
+def about_labels(said: Said, is_first: bool) -> bool:
     """True if it is an error about labels; of causes only the first, where the log is said to support it."""
     codes = [code for code in said.codes if not code.startswith('MG4')]
     if not codes or said.weight == 'info' or not all(code.startswith('MG1') for code in codes):

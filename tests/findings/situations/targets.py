@@ -11,8 +11,8 @@ from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
+from mmguard.formats.format import scan_here
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.formats.tasks import scan_here
 from mmguard.scanning.plans import plan_of
 from mmguard.scanning.run import SetResult, run_plan
 from mmguard.tools.fix.copies import MANIFEST, write_copies

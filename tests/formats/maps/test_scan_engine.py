@@ -21,49 +21,21 @@ from label_files import BLOCKS, write
 from PIL import Image, ImageFile
 
 from mmguard.formats.faults import Examples
+from mmguard.formats.format import split_into_chunks
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.record import Journal, MapItem, MapRecord
-from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.source import MapTask, scan_maps
 from mmguard.formats.maps.summary import MapSummary
-from mmguard.formats.tasks import MOST, WORK, TaskSize, split_into_chunks
+from mmguard.formats.options import MapSettings
 from mmguard.scanning.processes import LocalProcesses
 
 
-@given(st.floats(1e-6, 10), st.lists(st.integers(1, 40), min_size=1, max_size=8))
-def test_a_task_takes_about_its_time(per_file: float, tasks: list) -> None:
-    size = TaskSize()
-    for files in tasks:
-        size.learn(files, files * per_file, files * per_file)
-    assert 1 <= size() <= MOST
-    # Half a file more or less is what rounding costs.
-    if 1 < size() < MOST:
-        assert abs(size() * per_file - WORK) <= per_file / 2 + 1e-9
-    elif size() == 1:
-        assert per_file >= WORK / 1.5 - 1e-9
-    else:
-        assert per_file <= WORK / (MOST - 0.5) + 1e-9
-
-
-def test_waiting_for_a_busy_machine_is_no_work_but_has_an_end() -> None:
-    alone, crowded, slow_disk = TaskSize(), TaskSize(), TaskSize()
-    alone.learn(10, work=0.1, clock=0.1)
-    crowded.learn(10, work=0.1, clock=0.5)
-    slow_disk.learn(10, work=0.01, clock=1.0)
-    assert (alone(), crowded(), slow_disk()) == (4, 4, 2)
-
-
-@given(st.lists(st.integers()), st.lists(st.integers(1, 5), min_size=1))
-def test_chunks_hold_every_element_once_and_in_order(elements: list, sizes: list) -> None:
-    asked = []
-
-    def size() -> int:
-        asked.append(sizes[len(asked) % len(sizes)])
-        return asked[-1]
-
-    chunks = list(split_into_chunks(elements, size))
+@given(st.lists(st.integers(), max_size=999), st.integers(1, 5), st.integers(0, 9))
+def test_chunks_hold_every_element_once_and_in_order(elements: list, size: int, most: int) -> None:
+    chunks = list(split_into_chunks(elements, size, most))
     assert [element for chunk in chunks for element in chunk] == elements
-    assert [len(chunk) for chunk in chunks][:-1] == asked[: max(0, len(chunks) - 1)]
+    assert all(size <= len(chunk) <= max(size, most) for chunk in chunks[:-1])
+    assert all(len(chunk) <= max(size, len(elements) // 64) for chunk in chunks), 'at the end none is waited for long'
     assert all(chunks)
 
 
@@ -135,7 +107,7 @@ def test_chunks_may_be_merged_in_any_order(folder: str, order: random.Random, si
     whole = MapTask(LABELS).scan(items).summary.totals()
     order.shuffle(items)
     merged = MapSummary(LABELS)
-    for chunk in split_into_chunks(items, lambda: size):
+    for chunk in split_into_chunks(items, size):
         merged.merge(MapTask(LABELS).scan(chunk).summary)
     assert merged.totals() == whole
 

@@ -16,7 +16,7 @@ from mmguard.cli import main
 from mmguard.formats.faults import printable
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem, MapRecord
-from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.options import MapSettings
 
 LABELS = MapSettings(num_classes=5)
 

@@ -18,10 +18,9 @@ from PIL import Image
 
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem, MapRecord
-from mmguard.formats.maps.settings import MapSettings
 from mmguard.formats.maps.summary import MapSummary
-from mmguard.formats.options import as_pairs
-from mmguard.labels.space import value_counts
+from mmguard.formats.options import MapSettings, as_pairs
+from mmguard.labels.rules import value_counts
 
 ANY = MapSettings(num_classes=256)
 

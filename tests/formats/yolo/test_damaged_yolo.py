@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List
 
 import pytest
 from texts import make, picture, scanned
 
 from mmguard.cli import main
+from mmguard.findings.rules.labels.yolo import DataYaml
 from mmguard.text import REPORT_IT
 
 TEXTS: Dict[str, bytes] = {
@@ -103,6 +104,24 @@ def test_damaged_data_yaml(name: str, tmp_path: Path, capsys: pytest.CaptureFixt
     # Values that ultralytics reads as a name, or leaves out, are not faults.
     assert (code == 0) == (name in ('path is a number', 'path with null', 'no names', 'names nested', 'a surrogate'))
     assert REPORT_IT not in ''.join(capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    ('lines', 'way'),
+    [
+        (['names: [cat]', 'train: images/train'], 'path'),
+        (['names: [cat, dog]', 'train: images/train', 'val: 5'], 'path'),
+        (['names: [cat]', 'nc: 3', 'train: images/train', 'val: images/train'], 'names'),
+        (['nc: 2', 'kpt_shape: 7', 'train: images/train', 'val: images/train'], 'kpt_shape'),
+    ],
+)
+def test_each_fault_of_a_data_yaml_has_its_advice(lines: List[str], way: str, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', files=2)
+    (root / 'data.yaml').write_text('\n'.join(lines) + '\n')
+    main(['scan', str(root), '--json', str(tmp_path / 'scan.json')])
+    datasets = json.loads((tmp_path / 'scan.json').read_text())['datasets']
+    advice = {finding['advice'] for one in datasets for finding in one['findings'] if finding['code'] == 'MG168'}
+    assert advice == {next(text for key, text in DataYaml.ways.items() if way in key)}
 
 
 def test_a_set_without_a_row_is_not_clean(tmp_path: Path) -> None:

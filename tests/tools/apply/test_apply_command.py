@@ -15,7 +15,7 @@ import mmguard
 from mmguard.cli import main
 from mmguard.compat.stack import config_file
 from mmguard.config.read import ReadConfig
-from mmguard.findings import installed
+from mmguard.findings import plugins
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.tools.apply.command import apply
@@ -164,7 +164,7 @@ class Raises(ConfigRule):
 
 
 def test_without_an_edit_no_rule_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed, 'RULES', [Raises])
+    monkeypatch.setattr(plugins, 'RULES', [Raises])
     out = tmp_path / 'out.py'
     with pytest.raises(LookupError):
         apply(PIDNET, out, edits=['safe'])

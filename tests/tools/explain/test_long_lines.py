@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Pattern
 import pytest
 
 from mmguard.findings.signatures import read_signatures
-from mmguard.tools.explain import explained, log_facts, reader, troubles
+from mmguard.tools.explain import explained, log_errors, log_facts, reader
 from mmguard.tools.explain.explained import explain_text
 from mmguard.tools.report import run_report
 
@@ -53,7 +53,7 @@ def patterns() -> Dict[str, Pattern[str]]:
         for text in (s.pattern, s.place, c.context, c.supports, c.refutes)
     ]
     found = {text: explained._compile(text) for text in texts if text}
-    for module in (reader, troubles, log_facts, run_report):
+    for module in (reader, log_errors, log_facts, run_report):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})
     return found
 
@@ -66,7 +66,7 @@ def words_in(pattern: str) -> List[str]:
 
 @pytest.mark.parametrize('pattern', patterns().values(), ids=lambda one: one.pattern[:40])
 def test_no_pattern_takes_the_square_of_its_text(pattern: Pattern[str]) -> None:
-    search = pattern.match if pattern.pattern == troubles._RANK.pattern else pattern.search
+    search = pattern.match if pattern.pattern == log_errors._RANK.pattern else pattern.search
     for word in ['', FRAME, *words_in(pattern.pattern)]:
         for filler in FILLERS:
             for unit in (filler, word + filler):

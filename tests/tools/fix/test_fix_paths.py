@@ -14,7 +14,7 @@ import pytest
 from format_cases import CASES
 
 from mmguard.cli import main
-from mmguard.files.inside import OutsideError, tell_inside
+from mmguard.files.containment import OutsideError, make_inside_check
 from mmguard.formats.correction import NotCorrected
 from mmguard.tools.fix.copies import place_in
 
@@ -129,7 +129,7 @@ def test_out_is_never_the_target_in_it_or_around_it_however_it_is_spelled(out: s
 )
 def test_a_name_that_leads_out_of_the_copy_has_no_place_in_it(name: str, tmp_path: Path) -> None:
     with pytest.raises(NotCorrected) as raised:
-        place_in(tmp_path, name, tell_inside(str(tmp_path)))
+        place_in(tmp_path, name, make_inside_check(str(tmp_path)))
     assert isinstance(raised.value.__cause__, OutsideError)
 
 

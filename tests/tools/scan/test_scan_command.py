@@ -15,7 +15,7 @@ from scans import scan
 from mmguard.cli import main
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.record import MapItem
-from mmguard.formats.maps.settings import MapSettings
+from mmguard.formats.options import MapSettings
 from mmguard.tools.arguments import label_map
 
 

@@ -17,7 +17,7 @@ from mmguard.cli import main
 from mmguard.labels.instances import describe_boxes
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.tools.trace.render import as_json
-from mmguard.tools.trace.tracer import Story, Tracer
+from mmguard.tools.trace.tracer import SampleTrace, Tracer
 
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True, with_mask=True)]
 PACK = dict(type='PackDetInputs')
@@ -48,7 +48,7 @@ def config(root: str, pipeline: Sequence[Dict[str, Any]]) -> Config:
     )
 
 
-def changes_of(traced: Story) -> List[Tuple[str, str, int]]:
+def changes_of(traced: SampleTrace) -> List[Tuple[str, str, int]]:
     """``(step, what, label)`` of all changes of instances."""
     return [
         (leg.name, change.what, change.value)
@@ -58,7 +58,7 @@ def changes_of(traced: Story) -> List[Tuple[str, str, int]]:
     ]
 
 
-def trace(root: str, tail: Sequence[Dict[str, Any]], index: int) -> Story:
+def trace(root: str, tail: Sequence[Dict[str, Any]], index: int) -> SampleTrace:
     return Tracer(config(root, [*LOAD, *tail])).trace(index)
 
 
@@ -152,7 +152,7 @@ def corners(tmp_path_factory: pytest.TempPathFactory) -> str:
     return root
 
 
-def faults(traced: Story) -> List[Tuple[str, str]]:
+def faults(traced: SampleTrace) -> List[Tuple[str, str]]:
     return [(leg.name, fault) for leg in traced.legs for fault, _ in leg.faults]
 
 

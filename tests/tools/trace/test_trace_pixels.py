@@ -22,7 +22,7 @@ from mmguard.errors import CannotRun
 from mmguard.labels.spaces import from_options
 from mmguard.tools.samples import open_program
 from mmguard.tools.trace.render import invalid_in, mistakes_in
-from mmguard.tools.trace.tracer import Story, Tracer
+from mmguard.tools.trace.tracer import SampleTrace, Tracer
 
 #: Resizes the label map as if it were an image: what a hand-written pipeline does.
 RESIZE_AS_IMAGE = dict(
@@ -52,11 +52,11 @@ def config(root: str, pipeline: List[Dict[str, Any]], **dataset: Any) -> Config:
     )
 
 
-def story(root: str, middle: List[Dict[str, Any]], index: int = 1, **dataset: Any) -> Story:
+def story(root: str, middle: List[Dict[str, Any]], index: int = 1, **dataset: Any) -> SampleTrace:
     return Tracer(config(root, [*LOAD, *middle, PACK], **dataset)).trace(index)
 
 
-def news(traced: Story, value: int) -> List[Any]:
+def news(traced: SampleTrace, value: int) -> List[Any]:
     """``(step, change)`` of all that made a value."""
     return [(leg.name, change) for leg in traced.legs for change in leg.changes if change.makes == value]
 

@@ -23,7 +23,7 @@ class HeadNumClasses(ConfigRule):
     """A head whose number of classes differs from the data set's."""
 
     code = 'MG201'
-    blames_labels = True
+    about_labels = True
     aliases = ('MG143',)
     summary = 'num_classes of a head is not the number of classes of the data set.'
     title = '{head} has {given}, but the data set has {expected}: {source}.'
@@ -31,15 +31,15 @@ class HeadNumClasses(ConfigRule):
         '{head} has {given}, but the data set has {expected}: {source}. No head reads the num_classes at the top.'
     )
     why = (
-        'A label beyond the channels of a head ends the run (CUDA error: device-side assert triggered), or is silently '
-        'trained as background; channels too many are never trained. Every head has its own num_classes: '
+        'A label beyond the channels of a head ends the run (CUDA error: device-side assert triggered), or is '
+        'silently trained as background; surplus channels are never trained. Every head has its own num_classes: '
         'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
     )
     example = Example(wrong='num_classes=19 in the head, for 11 classes', right='num_classes=11 in the head')
     limits = 'It compares the heads with the class list; `mmguard scan` compares the list with the files.'
     advice = (
-        'See with `mmguard scan CONFIG` which classes the files hold. Write them as metainfo=dict(classes=...) in the '
-        'data sets of all splits (inside of wrappers), and their number in every head and in its class_weight.'
+        'Run `mmguard scan CONFIG` to see which classes the files contain. Write them as metainfo=dict(classes=...) '
+        'in the data sets of all splits (inside of wrappers), and their number in every head and in its class_weight.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ class BackgroundCounted(ConfigRule):
     """A detection head that counts the background."""
 
     code = 'MG202'
-    blames_labels = True
+    about_labels = True
     aliases = ('MG142',)
     summary = 'num_classes of a detection head counts the background.'
     title = (

@@ -11,7 +11,7 @@ from mmguard.config.head_classes import (
     counts,
     has_open_vocabulary,
     has_stuff_among_things,
-    names_more,
+    lists_untrained_classes,
     read_part_of_classes,
 )
 from mmguard.config.parts import Part, classes_of, classes_path, datasets, metainfo_of, says_classes
@@ -30,9 +30,9 @@ class ClassList(ConfigRule):
     """A class list that is not a list, or has a name that is misread."""
 
     code = 'MG205'
-    blames_labels = True
+    about_labels = True
     summary = 'The class list is a string, holds a name twice, is not read, or has stuff among things.'
-    title_argument = '{kind} takes no classes since MMDetection 3 and MMSegmentation 1: building it fails.'
+    title_argument = '{kind} does not take classes since MMDetection 3 and MMSegmentation 1: building it fails.'
     title_capitals = 'CLASSES is not read: {kind} keeps its own classes.'
     title_attribute = (
         'CLASSES of {kind} is not read since MMDetection 3 and MMSegmentation 1: METAINFO holds the classes.'
@@ -47,7 +47,7 @@ class ClassList(ConfigRule):
         '2.x; now it is not read and the data set keeps its own classes.'
     )
     example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
-    limits = 'Names that are merely misspelt are not detected here, but by `mmguard scan CONFIG`.'
+    limits = 'Names that are merely misspelled are not detected here, but by `mmguard scan CONFIG`.'
     advice = (
         "Write metainfo=dict(classes=('person',)) in lower case: the comma makes the tuple. Name every class once."
         ' In a panoptic set list the things first, then the stuff, also in "categories" of the files; only then count '
@@ -122,20 +122,22 @@ class SplitClasses(ConfigRule):
         'Labels are positions in the class list. A model that learned one list and is tested by another gets the '
         'wrong class, or an index beyond its channels; several lists within the training data contradict each other.'
     )
-    title = '{number} here, {expected} at {place}{difference}.'
-    title_order = 'The names of {place} in another order: label {label} is {here} here and {there} there.'
+    title = 'The class lists differ: {number} here, {expected} at {place}{difference}.'
+    title_order = (
+        'The same classes as in {place}, but in a different order: label {label} is {here} here and {there} there.'
+    )
     example = Example(wrong="train: classes=('cat', 'dog'); val: ('dog', 'cat')", right="both: classes=('cat', 'dog')")
     limits = 'The lists of two types that the config does not name are not compared, nor are open vocabularies.'
     advice = (
-        'Find out which list the files are labelled by (`mmguard scan CONFIG`), and write it as metainfo of every data '
-        'set. If the splits are labelled differently, map the labels of one with the label_map of a guard.'
+        'Find out which list the files are labeled by (`mmguard scan CONFIG`), and write it as metainfo of every data '
+        'set. If the splits are labeled differently, map the labels of one with the label_map of a guard.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         known: List[Tuple[Part, List[str]]] = []
         for dataset in datasets(config):
             names = classes_of(dataset)
-            if names is not None and not names_more(dataset):
+            if names is not None and not lists_untrained_classes(dataset):
                 known.append((dataset, names))
         if not known or known[0][0].split != 'train' or has_open_vocabulary(config):
             return
@@ -165,7 +167,7 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
     here = propose(
         'Write the class list of the training here.',
         *name_classes(dataset, expected),
-        question='' if certain else 'Are the files here labelled as those of the training?',
+        question='' if certain else 'Are these files labeled by the class list of the training?',
         notes=('MMDetection 2.x: correct voc_classes in class_names.py, too.',) if dataset.is_old else (),
     )
     if forgotten:
@@ -174,10 +176,10 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
     heads = {count.path: len(names) for count in counts(config) if count.kind == 'all' and count.value != len(names)}
     numbers = set_heads(config, heads).config if heads else ()
     there = propose(
-        'Write the class list from here in the training.',
+        'Write this class list in the training data set.',
         *(change for one in datasets(config) for change in name_classes(one, names)),
         *numbers,
-        question='Are the files of the training labelled by the list here?',
+        question='Are the training files labeled by this list?',
     )
     return [there] if arrived else [here, there]  # the names come from the type, not from the user
 

@@ -18,7 +18,7 @@ from mmguard.config.losses import (
 )
 from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, Edit, config_lines
+from mmguard.findings.edits import Edit, config_lines
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
@@ -28,7 +28,7 @@ from mmguard.text import quantity
 
 
 class ClassWeightLength(ConfigRule):
-    """Class weights whose number differs from what the head needs."""
+    """Class weights whose number differs from the number that the head needs."""
 
     code = 'MG207'
     aliases = ('MG111',)
@@ -40,9 +40,9 @@ class ClassWeightLength(ConfigRule):
         'and the run ends.'
     )
     why = (
-        'The weights are looked up by label: with too few the run ends with an index error, and with any other number '
-        'than the channels cross entropy refuses. MaskFormer-like heads and softmax bbox heads have one entry more, '
-        'for "no object" (the background); it comes last. DETRHead takes no list.'
+        'The weights are looked up by label: with too few weights the run ends with an index error, and cross entropy '
+        'fails unless there are as many weights as channels. MaskFormer-like heads and softmax bbox heads need one '
+        'more entry, for "no object" (the background), at the end. DETRHead does not take a list.'
     )
     example = Example(wrong='num_classes=3, class_weight=[1, 2]', right='num_classes=3, class_weight=[1, 2, 1.5]')
     limits = 'It compares numbers: weights in the order of another class list are not detected.'
@@ -63,7 +63,7 @@ class ClassWeightLength(ConfigRule):
                     'Write a number for all classes, and one for "no object".',
                     *((path, 1.0), (loss.place('bg_cls_weight'), 0.1)),
                     question='Can all classes have the same weight?',
-                    if_not='Take another head: DETRHead makes `[1.0] * num_classes + [0.1]` of it.',
+                    if_not='Use another head: DETRHead turns the number into `[1.0] * num_classes + [0.1]`.',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])
             elif is_sigmoid_of_maps(loss) and len(given) > 1:
@@ -96,7 +96,6 @@ def _weigh_maps(config: ReadConfig, loss: Part) -> List[Edit]:
     return [
         replace(
             guarded,
-            applicability=ASKS,
             question='Does each pixel have one class?',
             config=(*guarded.config, *softmax),  # the guard replaces the loss
             lines=(*config_lines(softmax), *guarded.lines),
@@ -117,10 +116,10 @@ class WeightedIgnored(ConfigRule):
     title = 'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails. The labels are right.'
     title_filled = (
         'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails; {place} fills with {ignored}, '
-        'also where label maps hold none. The labels are right.'
+        'even if no label map holds it. The labels are right.'
     )
     title_onedl = (
-        "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a shape that does not fit, "
+        "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a mask of the wrong shape, "
         'and the run ends. The labels are right.'
     )
     title_negative = (
@@ -128,12 +127,12 @@ class WeightedIgnored(ConfigRule):
         'pixel: the loss is too small.'
     )
     why = (
-        'To average, it looks up class_weight[label] for every pixel, the ignored ones (255) included: IndexError, on '
-        'a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
+        'To average, the loss looks up class_weight[label] for every pixel, including ignored pixels (255): '
+        'IndexError, on a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
         'avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, a common workaround, counts the '
         'weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in our case). '
-        'The onedl fork looks up none of the ignored ones, but with avg_non_ignore=True its mask does not fit, and '
-        'any label map ends the run.'
+        'The onedl fork does not look up ignored pixels, but with avg_non_ignore=True its mask has the wrong shape, '
+        'and every batch fails.'
     )
     example = Example(
         wrong="dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0])",
@@ -183,6 +182,6 @@ def _guard_all(config: ReadConfig) -> Edit:
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
-    """Return what adds ignored pixels to label maps without any; empty if nothing does."""
+    """Return the part of the config that adds ignored pixels to label maps without any; empty if none does."""
     places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')

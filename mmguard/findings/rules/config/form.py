@@ -17,13 +17,14 @@ class OldStyle(ConfigRule):
     code = 'MG227'
     summary = 'The config is written for MMDetection 2.x or MMSegmentation 0.x.'
     title = (
-        'What is installed does not read data.train: the config is written for MMDetection 2.x or MMSegmentation 0.x.'
+        'The installed versions do not read data.train: the config is written for MMDetection 2.x or MMSegmentation '
+        '0.x.'
     )
     why = 'Since MMDetection 3 and MMSegmentation 1 data=dict(train=...) is not read: classes set there do nothing.'
     example = Example(wrong='data = dict(train=dict(classes=...))', right='train_dataloader = dict(dataset=dict(...))')
     limits = 'A program of your own that reads data.train itself is not seen.'
     advice = (
-        'To train with what is installed, write train_dataloader, val_dataloader and test_dataloader, each with '
+        'To train with the installed versions, write train_dataloader, val_dataloader and test_dataloader, each with '
         'dataset=dict(metainfo=...). To keep the config as it is, install the versions that it was written for.'
     )
 
@@ -38,17 +39,17 @@ class WrongType(ConfigRule):
     """A value of a type that its key does not accept."""
 
     code = 'MG231'
-    summary = 'Wrong type: a text for a number, a number for a dict.'
+    summary = 'Wrong type: a string instead of a number, a number instead of a dict.'
     title = 'Wrong type of {key}: expected {wanted}, got {kind}.'
     why = (
-        "The frameworks check few types: num_classes='19' ends in a layer that cannot be built, train_dataloader=5 in "
-        'an error that does not name the key. The other rules look at the config as if such a value were not there.'
+        "The frameworks check few types: num_classes='19' ends in a layer that cannot be built, train_dataloader=5 "
+        'in an error that does not name the key. Other rules ignore such a value.'
     )
     example = Example(wrong="num_classes='19'", right='num_classes=19')
     limits = 'Only keys that other rules read are checked.'
-    advice = 'Write a value of the type that is expected.'
+    advice = 'Write a value of the expected type.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for one in config.misplaced:
+        for one in config.wrong_types:
             words = dict(key=one.path.rpartition('.')[2], wanted=one.wanted, kind=kind_of(one.value))
             yield self.report_at(one.path, one.value, words)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Optional
+from typing import Iterator, List, Optional
 
 from mmguard.config.guards import (
     HOOK,
     TRANSFORMS,
     add_reporting,
+    find_mismatched_guards,
     find_unguarded_evaluation,
     guards_in,
     is_guarded_type,
-    misfits,
 )
+from mmguard.config.ignored import ALWAYS, has_threshold
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, assigners, hooks, losses, pipelines, transforms
 from mmguard.config.read import ReadConfig
@@ -23,8 +24,6 @@ from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
 from mmguard.text import plural
 
 PIXELS, INSTANCES, IMAGES = TRANSFORMS
-#: Assigners that leave ignored regions out without an argument.
-ALWAYS = ('CenterRegionAssigner',)
 
 
 class GuardMisplaced(ConfigRule):
@@ -33,13 +32,18 @@ class GuardMisplaced(ConfigRule):
     code = 'MG251'
     summary = 'A guard comes before the labels are loaded, or is made for the labels of another task.'
     title = '{guard} comes before the labels are loaded.'
-    title_kind = '{guard} guards no label of {pack}: {wanted} does.'
-    why = 'Such a guard sees no label: the run goes on as if it were missing, and dies at the first invalid one.'
+    title_kind = '{guard} does not guard the labels that {pack} packs. Use {wanted}.'
+    why = (
+        'Such a guard never sees the labels: the run continues as if the guard were missing, and fails at the first '
+        'invalid label.'
+    )
     example = Example(
         wrong="[..., dict(type='GuardSegLabels', num_classes=19), dict(type='LoadAnnotations'), ...]",
         right="[..., dict(type='PackSegInputs'), dict(type='GuardSegLabels', num_classes=19)]",
     )
-    limits = 'It knows the Pack transforms of the frameworks; a pipeline with one of your own is not looked at.'
+    limits = (
+        'It knows the Pack transforms of the frameworks; a pipeline with a Pack transform of your own is not checked.'
+    )
     advice = (
         'Put the guard right after the Pack transform, and take the guard of the task: GuardSegLabels for label maps, '
         'GuardInstanceLabels for boxes and masks, GuardClsLabels for images.'
@@ -95,12 +99,16 @@ class IgnoredAsBackground(ConfigRule):
     """Ignored instances that the assigner does not use."""
 
     code = 'MG222'
-    summary = 'GuardInstanceLabels moves instances to the ignored ones, but the assigner does not look at those.'
-    title = '{assigner} does not look at the instances that {guard} ignores: they are trained as background.'
-    title_unable = '{assigner} cannot ignore instances: those of {guard} are trained as background.'
+    summary = 'GuardInstanceLabels marks instances as ignored, but the assigner does not use ignored instances.'
+    title = (
+        '{assigner} does not use ignored instances, so the instances that {guard} ignores are trained as background.'
+    )
+    title_unable = (
+        '{assigner} cannot ignore instances, so the instances that {guard} ignores are trained as background.'
+    )
     why = (
         'With ignore_iof_thr=-1, the default, the regions of ignored instances (crowds, too) are trained as '
-        'background. Matchers of DETR-like heads know no ignored instances at all.'
+        'background. The matchers of DETR-like heads do not support ignored instances.'
     )
     example = Example(wrong="dict(type='MaxIoUAssigner')", right="dict(type='MaxIoUAssigner', ignore_iof_thr=0.5)")
     limits = 'An assigner of your own is judged by its argument ignore_iof_thr.'
@@ -120,7 +128,7 @@ class IgnoredAsBackground(ConfigRule):
         ]
         if not moving:
             return
-        heeding = [one for one in assigners(config) if one.name in ALWAYS or _is_set(one.get('ignore_iof_thr'))]
+        heeding = [one for one in assigners(config) if one.name in ALWAYS or has_threshold(one)]
         # If no assigner uses crowds, they are to be trained as before.
         leaving = () if heeding else tuple((guard.place('keep_ignored'), False) for guard in moving)
         for assigner in assigners(config):
@@ -139,17 +147,13 @@ class IgnoredAsBackground(ConfigRule):
                 yield self.report_at(place, threshold, words, edits=[edit])
 
 
-def _is_set(threshold: Any) -> bool:
-    return isinstance(threshold, (int, float)) and threshold > 0
-
-
 class GuardReportMissing(ConfigRule):
     """A guard whose counts do not pass the Pack transform."""
 
     code = 'MG223'
-    summary = "A guard comes before the Pack transform, and 'label_guard' is not in its meta_keys."
-    title = 'The counts of {guard} at {place} do not get through {pack}.'
-    why = 'The guard sanitizes the labels, but its counts do not get through the Pack transform: the log says 0.'
+    summary = "A guard comes before a Pack transform whose meta_keys lack 'label_guard'."
+    title = 'The hook cannot see the counts of {guard} ({place}): {pack} drops them.'
+    why = 'The guard sanitizes the labels, but the Pack transform drops its counts: the log says 0.'
     example = Example(wrong="meta_keys=('img_path',)", right="meta_keys=('img_path', 'label_guard')")
     limits = 'A Pack transform of your own is judged by its meta_keys only.'
     advice = "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after it."
@@ -164,7 +168,7 @@ class GuardReportMissing(ConfigRule):
             place, keys, first = pack.place('meta_keys'), pack.get('meta_keys'), guards[0]
             if isinstance(keys, (list, tuple)) and 'label_guard' not in keys:
                 line = f"meta_keys=({', '.join(map(repr, keys))}, 'label_guard') at {pack.path}"
-                edit = propose('Let the counts through.', (place, (*keys, 'label_guard')), lines=(line,))
+                edit = propose('Pass on the counts.', (place, (*keys, 'label_guard')), lines=(line,))
                 words = dict(guard=first.name, place=first.path, pack=pack.name)
                 yield self.report_at(place, keys, words, edits=[edit])
 
@@ -173,7 +177,7 @@ class GuardNumClasses(ConfigRule):
     """A guard whose number of classes differs from the head's."""
 
     code = 'MG225'
-    summary = 'num_classes of a guard is not that of the head.'
+    summary = 'num_classes of a guard differs from that of the head.'
     title = 'The guard has num_classes={given}, but the head has {numbers} {noun} ({place}).'
     why = (
         'With a larger number the guard passes labels that end the run; with a smaller one it leaves out classes that'
@@ -184,7 +188,7 @@ class GuardNumClasses(ConfigRule):
     advice = 'Write num_classes of the head in the guard.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for guard, number, (space, *heads) in misfits(config):
+        for guard, number, (space, *heads) in find_mismatched_guards(config):
             place, given = guard.place('num_classes'), guard.config['num_classes']
             numbers = sorted({head.num_classes for head in heads})
             several, noun = ' or '.join(map(str, numbers)), plural(numbers[-1], 'class')
@@ -193,16 +197,16 @@ class GuardNumClasses(ConfigRule):
             yield self.report_at(place, given, words, edits=[edit])
 
 
-class GuardsUnheard(ConfigRule):
+class GuardsNotReported(ConfigRule):
     """Guards without the hook that reports them, or the hook without guards."""
 
     code = 'MG252'
-    summary = 'The config has guards and no LabelGuardHook, or the hook and no guard.'
+    summary = 'The config has guards but no LabelGuardHook, or the hook but no guard.'
     title = '{guard} at {place} is not reported on: LabelGuardHook is missing.'
     title_hook = 'LabelGuardHook has nothing to report: no pipeline holds a guard, and no loss is guarded.'
     why = (
-        'Guards take invalid labels out of the training; only the hook says which file holds them. The hook by itself '
-        'guards nothing, unless it is asked to.'
+        'Guards exclude invalid labels from the training; only the hook names their files. The hook itself does not '
+        'guard anything unless guard=True.'
     )
     example = Example(wrong="dict(type='LabelGuardHook')", right="dict(type='LabelGuardHook', guard=True)")
     limits = 'Guards that your own code adds when training starts are not seen.'
@@ -226,17 +230,17 @@ class UnguardedEvaluation(ConfigRule):
     """Labels that are excluded in training but counted against the model by the metric (F10)."""
 
     code = 'MG230'
-    summary = 'Training is guarded, and the labels that the model is judged by are not.'
-    title = '{metric} counts what is predicted at an invalid label as wrong.'
+    summary = 'Training is guarded, but the labels of the evaluation are not.'
+    title = '{metric} counts every prediction at an invalid label as wrong.'
     why = (
-        'Metrics take every label for the truth: no model can predict an invalid one, so whatever '
-        'it predicts there counts as a false positive, and IoU and AP fall silently.'
+        'Metrics take every label as the truth, but no model can predict an invalid label: every prediction there '
+        'counts as a false positive, and IoU and AP fall silently.'
     )
     example = Example(
         wrong="train: [..., dict(type='GuardSegLabels', num_classes=19)]; val without it",
         right="train and val: [..., dict(type='GuardSegLabels', num_classes=19)]",
     )
-    limits = 'Metrics that open annotation files of their own cannot be guarded, and are not looked at.'
+    limits = 'Metrics that open annotation files of their own cannot be guarded, and are not checked.'
     advice = 'Put the guard of the training pipeline into the pipelines of val and test, too.'
     severity = WARNING
 

@@ -9,7 +9,7 @@ from mmguard.config.head_classes import classes_in
 from mmguard.config.ignored import Ignored, find_ignored_labels, find_leading
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
@@ -23,23 +23,26 @@ class IgnoredLabelsAgree(ConfigRule):
     """Parts of a config that ignore different labels."""
 
     code = 'MG208'
-    blames_labels = True
+    about_labels = True
     aliases = ('MG114',)
     summary = 'Head, losses, metric and fill values do not ignore the same label.'
     title = '{value} is ignored here, but {first} in the head ({place}).'
     title_metric = 'The metric ignores {value}, but the head {first} ({place}).'
     title_reads = '{value} is taken for the ignored label, but the head ignores {first} ({place}).'
-    title_fill = 'Pixels are filled with {value}, but the head ignores {first} ({place}): no class has that label.'
-    title_fill_class = 'Pixels are filled with {value}, a class: the head ignores {first} ({place}).'
+    title_fill = (
+        'Pixels are filled with {value}, which is neither a class nor the label that the head ignores ({first}, '
+        '{place}).'
+    )
+    title_fill_class = 'Pixels are filled with {value}, which is a class: the head ignores {first} ({place}).'
     why = (
         'A label that one part fills in for ignored pixels is a class for another part, or is beyond the classes: an '
-        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabelled pixels.'
+        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabeled pixels.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
     limits = 'Fill values of transforms of your own are not known.'
     advice = (
-        'Find out which label is unlabelled in the files (`mmguard scan CONFIG` counts them; 255 is usual). Write it '
-        'as ignore_index in heads, losses and metric, and as the fill value of the transforms.'
+        'Find out which value means unlabeled in the files (`mmguard scan CONFIG` counts them; 255 is usual). Write '
+        'it as ignore_index in heads, losses and metric, and as the fill value of the transforms.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -72,12 +75,12 @@ class IgnoredLabelsAgree(ConfigRule):
 def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
     """Set the head's ignored label here, or this one everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
-    asked = 'Is {value} your void (unlabelled) value?'
+    asked = 'Is {value} your void (unlabeled) value?'
     question = '' if filled else Message(asked, value=first.value)
     here = propose('Write the ignored label of the head.', (place.path, first.value), question=question)
-    there = set_ignore_index(Facts(config=config), place.value, ASKS, Message(asked, value=place.value))
+    there = set_ignore_index(Facts(config=config), place.value, Message(asked, value=place.value))
     if first.value < 0:  # no label is
-        there = replace(there, applicability=SAFE, question='')
+        there = replace(there, question='')
     classes = classes_in(first.part) or 0
     both = [here] if is_class or filled or place.value < 0 else [here, there]
     return [there] if first.value < classes and not is_class and place.value >= 0 else both
@@ -87,7 +90,7 @@ class IgnoredClass(ConfigRule):
     """An ignore_index that is one of the classes."""
 
     code = 'MG209'
-    blames_labels = True
+    about_labels = True
     looks_at = ('config', 'labels')
     aliases = ('MG113',)
     summary = 'ignore_index is a valid class.'
@@ -99,8 +102,8 @@ class IgnoredClass(ConfigRule):
     example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
     limits = 'It cannot tell whether the class is ignored on purpose: its edits ask.'
     advice = (
-        'If the class is to be trained, ignore a label outside the classes (255). If it is what is unlabelled, take it '
-        'out of num_classes and of the class list.'
+        'If the class should be trained, ignore a label outside the classes (255). If it means unlabeled, remove it '
+        'from num_classes and from the class list.'
     )
     severity = WARNING
 
@@ -119,8 +122,8 @@ class IgnoredClass(ConfigRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         ignored = finding.value
-        yield set_ignore_index(facts, 255, ASKS, Message('Should class {ignored} be trained?', ignored=ignored))
-        question = 'Is 0 your void (unlabelled) value?'
+        yield set_ignore_index(facts, 255, Message('Should class {ignored} be trained?', ignored=ignored))
+        question = 'Is 0 your void (unlabeled) value?'
         if ignored == 0 and facts.config is not None:
             found = drop_first_class(facts.config, question)
             if found is not None:
@@ -129,7 +132,7 @@ class IgnoredClass(ConfigRule):
             classes = facts.labels.num_classes - 1
             said = (('reduce_zero_label', True), ('ignore_index', 255), ('num_classes', classes))
             lines = tuple(f'{name}={value}' for name, value in said)
-            yield Edit('Ignore the label 0, and remove it from the classes.', ASKS, question, options=said, lines=lines)
+            yield Edit('Ignore the label 0, and remove it from the classes.', question, options=said, lines=lines)
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)

@@ -16,18 +16,18 @@ class MetricAnnotations(ConfigRule):
     """A metric with its own ground truth."""
 
     code = 'MG229'
-    summary = 'The metric takes its ground truth from another file than the data set that it judges.'
-    title = 'The metric reads another file than the data set: {place} reads {expected}.'
+    summary = 'The metric takes its ground truth from a different file than the data set that it evaluates.'
+    title = 'The metric and its data set read different files: {place} reads {expected}.'
     why = (
-        'COCO metrics take the ground truth from their own ann_file. If that is still the one of the base config, '
-        'images and category ids do not fit: evaluation fails, or gives numbers that mean nothing.'
+        'COCO metrics take the ground truth from their own ann_file. If it is still that of the base config, images '
+        'and category ids do not match: evaluation fails, or its scores are meaningless.'
     )
     example = Example(
         wrong="dataset: ann_file='my_val.json'; CocoMetric: ann_file='data/coco/annotations/instances_val2017.json'",
         right="CocoMetric: ann_file='my_val.json'",
     )
     limits = 'Paths are compared, not files: a copy under another name looks like a mistake.'
-    advice = 'Write the ann_file of the data set at the metric, too.'
+    advice = 'Write the ann_file of the data set in the metric, too.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for metric in metrics(config):
@@ -43,5 +43,5 @@ class MetricAnnotations(ConfigRule):
                 continue
             expected, place = posixpath.join(root, own), metric.place('ann_file')
             if posixpath.normpath(expected) != posixpath.normpath(file):
-                edit = propose('Judge by the annotations of the data set.', (place, expected))
+                edit = propose('Evaluate with the annotations of the data set.', (place, expected))
                 yield self.report_at(place, file, dict(place=dataset.path, expected=expected), edits=[edit])

@@ -18,8 +18,8 @@ class NegativeCrop(ConfigRule):
     severity = WARNING
     summary = 'filter_empty_gt=False keeps images without an object, but RandomCrop rejects them.'
     why = (
-        'With allow_negative_crop=False, its default in MMDetection, RandomCrop returns nothing for a crop without a '
-        'box; the data set draws another image then. Images without an object are never trained, without a message.'
+        'With allow_negative_crop=False, its default in MMDetection, RandomCrop does not return a crop without a box; '
+        'the data set draws another image then. Images without an object are never trained, without a message.'
     )
     example = Example(
         wrong="filter_cfg=dict(filter_empty_gt=False); dict(type='RandomCrop', crop_size=(512, 512))",

@@ -11,10 +11,10 @@ from mmguard.config.losses import is_softmax, one_channel_softmax, output_channe
 from mmguard.config.parts import Part, classes_of, datasets, heads, losses_of
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import name_classes
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import add_followers, propose
+from mmguard.findings.usual_edits import add_dependent_settings, propose
 from mmguard.language import Message
 
 
@@ -24,7 +24,7 @@ class OneChannelSoftmax(ConfigRule):
     code = 'MG215'
     looks_at = ('config', 'labels')
     aliases = ('MG112',)
-    summary = 'One output channel, and a loss that takes a softmax over the channels.'
+    summary = 'A head has one output channel, but its loss takes a softmax over the channels.'
     title = '{loss} at {place} takes a softmax over a single channel: it is always 1.'
     title_labels = 'The labels are 0 and 1, but num_classes is 1: a single channel without a sigmoid has only label 0.'
     why = (
@@ -58,9 +58,9 @@ class OneChannelSoftmax(ConfigRule):
         if labels.num_classes == 1 and set(labels.values) == {1}:
             options = (('num_classes', 2),)
             question = 'Does the model take a softmax over the classes (cross entropy)?'
-            one = 'With a sigmoid over one output 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'
+            one = 'With a sigmoid over one output, 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'
             title, line = 'Train two classes: the background is one.', ('num_classes=2',)
-            two = Edit(title, ASKS, question, options=options, lines=line, if_not=one)
+            two = Edit(title, question, options=options, lines=line, if_not=one)
             yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])
 
 
@@ -87,15 +87,15 @@ def _offer_ways(config: ReadConfig) -> List[Edit]:
         # The list also lacks the background.
         more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
         asked = 'Is 0 the background in the files, and 1 the object?'
-        ways = [replace(way, applicability=ASKS, question=asked, config=(*way.config, *more)) for way in ways]
-    return [add_followers(config, way) for way in ways]
+        ways = [replace(way, question=asked, config=(*way.config, *more)) for way in ways]
+    return [add_dependent_settings(config, way) for way in ways]
 
 
 class SamplerOneChannel(ConfigRule):
     """A softmax over one number, in the sampler."""
 
     code = 'MG240'
-    summary = 'OHEMPixelSampler with a thresh, in a head of one output channel.'
+    summary = 'A head with one output channel uses OHEMPixelSampler with thresh.'
     title = 'OHEMPixelSampler at {place} gathers by label from the single channel of {head}: label 1 is out of range.'
     why = (
         'With `thresh` the sampler takes a softmax over the channels, whatever the loss is, and gathers by label: '
@@ -107,7 +107,7 @@ class SamplerOneChannel(ConfigRule):
     )
     limits = 'Edits are offered where every loss of the head is a cross entropy.'
     advice = (
-        'Take the sampler out, or write num_classes=2 without out_channels, and losses that take a softmax over two '
+        'Remove the sampler, or write num_classes=2 without out_channels, and losses that take a softmax over two '
         'channels.'
     )
 

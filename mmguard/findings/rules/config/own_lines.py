@@ -27,7 +27,9 @@ class OwnLineFails(ConfigRule):
     """An mmguard line that cannot be built, which is checked by building it."""
 
     code = 'MG250'
-    summary = 'A guard, a guarded loss or a hook of mmguard is misspelt, not imported, or does not take its arguments.'
+    summary = (
+        'A guard, a guarded loss or a hook of mmguard is misspelled, not imported, or does not take its arguments.'
+    )
     title = '{part} cannot be built: {error}.'
     title_import = '{part} at {place} needs mmguard, which custom_imports does not import.'
     title_unknown = '{part} does not exist.'
@@ -83,7 +85,7 @@ def _may_import(names: List[str]) -> bool:
 
 
 def _find_misspelt(names: List[str]) -> str:
-    """Return a misspelt name of mmguard; empty if nothing resembles one."""
+    """Return a misspelled name of mmguard; empty if nothing resembles one."""
     found = [name for name in get_close_matches('mmguard', names, 1, 0.7) if name != 'mmguard']
     return found[0] if found else ''
 
@@ -102,10 +104,10 @@ class BaseHooksReplaced(ConfigRule):
         wrong="custom_hooks = [dict(type='LabelGuardHook')]",
         right="custom_hooks = [*_base_.custom_hooks, dict(type='LabelGuardHook')]",
     )
-    limits = 'It is looked for only where custom_hooks holds a hook of mmguard, and the base config can be read.'
+    limits = 'It is checked only if custom_hooks holds a hook of mmguard and the base config can be read.'
     advice = (
-        'Read custom_hooks of the base config. The hooks that are to run come first in your list, as '
-        '[*_base_.custom_hooks, ...]; if they were left out on purpose, nothing is to be done.'
+        'Read custom_hooks of the base config. Put the hooks that should run first in your list, as '
+        '[*_base_.custom_hooks, ...]; if they were left out on purpose, nothing needs to be done.'
     )
     severity = WARNING
 

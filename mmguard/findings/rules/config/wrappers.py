@@ -18,18 +18,18 @@ class WrapperMetainfo(ConfigRule):
     """Classes given to a wrapper of data sets, which ignores them."""
 
     code = 'MG203'
-    blames_labels = True
+    about_labels = True
     summary = 'metainfo (or classes) is given to a data set that wraps another one.'
-    title = '{kind} at {place} wraps a data set and takes no {key}: the classes do not arrive.'
+    title = '{kind} at {place} wraps a data set and does not take {key}: the wrapped data set does not get the classes.'
     why = (
-        'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset take no class list: building '
-        'fails, or the wrapped data set keeps its own classes and the labels do not fit the head.'
+        'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset do not take a class list: '
+        'building fails, or the wrapped data set keeps its own classes and the labels do not fit the head.'
     )
     example = Example(
         wrong="dict(type='RepeatDataset', metainfo=dict(classes=('cat',)), dataset=dict(...))",
         right="dict(type='RepeatDataset', dataset=dict(..., metainfo=dict(classes=('cat',))))",
     )
-    limits = 'Wrappers of your own are known by their arguments dataset and datasets.'
+    limits = 'Wrappers of your own are recognized by their arguments dataset and datasets.'
     advice = 'Write metainfo inside of every wrapped data set. If these have lists of their own, keep the right one.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from mmguard.config.parts import Part, classes_of, datasets, metainfo_of, pipeli
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
 from mmguard.findings.config_facts import label_map_of
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import reduce_zero_label
@@ -17,13 +17,13 @@ from mmguard.language import Message
 from mmguard.text import shorten
 
 
-class ReduceZeroLabelTwice(ConfigRule):
+class ReduceZeroLabelDiffers(ConfigRule):
     """Data set and loader, or two splits, with different reduce_zero_label."""
 
     code = 'MG210'
     summary = 'reduce_zero_label differs between data set and LoadAnnotations, or between splits.'
-    title = 'reduce_zero_label is {here} here, but {there} at {place}: the labels of the splits are one off.'
-    title_loader = 'LoadAnnotations has reduce_zero_label={here}, but {place} is {there}: it refuses to load.'
+    title = 'reduce_zero_label is {here} here, but {there} at {place}: the labels of the splits differ by one.'
+    title_loader = 'LoadAnnotations has reduce_zero_label={here}, but {place} is {there}: loading fails.'
     why = (
         'The loader compares its own reduce_zero_label with that of the data set and stops the run where they differ. '
         'Where the splits differ, the model is tested against labels that are one off.'
@@ -31,8 +31,9 @@ class ReduceZeroLabelTwice(ConfigRule):
     example = Example(wrong='train: reduce_zero_label=True; val: False', right='train and val: reduce_zero_label=True')
     limits = 'Splits whose files are numbered differently need different values: its edits ask.'
     advice = (
-        'Look whether 0 is unlabelled in the files and classes count from 1 (`mmguard scan CONFIG` counts the values). '
-        'If so, write reduce_zero_label=True in the data sets of all splits, if not False; leave it out of the loaders.'
+        'Check whether 0 means unlabeled in the files and classes count from 1 (`mmguard scan CONFIG` counts the '
+        'values). If so, write reduce_zero_label=True in the data sets of all splits, if not, write False; leave it '
+        'out of the loaders.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -66,10 +67,10 @@ class ReduceZeroLabelTwice(ConfigRule):
 
 def _both(config: ReadConfig, likelier: bool) -> List[Edit]:
     asked = {
-        True: 'Is 0 unlabelled in the files of every split, and do classes count from 1?',
+        True: 'Does 0 mean unlabeled in the files of every split, and do classes count from 1?',
         False: 'Is 0 a class in the files of every split?',
     }
-    return [reduce_zero_label(Facts(config=config), shift, ASKS, asked[shift]) for shift in (likelier, not likelier)]
+    return [reduce_zero_label(Facts(config=config), shift, asked[shift]) for shift in (likelier, not likelier)]
 
 
 BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'unlabelled', 'void', 'ignore', '背景')
@@ -94,8 +95,8 @@ class ReducedBackground(ConfigRule):
     )
     limits = 'It goes by the name of the first class; files that store the background as 1 are right as they are.'
     advice = (
-        'If 0 in the files is the background and it is to be predicted, write reduce_zero_label=False in the data '
-        'sets and loaders. If it is not to be predicted, remove it from the class list and reduce num_classes by one.'
+        'If 0 in the files is the background and should be predicted, write reduce_zero_label=False in the data sets '
+        'and loaders. If it should not be predicted, remove it from the class list and reduce num_classes by one.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -122,7 +123,6 @@ def _offer_ways(config: ReadConfig, first: str) -> List[Edit]:
     keep = reduce_zero_label(
         Facts(config=config),
         False,
-        ASKS,
         Message('Is {first} stored as 0, and should it be predicted?', first=shorten(first)),
     )
     leave = drop_first_class(config, Message('Is {first} stored as 0, and should it be ignored?', first=shorten(first)))
@@ -137,9 +137,9 @@ class ShiftAndMap(ConfigRule):
     summary = 'reduce_zero_label and a label_map at once: which comes first depends on the version of mmseg.'
     title = '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0, older ones map first.'
     why = (
-        'MMSegmentation makes a label_map when a data set names a part of its classes. Since 1.0.0 reduce_zero_label '
-        'subtracts 1 before the map is applied, as it should be; older versions apply the map first, so every pixel '
-        'gets the label of the class before.'
+        'MMSegmentation makes a label_map when a data set names only some of its classes. Since 1.0.0 '
+        'reduce_zero_label subtracts 1 before the map is applied, as it should be; older versions apply the map '
+        'first, so every pixel gets the label of the class before.'
     )
     example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
     limits = 'It does not know which version of mmseg trains.'

@@ -1,14 +1,15 @@
-"""Boxes that are unusable, extend beyond their images, or are in another format."""
+"""Boxes and masks that are unusable, extend beyond their images, or are in another format."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List, Optional, Sequence
+from typing import Dict, Iterator, List
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.edits import Edit
+from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import corrections, describe_format, rewrite
-from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
+from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, certainty_of_share, listing, share
 from mmguard.labels.instances import LABEL_REASON
@@ -35,47 +36,41 @@ class UnusableBoxes(DataRule):
     )
     limits = 'If there are many such boxes, it cannot tell which format was meant: draw one image with its boxes.'
     advice = (
-        'Draw one image with its boxes. Correct or delete a few slips. If there are many, the format is another: COCO '
-        'stores x, y (upper left corner), width, height; VOC and OpenImages two corners; YOLO the centre, divided by '
-        'the image size. If the file is right, compare width and height of the images (swapped, resized, turned by '
-        'EXIF), or look for a transform that moves boxes without their image.'
+        'Draw one image with its boxes. If only a few boxes are wrong, correct or delete them. If many are, their '
+        'format is wrong: COCO stores x, y (upper left corner), width, height; VOC and OpenImages two corners; YOLO '
+        'the centre, divided by the image size. If the file is right, compare width and height of the images '
+        '(swapped, resized, turned by EXIF), or look for a transform that moves boxes without their image.'
     )
     pytorch = (
-        'Correct or delete these boxes; guard_targets leaves them out. If there are many, it is the format: '
-        'torchvision reads two corners, COCO stores x, y, width, height, DETR takes centre and size divided by those '
-        'of the image.'
+        'If only a few boxes are wrong, correct or delete them; guard_targets leaves them out. If many are, their '
+        'format is wrong: torchvision reads two corners, COCO stores x, y, width, height, DETR takes centre and size '
+        'divided by those of the image.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        boxes = sum(self._boxes(facts).values())
-        return certainty_of_share(share(boxes, sum(facts.reasons.values())))
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        boxes, found = self._boxes(labels), annotations_of(labels)
+        number = sum(boxes.values())
+        certainty = certainty_of_share(share(number, sum(labels.reasons.values())))
+        if certainty is None:
+            return
+        files = [box for reason in boxes for box in found.box_examples.get(reason, [])]
+        seen = labels.evidence
+        if files:
+            seen = Message('{evidence}, e.g. {boxes}', evidence=seen, boxes=listing(files, 3))
+        evidence = join('; ', filter(None, (seen, describe_format(found))))
+        yield self.report_in(facts, certainty, evidence, {'number': f'{number:,}'}, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        boxes = sum(self._boxes(labels).values())
-        yield from corrections(self, facts, boxes, 'Leave these boxes out.')
+        yield from corrections(self, facts, sum(self._boxes(labels).values()), 'Leave these boxes out.')
 
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'number': f'{sum(self._boxes(facts).values()):,}'}
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        examples = annotations_of(facts).box_examples
-        return [box for reason in self._boxes(facts) for box in examples.get(reason, [])]
-
-    def evidence(self, facts: LabelFacts) -> str:
-        boxes = self.files(facts)
-        seen = facts.evidence
-        if boxes:
-            seen = Message('{evidence}, e.g. {boxes}', evidence=seen, boxes=listing(boxes, 3))
-        return join('; ', filter(None, (seen, describe_format(annotations_of(facts)))))
-
-    def _boxes(self, facts: LabelFacts) -> Dict[str, int]:
-        return {reason: count for reason, count in facts.reasons.items() if reason != LABEL_REASON and count > 0}
+    def _boxes(self, labels: LabelFacts) -> Dict[str, int]:
+        return {reason: count for reason, count in labels.reasons.items() if reason != LABEL_REASON and count > 0}
 
 
 #: Fewer boxes over the edge are due to rounding.
 MANY = 0.01
 #: Note of the edit of corners at -1.
-_COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: of VOC the reader subtracts 1, as mmdet does.'
+_COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: the reader of VOC subtracts 1, as mmdet does.'
 
 
 class BoxesBeyondImage(AnnotationRule):
@@ -98,44 +93,30 @@ class BoxesBeyondImage(AnnotationRule):
         '(swapped, turned by EXIF, another scale).'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        found = annotations_of(facts)
-        return LIKELY if found.negative_boxes or share(found.over_edge, found.annotations) >= MANY else None
-
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found = annotations_of(labels)
-        if self._shows_minus_one(found):
-            for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.', SAFE):
-                yield replace(edit, notes=(*edit.notes, _COUNTED_FROM_ZERO))
-        else:
-            boxes = found.negative_boxes + found.over_edge
-            yield from corrections(self, facts, boxes, 'Clamp these boxes into their images.')
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        found = annotations_of(facts)
+        if not found.negative_boxes and share(found.over_edge, found.annotations) < MANY:
+            return
         texts: List[str] = []
         if found.negative_boxes:
             texts.append(Message('{boxes} with a corner below 0', boxes=quantity(found.negative_boxes, 'box')))
         if found.over_edge:
             texts.append(Message('{boxes} over its edge', boxes=quantity(found.over_edge, 'box')))
-        return {'which': join(', ', texts)}
+        which, annotations = join(', ', texts), quantity(found.annotations, 'annotation')
+        seen = Message('{which}, of {annotations}', which=which, annotations=annotations)
+        evidence = join('; ', filter(None, (seen, describe_format(found))))
+        files = [*found.box_examples.get('negative', []), *found.box_examples.get('over_edge', [])]
+        yield self.report_in(facts, LIKELY, evidence, {'which': which}, files=files)
 
-    def evidence(self, facts: LabelFacts) -> str:
-        found = annotations_of(facts)
-        seen = Message(
-            '{which}, of {annotations}',
-            which=self.describe(facts)['which'],
-            annotations=quantity(found.annotations, 'annotation'),
-        )
-        return join('; ', filter(None, (seen, describe_format(found))))
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        examples = annotations_of(facts).box_examples
-        return [*examples.get('negative', []), *examples.get('over_edge', [])]
-
-    def _shows_minus_one(self, found: AnnotationFacts) -> bool:
-        """Return True if all negative corners are -1, in a format from which 1 is subtracted."""
-        return found.counts_from_one and bool(found.negative_boxes) and not found.below_minus_one
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = annotations_of(labels)
+        # All negative corners are -1, in a format from which 1 is subtracted.
+        if found.counts_from_one and found.negative_boxes and not found.below_minus_one:
+            for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.'):
+                yield replace(edit, notes=(*edit.notes, _COUNTED_FROM_ZERO))
+        else:
+            boxes = found.negative_boxes + found.over_edge
+            yield from corrections(self, facts, boxes, 'Clamp these boxes into their images.')
 
 
 #: A few slips may be in neither format; a box of one pixel at the origin may occur.
@@ -164,7 +145,7 @@ class BoxesInAnotherForm(AnnotationRule):
     )
     example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')
     limits = (
-        'Corners are recognised from 8 boxes on. In square images x1, y1, x2, y2 and y1, x1, y2, x2 look the same, '
+        'Corners are recognized from 8 boxes on. In square images x1, y1, x2, y2 and y1, x1, y2, x2 look the same, '
         'and fractions do not show whether the first two are a corner or the centre.'
     )
     advice = (
@@ -174,19 +155,25 @@ class BoxesInAnotherForm(AnnotationRule):
         'the size from them before that. Do not clip boxes at the edge of the image: that hides the fault.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._find_format(facts) else None
-
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        follow = super().find_superseded(facts)
-        return (
-            follow
-            if self._find_format(facts) == FRACTIONS
-            else [one for one in follow if one not in ('MG130', 'MG174')]
-        )
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_fractions if self._find_format(facts) == FRACTIONS else self.title
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found, form = annotations_of(labels), self._find_format(labels)
+        boxes = quantity(found.annotations, 'box')
+        if form == FRACTIONS:
+            evidence = Message('{number:,} of {boxes} lie within [0, 1]', number=found.inside_unit, boxes=boxes)
+            words = {'format': found.format.upper(), 'corners': ORDERS['corners']}
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_fractions, files=())
+        elif form:
+            evidence = Message(
+                '{number:,} of {boxes} lie inside their image when read as corners; as x, y, width, height '
+                '{over_edge:,} end outside',
+                number=found.inside_as.get(form, 0),
+                boxes=boxes,
+                over_edge=found.over_edge,
+            )
+            follow = tuple(code for code in SUPERSEDES[self.code] if code not in ('MG130', 'MG174'))
+            files = found.box_examples.get('over_edge', [])
+            words = {'corners': ORDERS[form]}
+            yield self.report_in(facts, PROVEN, evidence, words, files=files, supersedes=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         form = self._find_format(labels)
@@ -194,36 +181,15 @@ class BoxesInAnotherForm(AnnotationRule):
             is_sure = annotations_of(labels).counts_from_one
             corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the centre, as in YOLO)?'
             title = 'Multiply the boxes by width and height of the image.'
-            yield from rewrite(self, facts, title, SAFE if is_sure else ASKS, corner, boxes=FRACTIONS)
+            yield from rewrite(self, facts, title, corner, boxes=FRACTIONS)
         elif form == 'corners':
-            title, question = (
-                'Convert the boxes to x, y, width, height.',
-                Message('Are they {order} (compare one box with its image)?', order=ORDERS[form]),
-            )
-            yield from rewrite(self, facts, title, ASKS, question, boxes=form)
+            title = 'Convert the boxes to x, y, width, height.'
+            question = Message('Are they {order} (compare one box with its image)?', order=ORDERS[form])
+            yield from rewrite(self, facts, title, question, boxes=form)
 
-    def evidence(self, facts: LabelFacts) -> str:
-        found, form = annotations_of(facts), self._find_format(facts)
-        if form == FRACTIONS:
-            return Message('{number:,} of {boxes}', number=found.inside_unit, boxes=quantity(found.annotations, 'box'))
-        return Message(
-            '{number:,} of {boxes} lie inside their image when read as corners; as x, y, width, height {over_edge:,} '
-            'end outside',
-            number=found.inside_as.get(form, 0),
-            boxes=quantity(found.annotations, 'box'),
-            over_edge=found.over_edge,
-        )
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        corners = ORDERS.get(self._find_format(facts), ORDERS['corners'])
-        return {'corners': corners, 'format': annotations_of(facts).format.upper()}
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return [] if self._find_format(facts) == FRACTIONS else annotations_of(facts).box_examples.get('over_edge', [])
-
-    def _find_format(self, facts: LabelFacts) -> str:
+    def _find_format(self, labels: LabelFacts) -> str:
         """Return the format of nearly all boxes if it is wrong; empty if unknown."""
-        found = annotations_of(facts)
+        found = annotations_of(labels)
         if found.inside_unit >= SOME and share(found.inside_unit, found.annotations) >= MOST:
             return FRACTIONS
         is_outside = found.over_edge or found.box_examples.get('box_outside')
@@ -231,3 +197,55 @@ class BoxesInAnotherForm(AnnotationRule):
             return ''
         fit = [name for name in ORDERS if share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL]
         return max(fit, key=lambda name: found.inside_as[name], default='')
+
+
+#: Faults in COCO panoptic.
+AREA = 'the area of a segment is not the number of its pixels'
+#: Faults in Labelme.
+THIN = 'a point or a line encloses no area'
+SHORT = 'a polygon has fewer than 6 numbers, or an odd count'
+NO_PIXEL = 'polygons cover no pixel'
+
+
+class UnusableMasks(AnnotationRule):
+    """Masks that cannot be decoded, or do not fit their image."""
+
+    code = 'MG179'
+    kinds = ('instances',)
+    summary = 'Masks cannot be decoded, or do not fit their image.'
+    title = 'Masks cannot be used: {reasons}.'
+    why = (
+        "mmdet stops at an object without a mask (KeyError: 'mask') and at a mask that pycocotools cannot decode; "
+        'it silently ignores objects whose polygons are all too short. A mask that differs in size from its image '
+        'fails in the middle of an epoch, or labels the wrong pixels.'
+    )
+    example = Example(
+        wrong='"segmentation": [[10, 10, 20, 20]]',
+        right='"segmentation": [[10, 10, 20, 20, 10, 20]]',
+    )
+    limits = 'A mask that can be decoded may still be that of another object.'
+    advice = (
+        'Draw or export these masks again; if only a few are missing, you can remove their annotations. If no object '
+        'has one, train on boxes: with_mask=False, no mask_head (Faster R-CNN instead of Mask R-CNN). A mask is a '
+        'list of flat polygons, `[x1, y1, x2, y2, ...]` of three points or more, or an RLE with "size" [height, '
+        'width] of the image, `pycocotools.mask.encode`. Labelme: a rectangle is two corners, a circle centre and '
+        'edge. Panoptic: write PNG and JSON in one go, id = R + 256 G + 65536 B.'
+    )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        known = annotations_of(labels)
+        texts = [
+            f'{fault}: {quantity(count, "annotation")} ({listing(known.mask_examples.get(fault, []), 3)})'
+            for fault, count in known.mask_faults.items()
+        ]
+        severity = WARNING if set(known.mask_faults) <= {SHORT, THIN, AREA, NO_PIXEL} else ERROR
+        files = [one for examples in known.mask_examples.values() for one in examples]
+        if texts:
+            words = {'reasons': listing(known.mask_faults, 4)}
+            yield self.report_in(facts, LIKELY, '; '.join(texts), words, severity=severity, files=files)
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = annotations_of(labels)
+        if not found.names_from and THIN not in found.mask_faults:
+            question = 'Can these shapes be dropped, with their objects?'
+            yield from rewrite(self, facts, 'Leave these masks out.', question)

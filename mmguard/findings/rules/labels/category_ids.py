@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.detr_yaml import fits_table, is_remapped
-from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.config.detr_yaml import fits_coco_ids, is_remapped
+from mmguard.findings.edits import Edit
+from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
+from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.rules.labels.yolo import yolo_of
 from mmguard.findings.views import (
@@ -41,7 +41,10 @@ class IdsAsLabels(DataRule):
     summary = 'Category ids are used as labels, but they do not fit num_classes.'
     title = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means {first}..{last}.'
     title_no_class = 'num_classes={num_classes} leaves no class for an object: the background counts as class 0 here.'
-    title_needed = 'Labels are the category ids, {ids}: the outputs must reach to {highest}; the file has {number}.'
+    title_needed = (
+        'The category ids ({ids}) are the labels, so the model needs outputs 0..{highest}, although the file has only '
+        '{number}.'
+    )
     title_background = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
     title_unknown = (
         'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
@@ -67,40 +70,51 @@ class IdsAsLabels(DataRule):
     )
     advice += f' {advice_ids}'
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        found = annotations_of(facts)
-        ids = self._ids(facts)
-        if not found.categories or config_of(facts).framework == 'mmdet':
-            return None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found, ids = annotations_of(labels), self._ids(labels)
+        if not found.categories or config_of(labels).framework == 'mmdet':
+            return
+        beyond = self._count_beyond(labels)
+        words = {
+            'ids': listing(ids),
+            'beyond': listing(beyond),
+            'number': quantity(len(ids), 'category'),
+            'first': found.min_label,
+            'highest': ids[-1],
+            'enough': ids[-1] + 1,
+        }
+        advice = self.advice_ids if found.framework else self.advice
         if found.labelled_by == 'unknown':
-            return POSSIBLE if self._count_beyond(facts) else None
-        if found.labelled_by != 'category id':
-            return None
-        if self._is_background(facts):
+            if beyond:
+                # The outcome depends on the framework.
+                evidence, title = self._describe_beyond(labels, beyond), self.title_unknown
+                yield self.report_in(facts, POSSIBLE, evidence, words, title, INFO, advice=advice)
+            return
+        certainty = self._judge(labels) if found.labelled_by == 'category id' else None
+        if certainty is None:
+            return
+        title, severity, evidence = self.title_needed, INFO, labels.evidence
+        if self._is_background(labels):
+            title, severity = self.title_background, ERROR
+        elif labels.values:
+            title, severity = self.title_no_class if labels.num_classes <= found.min_label else self.title, ERROR
+        else:
+            evidence = Message(
+                'category ids {ids} in {images}', ids=listing(ids), images=quantity(labels.files, 'image')
+            )
+        yield self.report_in(facts, certainty, evidence, words, title, severity, advice=advice)
+
+    def _judge(self, labels: LabelFacts) -> Optional[str]:
+        """Return how certain it is that ids, which are labels, do not fit the classes."""
+        found, ids = annotations_of(labels), self._ids(labels)
+        if self._is_background(labels):
             return PROVEN
-        if facts.values:
-            known = set() < set(facts.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
-            return certainty_of_share(label_share(facts)) if known and ids != list(range(len(ids))) else None
+        if labels.values:
+            known = set() < set(labels.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
+            return certainty_of_share(label_share(labels)) if known and ids != list(range(len(ids))) else None
         # RF-DETR counts the classes itself, and one more.
         counted = len(ids) + 1 - found.ungrouped if found.framework == 'rf-detr' else len(ids) + found.min_label
-        return PROVEN if found.classes_counted and facts.num_classes > counted else None
-
-    def choose_advice(self, facts: Facts) -> str:
-        found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
-        return self.advice_ids if found.framework else self.advice
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        """Return a severity below error if the outcome depends on the unknown framework."""
-        return 'error' if facts.values and annotations_of(facts).labelled_by != 'unknown' else 'info'
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        if annotations_of(facts).labelled_by == 'unknown':
-            return self.title_unknown
-        if self._is_background(facts):
-            return self.title_background
-        if facts.values and facts.num_classes <= annotations_of(facts).min_label:
-            return self.title_no_class
-        return self.title if facts.values else self.title_needed
+        return PROVEN if found.classes_counted and labels.num_classes > counted else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if annotations_of(labels).classes_counted:
@@ -110,14 +124,14 @@ class IdsAsLabels(DataRule):
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
             question = Message('Are positions the labels ({frameworks})?', frameworks=framework_titles(POSITIONS))
-            yield Edit(title, ASKS, question, options=(('labels', POSITIONS),))
+            yield Edit(title, question, options=(('labels', POSITIONS),))
 
     def _fit_ids(self, facts: Facts, labels: LabelFacts, question: str) -> Iterator[Edit]:
         first, ids = annotations_of(labels).min_label, self._ids(labels)
         contiguous = ids == list(range(first, first + len(ids)))
         if not contiguous:
             title: str = Message('Number the categories from {first}, in their order.', first=first)
-            for edit in rewrite(self, facts, title, ASKS if question else SAFE, question, renumber=first):
+            for edit in rewrite(self, facts, title, question, renumber=first):
                 if not first:
                     edit = replace(edit, notes=(*edit.notes, _OWN_IDS))
                 if self._is_background(labels):
@@ -127,60 +141,41 @@ class IdsAsLabels(DataRule):
         if set(ids) == set(COCO_IDS) and not first:
             title = 'Let the framework map the ids of COCO (RT-DETR, D-FINE, DEIM).'
             asked, lines = 'Does your training code know remap_mscoco_category?', ('remap_mscoco_category: True',)
-            yield Edit(title, ASKS, asked, options=(('labels', COCO),), lines=lines)
+            yield Edit(title, asked, options=(('labels', COCO),), lines=lines)
         if not self._is_background(labels) and ids[-1] < _MOST:
-            title = 'Give the model as many outputs as the highest id, and one more.'
+            title = 'Give the model one output more than the highest id.'
             asked = question if contiguous else 'Should the ids remain the labels?'
             options, lines = (('num_classes', ids[-1] + 1),), (f'num_classes={ids[-1] + 1}',)
             notes = () if first else (_OWN_IDS,)
-            yield Edit(title, ASKS if asked else SAFE, asked, options=options, lines=lines, notes=notes)
+            yield Edit(title, asked, options=options, lines=lines, notes=notes)
 
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        ids = self._ids(facts)
-        return {
-            'ids': listing(ids),
-            'beyond': listing(self._count_beyond(facts)),
-            'number': quantity(len(ids), 'category'),
-            'first': annotations_of(facts).min_label,
-            'highest': ids[-1],
-            'enough': ids[-1] + 1,
-        }
+    def _ids(self, labels: LabelFacts) -> List[int]:
+        return sorted(annotations_of(labels).categories) or [0]
 
-    def evidence(self, facts: LabelFacts) -> str:
-        ids, beyond = listing(self._ids(facts)), self._count_beyond(facts)
-        if self.severity_of(facts) == 'error':
-            return facts.evidence
-        if annotations_of(facts).labelled_by != 'unknown':
-            return Message('category ids {ids} in {images}', ids=ids, images=quantity(facts.files, 'image'))
+    def _count_beyond(self, labels: LabelFacts) -> Dict[int, int]:
+        """Count the annotations of each id that would be out of range as a label."""
+        instances = annotations_of(labels).instances_of
+        counts = {number: instances.get(str(number), 0) for number in self._ids(labels)}
+        return {number: n for number, n in counts.items() if n and not 0 <= number < labels.num_classes}
+
+    def _describe_beyond(self, labels: LabelFacts, beyond: Dict[int, int]) -> str:
+        ids = self._ids(labels)
         classes = Message(
-            '{classes}, 0..{last}', classes=quantity(facts.num_classes, 'class'), last=facts.num_classes - 1
+            '{classes}, 0..{last}', classes=quantity(labels.num_classes, 'class'), last=labels.num_classes - 1
         )
-        number = quantity(sum(beyond.values()), 'annotation')
-        raw = Message(' (those of COCO, with gaps)') if self._are_raw(self._ids(facts)) else ''
+        # COCO's ids, with its gaps: so many other ids would fall into the gaps.
+        are_raw = len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
         return Message(
             'category ids {ids}{raw}; as labels of {classes}, {beyond} would be out of range ({number})',
-            ids=ids,
-            raw=raw,
+            ids=listing(ids),
+            raw=Message(' (those of COCO, with gaps)') if are_raw else '',
             classes=classes,
             beyond=listing(beyond),
-            number=number,
+            number=quantity(sum(beyond.values()), 'annotation'),
         )
 
-    def _ids(self, facts: LabelFacts) -> List[int]:
-        return sorted(annotations_of(facts).categories) or [0]
-
-    def _count_beyond(self, facts: LabelFacts) -> Dict[int, int]:
-        """Count the annotations of each id that would be out of range as a label."""
-        instances = annotations_of(facts).instances_of
-        counts = {number: instances.get(str(number), 0) for number in self._ids(facts)}
-        return {number: n for number, n in counts.items() if n and not 0 <= number < facts.num_classes}
-
-    def _are_raw(self, ids: List[int]) -> bool:
-        """Return True if these are COCO's ids, with its gaps: so many other ids would fall into the gaps."""
-        return len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
-
-    def _is_background(self, facts: LabelFacts) -> bool:
-        return 0 in facts.values and annotations_of(facts).min_label > 0
+    def _is_background(self, labels: LabelFacts) -> bool:
+        return 0 in labels.values and annotations_of(labels).min_label > 0
 
 
 class CocoIdsLookedUp(AnnotationRule):
@@ -190,7 +185,9 @@ class CocoIdsLookedUp(AnnotationRule):
     kinds = ('instances',)
     looks_at = ('labels', 'config')
     summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has other categories.'
-    title_converted = 'The label files name other classes than {source}, which has the same images and objects.'
+    title_converted = (
+        'The classes in the label files differ from those in {source}, which has the same images and objects.'
+    )
     title_config = 'Labels are looked up among the 80 ids of COCO, but num_classes={number}: the data are not COCO.'
     why = (
         'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its place among the ids of '
@@ -209,23 +206,40 @@ class CocoIdsLookedUp(AnnotationRule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         if facts.labels is not None:
             yield from super().find(facts)
-        elif facts.config is not None and is_remapped(facts.config.data) and not fits_table(facts.config.file):
+        elif facts.config is not None and is_remapped(facts.config.data) and not fits_coco_ids(facts.config.file):
             number = facts.config.data['num_classes']
             yield self.report(f'num_classes: {number}', {'number': number}, self.title_config)
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_converted if yolo_of(facts).original else self.summary
-
-    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
-        return {'source': original.source} if (original := yolo_of(facts).original) else {}
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        original = yolo_of(facts).original
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found, original = annotations_of(labels), yolo_of(labels).original
         if original is not None:
-            return PROVEN if original.is_looked_up else LIKELY
-        if annotations_of(facts).labelled_by != 'COCO ids':
-            return None
-        return PROVEN if self._unknown(facts) or facts.values else None
+            texts = listing(
+                Message('{name}: {here:,} here, {there:,} there', name=name, here=here, there=there)
+                for name, (here, there) in original.counts.items()
+            )
+            also = [Message('the labels are positions in the list of COCO ids')] * original.is_looked_up
+            certainty, evidence = PROVEN if original.is_looked_up else LIKELY, join('; ', [texts, *also])
+            words, title = {'source': original.source}, self.title_converted
+            yield self.report_in(facts, certainty, evidence, words, title, files=found.sources)
+            return
+        unknown = {i: found.instances_of.get(str(i), 0) for i in found.categories if i not in COCO_IDS}
+        if found.labelled_by != 'COCO ids' or not (unknown or labels.values):
+            return
+        said = Message(
+            '{categories}, ids {ids}',
+            categories=quantity(len(found.categories), 'category'),
+            ids=listing(found.categories),
+        )
+        evidence = join('; ', (said, labels.evidence))
+        if unknown:
+            annotations = quantity(sum(unknown.values()), 'annotation')
+            evidence = Message(
+                '{said}; not ids of COCO: {unknown} ({annotations})',
+                said=said,
+                unknown=listing(unknown),
+                annotations=annotations,
+            )
+        yield self.report_in(facts, PROVEN, evidence, files=found.sources)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if yolo_of(labels).original is not None:
@@ -236,38 +250,5 @@ class CocoIdsLookedUp(AnnotationRule):
         if enough != labels.num_classes:
             options.append(('num_classes', enough))
             lines.append(f'num_classes: {enough}')
-        title = 'Train on the ids of the file, with as many outputs as the highest id, and one more.'
-        yield Edit(title, SAFE, options=tuple(options), lines=tuple(lines))
-
-    def evidence(self, facts: LabelFacts) -> str:
-        original = yolo_of(facts).original
-        if original is not None:
-            said = listing(
-                Message('{name}: {here:,} here, {there:,} there', name=name, here=here, there=there)
-                for name, (here, there) in original.counts.items()
-            )
-            also = [Message('the labels are positions in the list of COCO ids')] * original.is_looked_up
-            return join('; ', [said, *also])
-        unknown, number = self._unknown(facts), len(annotations_of(facts).categories)
-        said = Message(
-            '{categories}, ids {ids}',
-            categories=quantity(number, 'category'),
-            ids=listing(annotations_of(facts).categories),
-        )
-        if unknown:
-            annotations = quantity(sum(unknown.values()), 'annotation')
-            return Message(
-                '{said}; not ids of COCO: {unknown} ({annotations})',
-                said=said,
-                unknown=listing(unknown),
-                annotations=annotations,
-            )
-        return join('; ', (said, facts.evidence))
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return annotations_of(facts).sources
-
-    def _unknown(self, facts: LabelFacts) -> Dict[int, int]:
-        """Count the annotations of each id that COCO lacks."""
-        found = annotations_of(facts)
-        return {i: found.instances_of.get(str(i), 0) for i in found.categories if i not in COCO_IDS}
+        title = 'Train on the ids of the file, with one output more than the highest id.'
+        yield Edit(title, options=tuple(options), lines=tuple(lines))

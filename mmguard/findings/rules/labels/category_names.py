@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.classes import BACKGROUND
+from mmguard.config.classes import is_background
 from mmguard.config.head_classes import counts
 from mmguard.config.parts import classes_of, classes_path, datasets, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.findings.class_edits import learn
-from mmguard.findings.edits import ASKS, SAFE, Edit, format_value
+from mmguard.findings.class_edits import set_classes_and_heads
+from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
+from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, Example, Facts, Rule
 from mmguard.findings.views import (
     annotations_of,
@@ -32,12 +33,13 @@ class NamesNotInFile(AnnotationRule):
     """Class names of the config that the annotation file lacks."""
 
     code = 'MG140'
-    summary = 'Class names of the config that the annotations do not have.'
+    summary = 'The config has class names that the annotations do not have.'
     title = 'The config names classes that the annotations do not have: {missing}.'
     title_string = 'classes is a string, {shown}: every letter of it counts as a class.'
     why = (
-        'mmdet looks categories up by name. What it does not find is left out silently, and the labels after it move '
-        'down; if nothing is found, "need at least one array to concatenate", or a training on background only.'
+        'mmdet looks categories up by name. Classes that it does not find are left out silently, and the labels after '
+        'them move down; if it finds none, training fails with "need at least one array to concatenate", or learns '
+        'only background.'
     )
     example = Example(
         wrong="metainfo=dict(classes=('person', 'bike')) for categories person, bicycle",
@@ -48,76 +50,72 @@ class NamesNotInFile(AnnotationRule):
         'reported.'
     )
     advice = (
-        'Compare the class list with the names in the annotations: {known}. Correct a misspelt name, and write a list'
+        'Compare the class list with the names in the annotations: {known}. Correct a misspelled name, and write a list'
         " of one name with its comma: `classes=('a',)`. Without metainfo the names of the data set type are used: "
         'write yours, and count them in num_classes. Add a class that one file lacks to its "categories", or drop it '
         'everywhere.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._find_missing(facts)[0] else None
-
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        # Only a list that was not passed on matches no head and no other list.
-        others = super().find_superseded(facts)
-        return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_string if self._find_letters(facts) else self.title
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {
-            'missing': listing(map(repr, self._find_missing(facts)[0])),
-            'known': listing(map(repr, self._names_in_file(facts))),
-            'shown': shorten(''.join(self._find_letters(facts))),
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        missing, names = self._find_missing(labels)
+        if not missing:
+            return
+        letters = self._find_letters(labels)
+        path = next((path for path, listed in class_lists(labels).items() if listed == names), 'metainfo.classes')
+        empty = len(missing) == len(names) and not any(labels.histogram.values())
+        evidence = Message(
+            '{number} of {listed} names in {path}: {missing}{left}',
+            number=len(missing),
+            listed=len(names),
+            path=path,
+            missing=listing(map(repr, missing)),
+            left=Message('; no object is left, and with `filter_empty_gt` no image either') if empty else '',
+        )
+        words = {
+            'missing': listing(map(repr, missing)),
+            'known': listing(map(repr, self._names_in_file(labels))),
+            'shown': shorten(''.join(letters)),
         }
+        # Only a list that was not passed on matches no head and no other list.
+        is_passed_on = not self._is_of_the_type(labels)
+        follow = [code for code in SUPERSEDES[self.code] if not (is_passed_on and code.startswith('MG2'))]
+        title = self.title_string if letters else ''
+        yield self.report_in(facts, PROVEN, evidence, words, title, supersedes=tuple(follow))
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None:
             return
         names = self._find_missing(labels)[1]
         if self._find_letters(labels):
-            yield learn(facts, [''.join(self._find_letters(labels))], SAFE)
-        else:
-            meant, known = self._match_names(labels), self._names_in_file(labels)
-            written = [meant.get(name) or name for name in names]
-            if annotations_of(labels).names_from == 'categories' or not meant:
-                chosen = set(written)
-                written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
-            certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
-            asked = '' if certain else Message('Are {written} the classes?', written=listing(map(repr, written)))
-            edit = learn(facts, written, ASKS if asked else SAFE, asked)
-            yield edit
-
-    def evidence(self, facts: LabelFacts) -> str:
-        missing, names = self._find_missing(facts)
-        path = next((path for path, listed in class_lists(facts).items() if listed == names), 'metainfo.classes')
-        empty = len(missing) == len(names) and not any(facts.histogram.values())
-        left = Message('; no object is left, and with `filter_empty_gt` no image either') if empty else ''
-        return Message(
-            '{number} of {listed} names in {path}: {missing}{left}',
-            number=len(missing),
-            listed=len(names),
-            path=path,
-            missing=listing(map(repr, missing)),
-            left=left,
+            yield set_classes_and_heads(facts, [''.join(self._find_letters(labels))])
+            return
+        meant, known = self._match_names(labels), self._names_in_file(labels)
+        written = [meant.get(name) or name for name in names]
+        if annotations_of(labels).names_from == 'categories' or not meant:
+            chosen = set(written)
+            written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
+        certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
+        yield set_classes_and_heads(
+            facts,
+            written,
+            '' if certain else Message('Are {written} the classes?', written=listing(map(repr, written))),
         )
 
-    def _names_in_file(self, facts: LabelFacts) -> List[str]:
-        found = annotations_of(facts)
+    def _names_in_file(self, labels: LabelFacts) -> List[str]:
+        found = annotations_of(labels)
         if found.names_from != 'objects':
             return [str(name) for name in found.categories.values()]
         # XML files have no list of categories, only the names of objects.
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))
 
-    def _find_missing(self, facts: LabelFacts) -> Tuple[List[str], List[str]]:
+    def _find_missing(self, labels: LabelFacts) -> Tuple[List[str], List[str]]:
         """Return the names without a category from the worst class list, and that list."""
-        known = self._names_in_file(facts)
-        found = annotations_of(facts)
+        known = self._names_in_file(labels)
+        found = annotations_of(labels)
         if not found.names_from or not known:
             return [], []
-        lists = [facts.class_names] if facts.class_names else list(class_lists(facts).values())
+        lists = [labels.class_names] if labels.class_names else list(class_lists(labels).values())
         there = set(known)
         lacks = [([str(name) for name in names if name not in there], list(map(str, names))) for names in lists]
         missing, names = max(lacks, key=lambda pair: len(pair[0]) / len(pair[1]), default=([], []))
@@ -127,7 +125,7 @@ class NamesNotInFile(AnnotationRule):
             alike = {normalize_name(name) for name in left_out}
             close = nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
             missing = [name for name in missing if close.get(name, name)]
-        spelt = self._find_letters(facts)
+        spelt = self._find_letters(labels)
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
     def _names_of_split(self, facts: Facts) -> List[str]:
@@ -136,21 +134,20 @@ class NamesNotInFile(AnnotationRule):
         lists = (split.labels.class_names for split in facts.others if split.labels)
         return next((list(names) for names in lists if known and set(names) == known), [])
 
-    def _find_letters(self, facts: LabelFacts) -> List[str]:
+    def _find_letters(self, labels: LabelFacts) -> List[str]:
         """Return the letters of a class list that is a string, if any."""
-        for names in [facts.class_names, *class_lists(facts).values()]:
+        known = self._names_in_file(labels)
+        for names in [labels.class_names, *class_lists(labels).values()]:
             letters = len(names) > 1 and all(len(name) == 1 for name in names)
             # Classes may be named a, b and c if the file has them.
-            if letters and (
-                ''.join(names) in self._names_in_file(facts) or not set(names) & set(self._names_in_file(facts))
-            ):
+            if letters and (''.join(names) in known or not set(names) & set(known)):
                 return list(names)
         return []
 
-    def _match_names(self, facts: LabelFacts) -> Dict[str, str]:
+    def _match_names(self, labels: LabelFacts) -> Dict[str, str]:
         """Map each missing name to the name in the file that it resembles, or to nothing."""
-        missing, names = self._find_missing(facts)
-        known = self._names_in_file(facts)
+        missing, names = self._find_missing(labels)
+        known = self._names_in_file(labels)
         alike = {normalize_name(name): name for name in known}
         listed = set(names)
         close = nearest(missing, [name for name in known if name not in listed], 0.7)
@@ -158,16 +155,12 @@ class NamesNotInFile(AnnotationRule):
         # In an unrelated list, similar names are a coincidence.
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
-    def _is_of_the_type(self, facts: LabelFacts) -> bool:
+    def _is_of_the_type(self, labels: LabelFacts) -> bool:
         """True if the names are the defaults of the data set's type, because the config sets none."""
-        missing, names = self._find_missing(facts)
-        return len(missing) == len(names) and self._comes_with_type(facts)
-
-    def _comes_with_type(self, facts: LabelFacts) -> bool:
-        names = self._find_missing(facts)[1]
-        lists = config_of(facts).dataset_classes
+        missing, names = self._find_missing(labels)
+        lists = config_of(labels).dataset_classes
         path = next((path for path, listed in lists.items() if list(listed) == names), '')
-        return 'METAINFO' in path
+        return len(missing) == len(names) and 'METAINFO' in path
 
 
 class CategoriesLeftOut(AnnotationRule):
@@ -185,46 +178,38 @@ class CategoriesLeftOut(AnnotationRule):
     )
     limits = 'It cannot know whether classes were left out on purpose.'
     advice = (
-        'If they are to be learnt, name them in `metainfo.classes`, in the order of the file, and write '
+        'If they should be learned, name them in `metainfo.classes`, in the order of the file, and write '
         '`num_classes={number}` in every head. If not, nothing needs to change.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return POSSIBLE if self._names(facts) else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        names = self._names(labels)
+        if names:
+            evidence = listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in names.items())
+            words = {'names': listing(map(repr, names)), 'number': len(self._all(labels))}
+            files = annotations_of(labels).left_out_files
+            yield self.report_in(facts, POSSIBLE, evidence, words, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        slips = self._match_slips(labels)
+        names = list(self._names(labels))
+        close = nearest(names, labels.class_names, 0.8)
+        slips = {name: found for name, found in close.items() if found}
         if slips:
             asked = f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
-            yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
-        if facts.config is not None and not self._are_chosen(facts.config, labels):
-            question = f'Are {listing(map(repr, self._names(labels)))} to be learnt, too?'
-            edit = learn(facts, self._all(labels), ASKS, question)
+            yield from rewrite(self, facts, 'Correct the names.', asked, rename=slips)
+        # If every head has as many classes as the list, the others were left out on purpose.
+        counted = {} if facts.config is None else {count.value for count in counts(facts.config) if count.kind == 'all'}
+        if facts.config is not None and counted != {len(labels.class_names)}:
+            edit = set_classes_and_heads(
+                facts, self._all(labels), f'Are {listing(map(repr, names))} to be learned, too?'
+            )
             yield replace(edit, if_not='Nothing needs to change.')
 
-    def _are_chosen(self, config: ReadConfig, facts: LabelFacts) -> bool:
-        """True if every head has as many classes as the list, so the others were left out on purpose."""
-        return {count.value for count in counts(config) if count.kind == 'all'} == {len(facts.class_names)}
+    def _all(self, labels: LabelFacts) -> List[str]:
+        return list(dict.fromkeys([*map(str, annotations_of(labels).categories.values()), *self._names(labels)]))
 
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        return {'names': listing(map(repr, self._names(facts))), 'number': len(self._all(facts))}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in self._names(facts).items())
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return annotations_of(facts).left_out_files
-
-    def _match_slips(self, facts: LabelFacts) -> Dict[str, str]:
-        """Map each left-out name to the listed name with nearly the same spelling."""
-        close = nearest(list(self._names(facts)), facts.class_names, 0.8)
-        return {name: found for name, found in close.items() if found}
-
-    def _all(self, facts: LabelFacts) -> List[str]:
-        return list(dict.fromkeys([*map(str, annotations_of(facts).categories.values()), *self._names(facts)]))
-
-    def _names(self, facts: LabelFacts) -> Dict[str, int]:
-        return {name: number for name, number in annotations_of(facts).left_out_names.items() if number}
+    def _names(self, labels: LabelFacts) -> Dict[str, int]:
+        return {name: number for name, number in annotations_of(labels).left_out_names.items() if number}
 
 
 class BackgroundListed(Rule):
@@ -235,11 +220,11 @@ class BackgroundListed(Rule):
     summary = 'The background is listed as a class of a detector.'
     title = 'The background is listed as a class of a detector: {names}.'
     why = (
-        'Detectors know the background without a name: it is what no box covers. Listed, it takes a label (often 0) '
-        'that no object has, every other class moves by one, and num_classes counts one too many.'
+        'Detectors know the background without a name: it is what no box covers. If it is listed, it takes a label '
+        '(often 0) that no object has, every other class moves by one, and num_classes counts one too many.'
     )
     example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
-    limits = 'It knows the background by its name only; an object class with such a name is mistaken for it.'
+    limits = 'It recognizes the background only by its name; an object class with such a name is mistaken for it.'
     advice = (
         'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and write '
         'num_classes without it. If it is an object to be found, give it another name. Only the label 0 of torchvision '
@@ -260,7 +245,7 @@ class BackgroundListed(Rule):
             evidence = f'{of} in the categories of the file; {quantity(used, "annotation")}'
             names = [name for _, name in in_files]
         elif places:
-            names = list(dict.fromkeys(name for _, listed in places for name in listed if _is_background(name)))
+            names = list(dict.fromkeys(name for _, listed in places for name in listed if is_background(name)))
             evidence = f'{" and ".join(path for path, _ in places)} = {format_value(places[0][1])}'
         else:
             return
@@ -271,13 +256,13 @@ class BackgroundListed(Rule):
         labels, places = facts.labels, _places(facts.config)
         question = 'Does this class mean that no object is there?'
         if places and facts.config is not None:
-            names = [name for name in places[0][1] if not _is_background(name)]
+            names = [name for name in places[0][1] if not is_background(name)]
             if names:
-                yield learn(facts, names, ASKS, question)
+                yield set_classes_and_heads(facts, names, question)
         elif labels is not None:
-            names = [name for name in annotations_of(labels).categories.values() if not _is_background(name)]
+            names = [name for name in annotations_of(labels).categories.values() if not is_background(name)]
             for edit in (
-                rewrite(self, facts, 'Leave the background out of the categories.', ASKS, question, classes=names)
+                rewrite(self, facts, 'Leave the background out of the categories.', question, classes=names)
                 if names
                 else ()
             ):
@@ -287,17 +272,13 @@ class BackgroundListed(Rule):
                 yield edit
 
 
-def _is_background(name: str) -> bool:
-    return str(name).strip().lower() in BACKGROUND
-
-
 def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
     """Return the class lists of a detection config that contain it."""
     found = []
     for dataset in datasets(config) if config is not None and config.framework == 'mmdet' else ():
         names = classes_of(dataset) or []
         things = says_classes(dataset) and not dataset.is_a('CocoPanopticDataset', 'BaseSegDataset')
-        if things and any(map(_is_background, names)):
+        if things and any(map(is_background, names)):
             found.append((classes_path(dataset), names))
     return found
 
@@ -308,4 +289,4 @@ def _categories(labels: LabelFacts) -> List[Tuple[int, str]]:
         return []
     # If ids are labels, 0 only costs an output; in torchvision it is the background.
     free = {0} if found.labelled_by == 'category id' and not found.instances_of.get('0') else set()
-    return [(i, name) for i, name in found.categories.items() if _is_background(name) and i not in free]
+    return [(i, name) for i, name in found.categories.items() if is_background(name) and i not in free]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List, Optional
+from typing import Iterator, List
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import (
@@ -42,11 +42,18 @@ class MoreClassesThanHead(DataRule):
     )
     limits = 'It does not know which of the two is meant, nor whether label maps are numbered by this list.'
     advice = (
-        'If all {classes} are to be learnt, write `num_classes={classes}` wherever the model counts them. If not, list '
-        "only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); other labels are "
-        'left out or ignored then. If label maps are numbered by another list, write that one. Where folders are the '
-        'classes, move those out that are not.'
+        'If all {classes} should be learned, write `num_classes={classes}` wherever the model counts them. If not, '
+        "list only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); other labels "
+        'are left out or ignored then. If label maps are numbered by another list, write that one. Where folders are '
+        'the classes, move those out that are not.'
     )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        listed = len(labels.class_names)
+        if labels.num_classes <= min(labels.values) <= max(labels.values) < listed:
+            # A list of names does not prove that the files use its numbering.
+            is_sure = labels.kind == 'instances' or max(labels.values) == listed - 1
+            yield self.report_in(facts, PROVEN if is_sure else LIKELY)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         listed = len(labels.class_names)
@@ -55,21 +62,11 @@ class MoreClassesThanHead(DataRule):
                 'Does your training code renumber the categories ({frameworks})?',
                 frameworks=framework_titles(POSITIONS),
             )
-            edit = set_num_classes(facts, listed, ASKS, question)
+            edit = set_num_classes(facts, listed, question)
             yield replace(edit, options=(*edit.options, ('labels', POSITIONS)))
             return
         sure = labels.kind == 'instances' or max(labels.values) == listed - 1
-        question = '' if sure else 'Are the files numbered by this list?'
-        yield set_num_classes(facts, listed, SAFE if sure else ASKS, question)
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        listed = len(facts.class_names)
-        if not facts.num_classes <= min(facts.values) <= max(facts.values) < listed:
-            return None
-        if facts.kind == 'instances':
-            return PROVEN
-        # A list of names does not prove that the files use its numbering.
-        return PROVEN if max(facts.values) == listed - 1 else LIKELY
+        yield set_num_classes(facts, listed, '' if sure else 'Are the files numbered by this list?')
 
 
 #: A single file may contain only one class.
@@ -88,7 +85,7 @@ class OnlyOneClass(DataRule):
     summary = 'Only one class occurs in all files, or classes of the list never do.'
     title = 'Only 1 of {num_classes} classes occurs in the files: {only}.'
     title_never = 'Classes of the list never occur in the files: {never}; {missing} of {num_classes}.'
-    why = 'The loss falls to 0 and nothing is learnt. Usually the loader, or a label_map, turned many values into one.'
+    why = 'The loss falls to 0 and nothing is learned. Usually the loader, or a label_map, turned many values into one.'
     example = Example(
         wrong='ToTensor() on a mask: k / 255 becomes 0',
         right='torch.as_tensor(np.array(mask), dtype=torch.int64)',
@@ -101,41 +98,30 @@ class OnlyOneClass(DataRule):
         'not copied. If a class really has no label, the model cannot learn it: remove it from the class list.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._list_untrained(facts):
-            return POSSIBLE
-        if facts.kind != 'pixels' or len(self._classes(facts)) != 1 or facts.values or facts.num_classes < 2:
-            return None
-        return LIKELY if len(ids_of(maps_of(facts).raw)) > 1 or facts.files >= ENOUGH_FILES else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        seen, never = ids_of(count_trained(labels)) - {labels.ignore_index}, _list_untrained(labels)
+        if never:
+            named = [f'{labels.name_of(label)} ({label})' for label in never]
+            words = {'missing': len(never), 'never': listing(named)}
+            severity = INFO if labels.kind == 'instances' else None
+            evidence = f'{sum(count_trained(labels).values()):,} {labels.kind} of {len(seen)} classes'
+            yield self.report_in(facts, POSSIBLE, evidence, words, self.title_never, severity)
+            return
+        is_only_one = labels.kind == 'pixels' and len(seen) == 1 and not labels.values and labels.num_classes > 1
+        if is_only_one and (len(ids_of(maps_of(labels).raw)) > 1 or labels.files >= ENOUGH_FILES):
+            before, after = listing(sorted(count_stored(labels))), listing(sorted(count_trained(labels)))
+            evidence = f'values as stored: {before}; as trained: {after}'
+            yield self.report_in(facts, LIKELY, evidence, {'only': listing(sorted(seen))})
 
-    def severity_of(self, facts: LabelFacts) -> str:
-        return INFO if self._list_untrained(facts) and facts.kind == 'instances' else self.severity
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_never if self._list_untrained(facts) else self.title
-
-    def describe(self, facts: LabelFacts) -> dict:
-        never = self._list_untrained(facts)
-        named = [f'{facts.name_of(label)} ({label})' for label in never]
-        return {'only': listing(sorted(self._classes(facts))), 'missing': len(never), 'never': listing(named)}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        if self._list_untrained(facts):
-            return f'{sum(count_trained(facts).values()):,} {facts.kind} of {len(self._classes(facts))} classes'
-        before, after = listing(sorted(count_stored(facts))), listing(sorted(count_trained(facts)))
-        return f'values as stored: {before}; as trained: {after}'
-
-    def _classes(self, facts: LabelFacts) -> set:
-        return ids_of(count_trained(facts)) - {facts.ignore_index}
-
-    def _list_untrained(self, facts: LabelFacts) -> List[int]:
-        """List the named classes without objects in training, and those that no volume contains."""
-        if facts.volumes is not None:
-            return facts.volumes.never
-        names = facts.class_names
-        if facts.kind == 'pixels' or not names or len(names) != facts.num_classes or not is_trained_on(facts):
-            return []
-        return [] if facts.values else sorted(set(range(len(names))) - set(count_trained(facts)))
+def _list_untrained(labels: LabelFacts) -> List[int]:
+    """List the named classes without objects in training, and those that no volume contains."""
+    if labels.volumes is not None:
+        return labels.volumes.never
+    names = labels.class_names
+    if labels.kind == 'pixels' or not names or len(names) != labels.num_classes or not is_trained_on(labels):
+        return []
+    return [] if labels.values else sorted(set(range(len(names))) - set(count_trained(labels)))
 
 
 #: Numbers of outputs that frameworks have by default.
@@ -168,36 +154,30 @@ class OutputsNeverTrained(DataRule):
         'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN. A checkpoint may bring its own.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        found, needed = annotations_of(facts), self._count_needed(facts)
-        if found.names_from != 'categories' or found.classes_counted or has_config(facts) or not found.categories:
-            return None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found, needed = annotations_of(labels), self._count_needed(labels)
+        if found.names_from != 'categories' or found.classes_counted or has_config(labels) or not found.categories:
+            return
         enough = max(needed, max(found.categories) + 1) if found.labelled_by == 'unknown' else needed
-        more = facts.num_classes - enough
-        far = more >= needed * HALF or facts.num_classes in DEFAULTS
-        return LIKELY if more >= ENOUGH and far and not facts.values else None
+        more = labels.num_classes - enough
+        far = more >= needed * HALF or labels.num_classes in DEFAULTS
+        if more >= ENOUGH and far and not labels.values:
+            names = list(found.categories.values())
+            few = ', '.join(map(repr, names[:6])) + (', ...' if len(names) > 6 else '')
+            evidence = f'num_classes={labels.num_classes}; categories: {few}; labels to {max(labels.histogram)}'
+            more = labels.num_classes - needed
+            words = {'categories': quantity(len(names), 'category'), 'needed': needed, 'more': more}
+            yield self.report_in(facts, LIKELY, evidence, words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         needed = self._count_needed(labels)
-        question = 'Are these all categories of the training?'
         yield Edit(
             'Set num_classes of the model.',
-            ASKS,
-            question,
+            'Are these all categories of the training?',
             options=(('num_classes', needed),),
             lines=(f'num_classes={needed}',),
         )
 
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        needed = self._count_needed(facts)
-        categories = quantity(len(annotations_of(facts).categories), 'category')
-        return {'categories': categories, 'needed': needed, 'more': facts.num_classes - needed}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        names = list(annotations_of(facts).categories.values())
-        few = ', '.join(map(repr, names[:6])) + (', ...' if len(names) > 6 else '')
-        return f'num_classes={facts.num_classes}; categories: {few}; labels to {max(facts.histogram)}'
-
-    def _count_needed(self, facts: LabelFacts) -> int:
-        found = annotations_of(facts)
+    def _count_needed(self, labels: LabelFacts) -> int:
+        found = annotations_of(labels)
         return max(found.categories, default=0) + 1 if found.labelled_by == 'category id' else len(found.categories)

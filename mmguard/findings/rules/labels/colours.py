@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import AbstractSet, Dict, FrozenSet, Iterator, List, Optional, Set
 
 from mmguard.config.parts import datasets, palette_of, transforms
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour, grays, voc_colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber, splits_of
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rule import DataRule, Example, Facts, find_files_with
 from mmguard.findings.views import (
     MANY_CHANNELS,
     VOID,
@@ -57,11 +57,22 @@ class StoredAsColours(DataRule):
         'and soft edges mixed them: export the classes again.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if not self._forms(facts):
-            return None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        maps, forms = maps_of(labels), self._forms(labels)
+        if not forms:
+            return
+        evidence = listing(
+            Message('{files} with {form}', files=quantity(count, 'file'), form=Message(MANY_CHANNELS[form]))
+            for form, count in forms.items()
+        )
+        ranked = sorted(maps.colours, key=lambda colour: -maps.colours[colour])
+        evidence += f'; {quantity(len(ranked), "colour")}: {listing(ranked, FEW_COLOURS)}' if ranked else ''
+        files = [file for form in forms for file in maps.form_examples.get(form, ())]
+        files = files or find_files_with(labels, labels.values) or find_files_named(labels, '')
         # Gray nevertheless: the values changed by compression (MG136) are the worse fault.
-        return LIKELY if maps_of(facts).lossy and self._is_gray(facts) else PROVEN
+        certainty = LIKELY if maps.lossy and self._is_gray(labels) else PROVEN
+        words = {'forms': listing(Message(MANY_CHANNELS[form]) for form in forms)}
+        yield self.report_in(facts, certainty, evidence, words, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         maps = maps_of(labels)
@@ -76,37 +87,32 @@ class StoredAsColours(DataRule):
             clear = colours <= set(known)
             others = {} if clear else dict.fromkeys(colours - set(known), VOID)
             question = (
-                '' if clear else Message('Is {others} your void (unlabelled) colour?', others=listing(sorted(others)))
+                '' if clear else Message('Is {others} your void (unlabeled) colour?', others=listing(sorted(others)))
             )
             note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
-            for edit in convert_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others}):
+            for edit in convert_files(facts, title, question, colours={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
         elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
             # With any other number of colours, the classes are ambiguous.
             table = {colour: int(colour != BLACK) for colour in sorted(colours)}
-            yield from convert_files(facts, title, ASKS, 'Is black the background?', colours=table)
+            yield from convert_files(facts, title, 'Is black the background?', colours=table)
 
     def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
         if self._is_alpha(labels) and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
             return  # first of two steps: without alpha another mistake appears
         if values == [0, VOID]:
-            question = 'Is white the object (not void)?'
+            question: str = 'Is white the object (not void)?'
             title = 'Keep the first channel, as 0 and 1.'
-            yield from convert_files(facts, title, ASKS, question, label_map={VOID: 1})
+            yield from convert_files(facts, title, question, label_map={VOID: 1})
         elif not self._find_levels(labels):
-            yield from convert_files(facts, 'Keep the first channel.', SAFE)
+            yield from convert_files(facts, 'Keep the first channel.')
         elif len(values) == labels.num_classes:
             table = {level: label for label, level in enumerate(values)}
             title = 'Keep the first channel, and map its levels to classes.'
-            yield from convert_files(
-                facts,
-                title,
-                ASKS,
-                Message('Are {values} the classes, in the order of your list?', values=listing(values)),
-                label_map=table,
-            )
+            question = Message('Are {values} the classes, in the order of your list?', values=listing(values))
+            yield from convert_files(facts, title, question, label_map=table)
 
     def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
         """Map colours to labels by the config, or by a palette that contains all of them."""
@@ -124,41 +130,26 @@ class StoredAsColours(DataRule):
         classes = len(names) if facts.labels is None else facts.labels.num_classes
         return {colour: label for colour, label in known.items() if colour in colours or label < classes}
 
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'forms': listing(Message(MANY_CHANNELS[form]) for form in self._forms(facts))}
+    def _forms(self, labels: LabelFacts) -> Dict[str, int]:
+        return {form: n for form, n in maps_of(labels).forms.items() if form in MANY_CHANNELS and n > 0}
 
-    def evidence(self, facts: LabelFacts) -> str:
-        forms = self._forms(facts)
-        seen = listing(
-            Message('{files} with {form}', files=quantity(count, 'file'), form=Message(MANY_CHANNELS[form]))
-            for form, count in forms.items()
-        )
-        colours = maps_of(facts).colours
-        ranked = sorted(colours, key=lambda colour: -colours[colour])
-        seen += f'; {quantity(len(colours), "colour")}: {listing(ranked, FEW_COLOURS)}' if colours else ''
-        return seen
+    def _is_gray(self, labels: LabelFacts) -> bool:
+        return maps_of(labels).gray_in_colour >= sum(self._forms(labels).values())
 
-    def files(self, facts: LabelFacts) -> List[str]:
-        of_forms = [file for form in self._forms(facts) for file in maps_of(facts).form_examples.get(form, ())]
-        return of_forms or super().files(facts) or find_files_named(facts, '')
-
-    def _forms(self, facts: LabelFacts) -> Dict[str, int]:
-        return {form: n for form, n in maps_of(facts).forms.items() if form in MANY_CHANNELS and n > 0}
-
-    def _is_gray(self, facts: LabelFacts) -> bool:
-        return maps_of(facts).gray_in_colour >= sum(self._forms(facts).values())
-
-    def _find_levels(self, facts: LabelFacts) -> List[int]:
+    def _find_levels(self, labels: LabelFacts) -> List[int]:
         """Return the gray levels if they are too high for class indices and no more than the classes."""
-        values = sorted(maps_of(facts).raw)
+        values = sorted(maps_of(labels).raw)
         high = (
-            has_num_classes(facts) and values and values[-1] >= facts.num_classes and len(values) <= facts.num_classes
+            has_num_classes(labels)
+            and values
+            and values[-1] >= labels.num_classes
+            and len(values) <= labels.num_classes
         )
         return values if high and values[0] == 0 and min(b - a for a, b in zip(values, values[1:])) >= 8 else []
 
-    def _is_alpha(self, facts: LabelFacts) -> bool:
+    def _is_alpha(self, labels: LabelFacts) -> bool:
         """True if all files are gray with an alpha channel: the labels are in the first channel."""
-        return set(maps_of(facts).forms) == {'gray_alpha'} and bool(maps_of(facts).raw)
+        return set(maps_of(labels).forms) == {'gray_alpha'} and bool(maps_of(labels).raw)
 
 
 def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
@@ -212,33 +203,63 @@ class PaletteReadAsColours(DataRule):
         '.convert("L"). Do not map levels to classes: several colours share one.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        maps = maps_of(facts)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        maps, stored = maps_of(labels), count_stored(labels)
+        certainty, is_black = self._judge(labels), self._is_black(labels)
+        if certainty is None:
+            return
+        if is_black:
+            evidence: str = Message(
+                '{black:,} of {files:,} files; values {values}',
+                black=maps.black_palettes,
+                files=labels.files,
+                values=listing(sorted(stored)),
+            )
+            yield self.report_in(facts, certainty, evidence, title=self.title_black, severity=WARNING)
+            return
+        texts = [labels.evidence] if labels.values else []
+        if maps.forms.get('palette8'):
+            texts.append(Message('{number:,} palette PNGs', number=maps.forms['palette8']))
+        if maps.loaded_otherwise.get('colours'):
+            texts.append(
+                Message('{number:,} files that the loader reads as colours', number=maps.loaded_otherwise['colours'])
+            )
+        depends, seen = self._depends_on_reader(labels), ids_of(stored) - {0}
+        is_gray = maps.forms and not maps.forms.get('palette8') and seen and seen <= set(GRAYS)
+        title = self.title_reader if depends else self.title_gray if is_gray else ''
+        title = self.title_batch if self._is_batch(labels) else title
+        words = {'levels': listing(sorted(ids_of(count_trained(labels)))), 'name': VOC_GRAYS}
+        severity = INFO if depends else None
+        yield self.report_in(facts, certainty, join('; ', texts), words, title, severity)
+
+    def _judge(self, labels: LabelFacts) -> Optional[str]:
+        """Return how certain it is that indices are, or were, read as colours."""
+        maps = maps_of(labels)
         palette = maps.forms.get('palette8', 0)
         # Multi-channel files are also read as colours, and rightly so.
         others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
         if palette and maps.loaded_otherwise.get('colours', 0) > others:
             return PROVEN
-        if self._is_black(facts) or self._depends_on_reader(facts):
+        if self._is_black(labels) or self._depends_on_reader(labels):
             return POSSIBLE
-        seen = ids_of(count_trained(facts)) - {0}
-        invalid = set(facts.values) - {VOID}
+        seen = ids_of(count_trained(labels)) - {0}
+        invalid = set(labels.values) - {VOID}
         if not invalid or not seen:
             return None
         coloured = seen <= CHANNELS or _are_grays(seen)
         # The files show other indices.
-        if palette and coloured and not invalid <= set(count_stored(facts)):
+        if palette and coloured and not invalid <= set(count_stored(labels)):
             return PROVEN
         if _are_grays(seen):
             return PROVEN
         # One class has one gray; 38 is an unlikely choice by hand.
-        if is_whole(facts) and seen == {38} and facts.num_classes == 2:
+        if is_whole(labels) and seen == {38} and labels.num_classes == 2:
             return PROVEN
         # A gray picture would have as many levels as classes; a channel of the colours has four in total.
-        if self._is_batch(facts) and seen <= FEW and facts.num_classes > len(FEW) + 2:
+        if self._is_batch(labels) and seen <= FEW and labels.num_classes > len(FEW) + 2:
             return PROVEN
         # A full count shows if they are the gray levels of as many classes (MG125).
-        is_counted = is_whole(facts) or bool(maps.raw)
+        is_counted = is_whole(labels) or bool(maps.raw)
         return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -248,74 +269,28 @@ class PaletteReadAsColours(DataRule):
         places = tuple(
             (t.place('imdecode_backend'), 'pillow') for t in loaders if t.get('imdecode_backend') != 'pillow'
         )
-        ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
+        ids = ids_of(list_stored_values(facts)) - {0}
         if maps_of(labels).forms.get('palette8'):
             if places:
-                yield Edit('Read them with Pillow, in the pipelines of all splits.', SAFE, config=places)
-            yield from convert_files(facts, 'Rewrite the files as plain index images.', SAFE)
-        elif ids - {0} and ids - {0} <= set(GRAYS):
-            table = {value: GRAYS[value] for value in sorted(ids - {0})}
-            yield from renumber(
-                facts,
-                table,
-                ASKS,
-                Message('Were they drawn in the palette of {name} and converted to gray?', name=VOC_GRAYS),
-            )
+                yield Edit('Read them with Pillow, in the pipelines of all splits.', config=places)
+            yield from convert_files(facts, 'Rewrite the files as plain index images.')
+        elif ids and ids <= set(GRAYS):
+            table = {value: GRAYS[value] for value in sorted(ids)}
+            question = Message('Were they drawn in the palette of {name} and converted to gray?', name=VOC_GRAYS)
+            yield from renumber(facts, table, question)
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        if self._is_black(facts):
-            return self.title_black
-        if self._is_batch(facts):
-            return self.title_batch
-        if self._depends_on_reader(facts):
-            return self.title_reader
-        return self.title_gray if self._is_gray(facts) else self.title
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        levels = ids_of(count_trained(facts))
-        return {'levels': listing(sorted(levels)), 'name': VOC_GRAYS}
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        if self._is_black(facts):
-            return WARNING
-        return INFO if self._depends_on_reader(facts) else ERROR
-
-    def _depends_on_reader(self, facts: LabelFacts) -> bool:
+    def _depends_on_reader(self, labels: LabelFacts) -> bool:
         """True if the indices are labels, and the reader of the files is unknown."""
-        is_unknown = not has_config(facts) and not self._is_black(facts)
-        return 'palette8' in maps_of(facts).forms and is_unknown and not set(facts.values) - {VOID}
+        is_unknown = not has_config(labels) and not self._is_black(labels)
+        return 'palette8' in maps_of(labels).forms and is_unknown and not set(labels.values) - {VOID}
 
-    def _is_black(self, facts: LabelFacts) -> bool:
-        maps = maps_of(facts)
+    def _is_black(self, labels: LabelFacts) -> bool:
+        maps = maps_of(labels)
         return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
 
-    def _is_batch(self, facts: LabelFacts) -> bool:
-        """True if no file was read."""
-        return not facts.files and not maps_of(facts).forms
-
-    def _is_gray(self, facts: LabelFacts) -> bool:
-        maps = maps_of(facts)
-        seen = ids_of(count_stored(facts)) - {0}
-        is_known = bool(seen) and seen <= set(GRAYS)
-        return bool(maps.forms) and not maps.forms.get('palette8') and is_known
-
-    def evidence(self, facts: LabelFacts) -> str:
-        maps = maps_of(facts)
-        if self._is_black(facts):
-            return Message(
-                '{black:,} of {files:,} files; values {values}',
-                black=maps.black_palettes,
-                files=facts.files,
-                values=listing(sorted(count_stored(facts))),
-            )
-        texts = [facts.evidence] if facts.values else []
-        if maps.forms.get('palette8'):
-            texts.append(Message('{number:,} palette PNGs', number=maps.forms['palette8']))
-        if maps.loaded_otherwise.get('colours'):
-            texts.append(
-                Message('{number:,} files that the loader reads as colours', number=maps.loaded_otherwise['colours'])
-            )
-        return join('; ', texts)
+    def _is_batch(self, labels: LabelFacts) -> bool:
+        """True if the facts come from a batch of tensors, not from files."""
+        return not labels.files and not maps_of(labels).forms
 
 
 def _are_grays(seen: AbstractSet[int]) -> bool:

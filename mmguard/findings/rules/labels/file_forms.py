@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Iterable, Iterator
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import convert_files, list_stored_values
+from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
     as_map,
@@ -30,7 +31,7 @@ class NotEightBits(DataRule):
     code = 'MG122'
     aliases = ('MG151',)
     needs = ('maps',)
-    summary = 'Label files have more bits than 8, or fewer; loaders change their values.'
+    summary = 'Label files have more or fewer than 8 bits; loaders change their values.'
     title = 'Label files have 16 bits or more; a reader of 8 bits sees other labels.'
     title_few = 'Label files have fewer than 8 bits: the loader stretches their values over 0 to 255.'
     why = (
@@ -51,61 +52,47 @@ class NotEightBits(DataRule):
         ' loader of your own.'
     )
 
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        follow = super().find_superseded(facts)
-        return follow if self._is_stretched(facts) else [code for code in follow if code not in ('MG103', 'MG121')]
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_few if self._is_stretched(facts) else self.title
-
-    def _is_stretched(self, facts: LabelFacts) -> bool:
-        return bool(maps_of(facts).loaded_otherwise.get('scaled'))
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        maps = maps_of(facts)
-        if maps.loaded_otherwise.get('wrapped') or self._is_stretched(facts):
-            return PROVEN
-        if not any(maps.forms.get(form) for form in WIDE):
-            return None
-        if maps.raw and facts.histogram and set(maps.raw) != {0} and set(facts.histogram) == {0}:
-            return PROVEN
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        maps = maps_of(labels)
+        values = {value: count for value, count in maps.raw.items() if value > 255} or labels.values
+        if maps.loaded_otherwise.get('scaled'):
+            before, after = listing(sorted(count_stored(labels))), listing(sorted(count_trained(labels)))
+            evidence = f'{maps.loaded_otherwise["scaled"]:,} files; values as stored: {before}; as loaded: {after}'
+            yield self.report_in(facts, PROVEN, evidence, title=self.title_few, values=values)
+            return
+        forms = [form for form in WIDE if maps.forms.get(form)]
+        becomes_zero = set(maps.raw) != {0} and set(labels.histogram) == {0}
+        wrapped = maps.loaded_otherwise.get('wrapped', 0)
+        is_proven = wrapped or (forms and maps.raw and becomes_zero)
         # mmseg reads these correctly; other loaders are unknown.
-        return LIKELY if not has_config(facts) and max(maps.raw, default=0) < 256 else None
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        return 'error' if self.certainty(facts) == PROVEN else 'warning'
+        if not is_proven and (not forms or has_config(labels) or max(maps.raw, default=0) >= 256):
+            return
+        texts = [f'{maps.forms[form]:,} files of {form[4:]} bits' for form in forms]
+        wide = {value: value % 256 for value in sorted(maps.raw) if value > 255}
+        if wide:
+            texts.append(f'as stored, and as loaded: {as_map(wide, 6)}')
+        elif maps.raw:
+            texts.append(f'values as stored: {listing(sorted(maps.raw))}')
+        evidence = '; '.join(texts) or f'{wrapped:,} files are loaded modulo 256'
+        certainty, severity = (PROVEN, ERROR) if is_proven else (LIKELY, WARNING)
+        follow = tuple(code for code in SUPERSEDES[self.code] if code not in ('MG103', 'MG121'))
+        yield self.report_in(facts, certainty, evidence, severity=severity, values=values, supersedes=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
         if not values:
             return
         title = 'Rewrite the files with 8 bits.'
-        if self._is_stretched(labels):
-            yield from convert_files(facts, title, SAFE)
+        if maps_of(labels).loaded_otherwise.get('scaled'):
+            yield from convert_files(facts, title)
         elif values == [0, WHITE]:
-            yield from convert_files(facts, title, ASKS, 'Is white the object?', label_map={WHITE: 1})
+            yield from convert_files(facts, title, 'Is white the object?', label_map={WHITE: 1})
         elif values[0] >= 0 and values[-1] <= 255:
-            yield from convert_files(facts, title, SAFE)
+            yield from convert_files(facts, title)
         elif len(values) == labels.num_classes:
             question = f'Are the classes, in the order of your list, {listing(values)}?'
             table = {value: label for label, value in enumerate(values)}
-            yield from convert_files(facts, title, ASKS, question, label_map=table)
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {value: count for value, count in maps_of(facts).raw.items() if value > 255} or facts.values
-
-    def evidence(self, facts: LabelFacts) -> str:
-        maps = maps_of(facts)
-        texts = [f'{maps.forms[form]:,} files of {form[4:]} bits' for form in WIDE if maps.forms.get(form)]
-        if self._is_stretched(facts):
-            before, after = listing(sorted(count_stored(facts))), listing(sorted(count_trained(facts)))
-            return f'{maps.loaded_otherwise["scaled"]:,} files; values as stored: {before}; as loaded: {after}'
-        wide = {value: value % 256 for value in sorted(maps.raw) if value > 255}
-        if wide:
-            texts.append(f'as stored, and as loaded: {as_map(wide, 6)}')
-        elif maps.raw:
-            texts.append(f'values as stored: {listing(sorted(maps.raw))}')
-        return '; '.join(texts) or f'{maps.loaded_otherwise.get("wrapped", 0):,} files are loaded modulo 256'
+            yield from convert_files(facts, title, question, label_map=table)
 
 
 TOLERANCE = 1e-4
@@ -117,46 +104,41 @@ class Fractions(DataRule):
     code = 'MG123'
     needs = ('maps',)
     summary = 'Labels are fractions: an image transform changed them (ToTensor divides by 255), or an average.'
-    why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learnt.'
+    why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learned.'
     example = Example(wrong='mask = ToTensor()(mask)', right='mask = torch.as_tensor(np.array(mask)).long()')
     limits = 'Class numbers divided by 255 and probabilities can have the same values: its edits ask.'
     advice = (
-        'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize with '
-        'nearest only. Files that hold k/255 are saved again as `np.round(label * 255).astype(np.uint8)`; files of '
-        'probabilities need a threshold. If they are neither, export the labels again, as integers.'
+        'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize only '
+        'with nearest-neighbor interpolation. Save files that hold k/255 again as '
+        '`np.round(label * 255).astype(np.uint8)`; threshold files of probabilities. If they are neither, export the '
+        'labels again, as integers.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        maps = maps_of(facts)
-        if maps.fractions or maps.loaded_otherwise.get('truncated'):
-            return PROVEN
-        small = maps.forms.get('float', 0) and maps.raw and max(maps.raw) <= 1 < facts.num_classes - 1
-        return LIKELY if small else None
-
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        fractions = maps_of(labels).fractions
-        if _are_of_255(fractions):
-            question = 'Were the numbers of the classes divided by 255?'
-            note = 'Read masks with `torch.as_tensor(np.array(mask)).long()`: ToTensor is for images.'
-            for edit in convert_files(facts, 'Rewrite the files, times 255.', ASKS, question, scale=255):
-                yield replace(edit, notes=(*edit.notes, note))
-        if labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
-            question = 'Is each value the probability of the object?'
-            yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=0.5)
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return maps_of(facts).form_examples.get('float', [])
-
-    def evidence(self, facts: LabelFacts) -> str:
-        maps = maps_of(facts)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        maps = maps_of(labels)
+        is_proven = maps.fractions or maps.loaded_otherwise.get('truncated')
+        small = maps.forms.get('float', 0) and maps.raw and max(maps.raw) <= 1 < labels.num_classes - 1
+        if not is_proven and not small:
+            return
         values = sorted(maps.fractions)
-        scaled = [value * 255 for value in values]
         texts = [f'{maps.forms.get("float", 0):,} float files']
         if values:
             texts.append(f'values {listing(f"{value:.5g}" for value in values)}')
             if _are_of_255(values):
-                texts.append(f'which are {listing(f"{round(s)}/255" for s in scaled)}')
-        return ', '.join(texts)
+                texts.append(f'which are {listing(f"{round(value * 255)}/255" for value in values)}')
+        files = maps.form_examples.get('float', [])
+        yield self.report_in(facts, PROVEN if is_proven else LIKELY, ', '.join(texts), files=files)
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        fractions = maps_of(labels).fractions
+        if _are_of_255(fractions):
+            question = 'Were the class indices divided by 255?'
+            note = 'Read masks with `torch.as_tensor(np.array(mask)).long()`: ToTensor is for images.'
+            for edit in convert_files(facts, 'Rewrite the files, times 255.', question, scale=255):
+                yield replace(edit, notes=(*edit.notes, note))
+        if labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
+            question = 'Is each value the probability of the object?'
+            yield from convert_files(facts, 'Rewrite the files with a threshold.', question, threshold=0.5)
 
 
 def _are_of_255(fractions: Iterable[float]) -> bool:

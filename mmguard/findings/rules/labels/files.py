@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Tuple
 
-from mmguard.files.inside import OUTSIDE
+from mmguard.files.containment import OUTSIDE
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.findings.finding import ERROR, LIKELY, PROVEN
+from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import set_suffix
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.rules.labels.records import NO_FOLDER, is_about_records
@@ -59,18 +59,31 @@ class UnpairedFiles(DataRule):
         'nnU-Net is `imagesTr/CASE_0000.nii.gz`, one file per channel (_0000, _0001), and `labelsTr/CASE.nii.gz`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        is_sure = facts.volumes is not None or self._has_no_pair(facts)
-        return None if not self._parts(facts) else PROVEN if is_sure else LIKELY
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found, has_none = self._find_unpaired(labels), self._has_no_pair(labels)
+        if not found:
+            return
+        parts = [
+            join(': ', (quantity(number, *NAMED[kind]), listing(files, 3))) for kind, (number, files) in found.items()
+        ]
+        # An image without a label file ends a training; an extra label file does not.
+        is_grave = (has_config(labels) and 'missing_labels' in found) or found.keys() & ENDS
+        files = [file for _, listed in found.values() for file in listed]
+        if labels.volumes is not None:
+            files = [fault.file for fault in labels.volumes.find_faults(*NAMED)]
+        yield self.report_in(
+            facts,
+            PROVEN if labels.volumes is not None or has_none else LIKELY,
+            join('; ', parts),
+            {'number': quantity(sum(number for number, _ in found.values()), 'name')},
+            self.title_none if has_none else '',
+            ERROR if is_grave else None,
+            files=files,
+        )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if self._has_no_pair(labels):
             yield from set_suffix(self, facts)
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        # An image without a label file ends a training; an extra label file does not.
-        found = self._find_unpaired(facts)
-        return ERROR if (has_config(facts) and 'missing_labels' in found) or found.keys() & ENDS else self.severity
 
     def _has_no_pair(self, facts: LabelFacts) -> bool:
         """True if no pair was found at all, in a config or in two folders."""
@@ -81,33 +94,13 @@ class UnpairedFiles(DataRule):
         labels = sum(maps.forms.values())
         return bool(labels) and number_of(maps, 'missing_images') == labels
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_none if self._has_no_pair(facts) else self.title
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'number': quantity(sum(number for number, _ in self._find_unpaired(facts).values()), 'name')}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return join('; ', self._parts(facts))
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        if facts.volumes is not None:
-            return [fault.file for fault in facts.volumes.find_faults(*NAMED)]
-        return [file for _, files in self._find_unpaired(facts).values() for file in files]
-
-    def _parts(self, facts: LabelFacts) -> List[str]:
-        return [
-            join(': ', (quantity(number, *NAMED[kind]), listing(files, 3)))
-            for kind, (number, files) in self._find_unpaired(facts).items()
-        ]
-
-    def _find_unpaired(self, facts: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
+    def _find_unpaired(self, labels: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
         """Return kind -> number of files, and the first of them (for volumes with details)."""
-        if facts.volumes is not None:
-            faults = {kind: facts.volumes.find_faults(kind) for kind in NAMED}
+        if labels.volumes is not None:
+            faults = {kind: labels.volumes.find_faults(kind) for kind in NAMED}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
             return {kind: (len(files), files) for kind, files in texts.items() if files}
-        maps = maps_of(facts)
+        maps = maps_of(labels)
         return {
             kind: (number_of(maps, kind), getattr(maps, kind))
             for kind in ('missing_labels', 'missing_images', 'duplicates')
@@ -123,11 +116,11 @@ class SizeMismatch(DataRule):
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ()
-    summary = 'Labels have another size than their images.'
-    title = 'Label maps have another size than their images: {number}.'
-    title_swapped = 'Label maps have height and width of their images swapped: {number}.'
+    summary = 'Labels differ in size from their images.'
+    title = 'Label maps differ in size from their images: {number}.'
+    title_swapped = 'Label maps have the height and width of their images swapped: {number}.'
     title_other = 'Label maps have neither the size nor the proportions of their images: {number}.'
-    title_boxes = 'Images have another size on disk than in the annotations: {number}.'
+    title_boxes = 'Images on disk differ in size from the annotations: {number}.'
     why = 'Crops of image and label show different places, or the shapes clash in the loss; boxes are somewhere else.'
     example = Example(
         wrong='image 2048 x 1024, label map 1024 x 512',
@@ -135,44 +128,38 @@ class SizeMismatch(DataRule):
     )
     limits = 'It compares sizes only; a label of the right size may belong to another image.'
     advice = (
-        'Look at one image with its label. If it is a smaller copy, scale the label: maps with INTER_NEAREST, boxes by '
-        'width_on_disk / width and height_on_disk / height. If height and width are swapped, write `label.T`, or '
-        'remove the EXIF tag that turns the image: `Image.fromarray(np.array(Image.open(path))).save(path)`. If not, '
-        'or with other proportions, label and image do not belong together: resize nothing, use the images that were '
-        'annotated.'
+        'Look at one image with its label. If it is a smaller copy, scale the label: maps with INTER_NEAREST, boxes '
+        'by width_on_disk / width and height_on_disk / height. If height and width are swapped, write `label.T`, or '
+        'remove the EXIF tag that turns the image: `Image.fromarray(np.array(Image.open(path))).save(path)`. If '
+        'neither is the case, or the proportions differ, label and image do not belong together: do not resize '
+        'anything, use the images that were annotated.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        # One or two may be slips in the list, which affect as many images.
-        return LIKELY if maps_of(facts).size_mismatches else PROVEN if self._mismatches(facts) else None
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        if facts.annotations is not None:
-            return self.title_boxes
-        sizes = [(label, image) for _, label, image in self._mismatches(facts)]
-        if all(tuple(label) == tuple(image)[::-1] for label, image in sizes):
-            return self.title_swapped
-        return self.title_other if not any(_are_copies(*both) for both in sizes) else self.title
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        number = number_of(maps_of(facts), 'size_mismatches') or len(self._mismatches(facts))
-        return {'number': quantity(number, 'file')}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        found = self._mismatches(facts)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        maps, of_boxes = maps_of(labels), labels.annotations
+        found = maps.size_mismatches or annotations_of(labels).size_mismatches
+        if not found:
+            return
         path, first, second = found[0]
-        if facts.annotations is not None:
+        number = number_of(maps, 'size_mismatches') or len(found)
+        if of_boxes is not None:
             sizes = f'{first[1]} x {first[0]} on disk, {second[1]} x {second[0]} in the annotations'
-            return f'{len(found):,} of {facts.annotations.sizes_compared:,} images compared, e.g. {path}: {sizes}'
-        number = quantity(number_of(maps_of(facts), 'size_mismatches'), 'file')
-        sizes = f'label {first[0]}x{first[1]}, image {second[0]}x{second[1]} (height x width)'
-        return f'{number}, e.g. {path}: {sizes}'
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return [path for path, _, _ in self._mismatches(facts)]
-
-    def _mismatches(self, facts: LabelFacts) -> List[Tuple[str, Tuple[int, int], Tuple[int, int]]]:
-        return maps_of(facts).size_mismatches or annotations_of(facts).size_mismatches
+            evidence = f'{len(found):,} of {of_boxes.sizes_compared:,} images compared, e.g. {path}: {sizes}'
+            title = self.title_boxes
+        else:
+            sizes = f'label {first[0]}x{first[1]}, image {second[0]}x{second[1]} (height x width)'
+            evidence = f'{quantity(number, "file")}, e.g. {path}: {sizes}'
+            title = '' if any(_are_copies(label, image) for _, label, image in found) else self.title_other
+            if all(tuple(label) == tuple(image)[::-1] for _, label, image in found):
+                title = self.title_swapped
+        yield self.report_in(
+            facts,
+            LIKELY if maps.size_mismatches else PROVEN,  # one or two may be slips in the list
+            evidence,
+            {'number': quantity(number, 'file')},
+            title,
+            files=[path for path, _, _ in found],
+        )
 
 
 def _are_copies(label: Tuple[int, int], image: Tuple[int, int]) -> bool:
@@ -212,30 +199,21 @@ class UnreadableFiles(DataRule):
         'path)`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        sure = LIKELY if facts.volumes is None else PROVEN
-        return sure if self._reasons(facts) else None
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'reasons': listing(self._reasons(facts), 4)}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return '; '.join(f'{reason}: {listing(paths, 3)}' for reason, paths in self._reasons(facts).items())
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return [path for paths in self._reasons(facts).values() for path in paths]
-
-    def _reasons(self, facts: LabelFacts) -> Dict[str, List[str]]:
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found: Dict[str, List[str]] = {}
-        for reason, paths in maps_of(facts).unreadable.items():
+        for reason, paths in maps_of(labels).unreadable.items():
             if paths and reason != MISSING:
                 found.setdefault(reason, []).extend(paths)
-        for reason, paths in annotations_of(facts).unreadable.items():
+        for reason, paths in annotations_of(labels).unreadable.items():
             if paths and reason != NO_FOLDER and not is_about_records(reason):
                 found.setdefault(reason, []).extend(paths)
-        for fault in facts.volumes.find_faults(UNREADABLE, FORM) if facts.volumes is not None else ():
+        for fault in labels.volumes.find_faults(UNREADABLE, FORM) if labels.volumes is not None else ():
             found.setdefault(fault.detail.split(':')[0], []).append(fault.file)
-        return found
+        if found:
+            evidence = '; '.join(f'{reason}: {listing(paths, 3)}' for reason, paths in found.items())
+            files = [path for paths in found.values() for path in paths]
+            certainty = LIKELY if labels.volumes is None else PROVEN
+            yield self.report_in(facts, certainty, evidence, {'reasons': listing(found, 4)}, files=files)
 
 
 class MissingImages(AnnotationRule):
@@ -261,27 +239,23 @@ class MissingImages(AnnotationRule):
         'nothing. Remove the entries of images that do not exist any more.'
     )
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        is_outside = any(name.endswith(f'({OUTSIDE})') for name in annotations_of(facts).missing_files)
-        return self.title_outside if is_outside else self.title
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        found = annotations_of(facts)
-        return {'number': f'{_number(found):,}', 'images': f'{found.images:,}'}
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        found = annotations_of(facts)
-        everything = 0 < found.images <= _number(found)
-        return PROVEN if everything else LIKELY if found.missing_files or found.missing else None
-
-    def evidence(self, facts: LabelFacts) -> str:
-        found = annotations_of(facts)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = annotations_of(labels)
+        number = max(found.missing, len(found.missing_files))
+        if not number:
+            return
         folders = found.unreadable.get(NO_FOLDER, [])
         where = f'; the folder {listing(folders, 2)} does not exist' if folders else ''
-        return f'{quantity(_number(found), "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}{where}'
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return annotations_of(facts).missing_files
+        evidence = f'{quantity(number, "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}{where}'
+        is_outside = any(name.endswith(f'({OUTSIDE})') for name in found.missing_files)
+        yield self.report_in(
+            facts,
+            PROVEN if 0 < found.images <= number else LIKELY,
+            evidence,
+            {'number': f'{number:,}', 'images': f'{found.images:,}'},
+            self.title_outside if is_outside else '',
+            files=found.missing_files,
+        )
 
 
 def _number(found: AnnotationFacts) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List, Optional, Sequence
+from typing import Dict, Iterator, Sequence
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label
@@ -49,54 +49,48 @@ class BinaryMask(DataRule):
         'Look at a file of each split. If 255 is the object, save the masks with 0 and 1, or write '
         "`dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` directly after LoadAnnotations, and do not "
         'ignore 255. Where the code that loads them divides by 255, or compares with 0, nothing needs to change. If '
-        '255 is void, no object is labelled yet.'
+        '255 is void, no object is labeled yet.'
     )
     pytorch = 'If 255 is the object: target = (target > 0).long(). If it is void: ignore_index=255.'
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        # Already mapped: training sees the foreground as a class.
-        if 255 in config_of(facts).label_map or ids_of(count_trained(facts)) - {0}:
-            return None
-        # They must first be converted to one channel (MG120), which no label_map does.
-        if has_many_channels(facts):
-            return None
-        counts = count_stored(facts)
-        known = maps_of(facts).raw or (is_whole(facts) and not subtracts_one(facts))
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        # Already mapped: training sees the foreground as a class. Files of many channels must first be converted to
+        # one (MG120), which no label_map does.
+        is_mapped = 255 in config_of(labels).label_map or ids_of(count_trained(labels)) - {0}
+        if is_mapped or has_many_channels(labels):
+            return
+        counts, raw = count_stored(labels), maps_of(labels).raw
+        known = raw or (is_whole(labels) and not subtracts_one(labels))
         if known and set(counts) == {0, VOID}:
-            return None if may_be_subtracted(facts) else PROVEN
-        # In training only the invalid values are known.
-        only = set(facts.values) == {VOID} and facts.num_classes <= 2 and not known
-        return PROVEN if only else None
+            is_mask = not may_be_subtracted(labels)
+        else:  # in training only the invalid values are known
+            is_mask = not known and set(labels.values) == {VOID} and labels.num_classes <= 2
+        if not is_mask:
+            return
+        values, evidence = {VOID: counts.get(VOID, 0)}, None
+        if is_whole(labels) or raw:
+            ignored = labels.ignore_index == VOID
+            evidence = Message(
+                'the files hold 0 and 255 only, 255 in {share:.3g} % of the pixels{swallowed}',
+                share=100 * share(values[VOID], sum(counts.values())),
+                swallowed=Message('; 255 is ignored, and with it the whole foreground') if ignored else '',
+            )
+        yield self.report_in(facts, PROVEN, evidence, values=values)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         yield from map_object(facts, labels)
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {VOID: count_stored(facts).get(VOID, 0)}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        if not is_whole(facts) and not maps_of(facts).raw:
-            return facts.evidence
-        counts = count_stored(facts)
-        part = share(counts.get(VOID, 0), sum(counts.values()))
-        swallowed = Message('; 255 is ignored, and with it the whole foreground') if facts.ignore_index == VOID else ''
-        return Message(
-            'the files hold 0 and 255 only, 255 in {share:.3g} % of the pixels{swallowed}',
-            share=100 * part,
-            swallowed=swallowed,
-        )
 
 
 def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
     """Yield edits for masks of 0 and 255, one value being the object."""
     counts = count_stored(labels)
     two = facts if has_num_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
-    # Unlabelled pixels are also 255; if there are many, or other classes are known, only a look decides.
+    # Unlabeled pixels are also 255; if there are many, or other classes are known, only a look decides.
     few = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
     clear = few and (facts.config is not None or subtracts_one(labels))  # the loader is known
     ways = [({0: 1, VOID: 0}, _SUBTRACTED)] * may_be_subtracted(labels)
     for table, question in [*ways, ({VOID: 1}, '' if clear else 'Is 255 the object in these files?')]:
-        for edit in renumber(two, table, ASKS if question else SAFE, question):
+        for edit in renumber(two, table, question):
             if subtracts_one(labels):
                 edit = both(
                     edit,
@@ -106,11 +100,11 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
             yield replace(edit, notes=(*edit.notes, 'Do not ignore 255.'))
 
 
-def may_be_subtracted(facts: LabelFacts) -> bool:
+def may_be_subtracted(labels: LabelFacts) -> bool:
     """True if files hold only 0 and 255, and 255 fills most: either 0 - 1, or an object."""
-    counts = count_stored(facts) if facts.maps is not None else {}
+    counts = count_stored(labels) if labels.maps is not None else {}
     much = share(counts.get(VOID, 0), sum(counts.values())) >= HALF
-    return set(counts) == {0, VOID} and facts.num_classes <= 2 and much and not subtracts_one(facts)
+    return set(counts) == {0, VOID} and labels.num_classes <= 2 and much and not subtracts_one(labels)
 
 
 #: More distinct invalid values than this are neither slips nor forgotten classes.
@@ -132,39 +126,38 @@ class GrayLevels(DataRule):
     example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
     limits = 'Many class ids with gaps look the same, unless they are those of a known data set.'
     advice = (
-        'Look at one of the files, and where it was exported or resized. Label files hold class indices in '
-        'single-channel PNG (never JPEG), resized with nearest only; colours are decoded to indices, palette PNGs not '
-        'read as colours. Two classes in black and white: '
+        'Look at one of the files, and find where it was exported or resized. Save class indices as single-channel '
+        'PNG (never JPEG), and resize them only with nearest-neighbor interpolation; decode colours to indices, and '
+        'do not read palette PNGs as colours. Two classes in black and white: '
         '`Image.fromarray((mask > 127).astype(np.uint8)).save(path)`.'
     )
     pytorch = (
-        'Load the masks as class indices: single-channel PNG, never JPEG, resized with nearest only; colours need a '
-        'table to classes. Two classes in black and white: target = (target > 127).long().'
+        'Load the masks as class indices: single-channel PNG, never JPEG, resized only with nearest-neighbor '
+        'interpolation; colours need a table to classes. Two classes in black and white: target = (target > '
+        '127).long().'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if len(facts.values) > MANY:
-            return None if self._are_ids(facts) else LIKELY
-        return LIKELY if not has_num_classes(facts) and len(count_trained(facts)) > MOST_IDS else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        counts = count_trained(labels)
+        values = labels.values or counts
+        evidence = labels.evidence or Message('{number} different values', number=len(counts))
+        if len(labels.values) > MANY:
+            is_gray = not self._are_ids(labels)
+        else:
+            is_gray = not has_num_classes(labels) and len(counts) > MOST_IDS
+        if is_gray:
+            words = {'values': ', '.join(map(str, sorted(values)[:8]))}
+            yield self.report_in(facts, LIKELY, evidence, words, values=values)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.num_classes == 2:
             question = 'Are these masks of two classes, drawn in black and white?'
-            yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
+            yield from convert_files(facts, 'Rewrite the files with a threshold.', question, threshold=127)
 
-    def _are_ids(self, facts: LabelFacts) -> bool:
+    def _are_ids(self, labels: LabelFacts) -> bool:
         """Return True if the values are 0..N without gaps, and void: more classes than the last one."""
-        ids = ids_of(count_trained(facts))
-        return is_whole(facts) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(facts.values) <= ids
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return facts.values or count_trained(facts)
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'values': ', '.join(map(str, sorted(self.values(facts))[:8]))}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return facts.evidence or Message('{number} different values', number=len(count_trained(facts)))
+        ids = ids_of(count_trained(labels))
+        return is_whole(labels) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(labels.values) <= ids
 
 
 #: Minimum distance between gray levels of classes; class ids are closer.
@@ -195,17 +188,19 @@ class ScaledGray(DataRule):
         'FOLDER --num-classes {num_classes}` counts the levels of all.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        known = is_whole(facts) or maps_of(facts).raw
-        if not known or not (
-            facts.values or (not has_num_classes(facts) and set(count_trained(facts)) == set(count_stored(facts)))
-        ):
-            return None
-        levels = self._levels(facts)
-        if not 2 <= len(levels) <= min(facts.num_classes + 1, MOST) or levels[0] != 0 or not 64 <= levels[-1] <= VOID:
-            return None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        stored, trained = count_stored(labels), count_trained(labels)
+        is_known = is_whole(labels) or maps_of(labels).raw
+        is_seen = labels.values or (not has_num_classes(labels) and set(trained) == set(stored))
+        levels = sorted(value for value in (stored or trained) if value >= 0)
+        if not is_known or not is_seen or not 2 <= len(levels) <= min(labels.num_classes + 1, MOST):
+            return
         steps = [high - low for low, high in zip(levels, levels[1:])]
-        return None if min(steps) < STEP or is_rare(facts) else PROVEN
+        if levels[0] == 0 and 64 <= levels[-1] <= VOID and min(steps) >= STEP and not is_rare(labels):
+            classes = labels.num_classes if has_num_classes(labels) else len(levels)
+            words = {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels)}
+            evidence = labels.evidence or Message('only the values {levels} occur', levels=listing(levels))
+            yield self.report_in(facts, PROVEN, evidence, words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         levels = sorted(value for value in list_stored_values(facts) if value >= 0)
@@ -216,18 +211,7 @@ class ScaledGray(DataRule):
         )
         moved = {level: label for level, label in table.items() if level != label}
         if moved:
-            yield from renumber(facts, moved, SAFE if clear else ASKS, question)
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return facts.evidence or Message('only the values {levels} occur', levels=listing(self._levels(facts)))
-
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        levels = self._levels(facts)
-        classes = facts.num_classes if has_num_classes(facts) else len(levels)
-        return {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels)}
-
-    def _levels(self, facts: LabelFacts) -> List[int]:
-        return sorted(value for value in (count_stored(facts) or count_trained(facts)) if value >= 0)
+            yield from renumber(facts, moved, question)
 
 
 def _table(levels: Sequence[int], classes: int) -> Dict[int, int]:

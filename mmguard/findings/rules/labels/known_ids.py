@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, FrozenSet, Iterator, List, Optional
+from typing import FrozenSet, Iterator, Optional
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS, COCO_STUFF_CLASSES
 from mmguard.findings.map_edits import renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
@@ -58,59 +58,53 @@ class RawCityscapesIds(DataRule):
         'below 19 mean other classes, too.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if not facts.values:
-            return None if has_num_classes(facts) else self._judge_by_ids(facts)
-        raw = [value for value in facts.values if 19 <= value <= 33 or value == -1]
-        share = len(raw) / len(facts.values)
-        if facts.num_classes > 33 or not any(value >= 20 for value in raw):
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        files = find_files_named(labels, '_labelids') or None
+        if labels.values:
+            certainty = self._judge_by_values(labels)
+            if certainty is not None:
+                yield self.report_in(facts, certainty, files=files)
+            return
+        certainty = None if has_num_classes(labels) else self._judge_by_ids(labels)
+        if certainty is not None:
+            counts = count_stored(labels)
+            evidence = Message('values {values}', values=listing(sorted(counts), 24))
+            values = {value: count for value, count in counts.items() if value > 18 and value != VOID}
+            yield self.report_in(facts, certainty, evidence, severity=WARNING, values=values, files=files)
+
+    def _judge_by_values(self, labels: LabelFacts) -> Optional[str]:
+        raw = [value for value in labels.values if 19 <= value <= 33 or value == -1]
+        share = len(raw) / len(labels.values)
+        if labels.num_classes > 33 or not any(value >= 20 for value in raw):
             return None
-        if find_files_named(facts, '_labelids'):
+        if find_files_named(labels, '_labelids'):
             return certainty_of_share(share)
         if share < MOSTLY:
             return None
-        if facts.num_classes == 19:
+        if labels.num_classes == 19:
             return certainty_of_share(share) if len(raw) >= 2 else LIKELY if share == 1 else POSSIBLE
-        ids = ids_of(count_trained(facts))
-        full = is_whole(facts) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
+        ids = ids_of(count_trained(labels))
+        full = is_whole(labels) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
         return certainty_of_share(share) if full else None
 
-    def _judge_by_ids(self, facts: LabelFacts) -> Optional[str]:
+    def _judge_by_ids(self, labels: LabelFacts) -> Optional[str]:
         """Judge only by the ids, some of which are hardly ever drawn, if num_classes is unknown."""
-        counts = count_trained(facts)
+        counts = count_trained(labels)
         ids = ids_of(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
             return None
-        if find_files_named(facts, '_labelids'):
+        if find_files_named(labels, '_labelids'):
             return PROVEN
         rare = sum(counts.get(value, 0) for value in CITYSCAPES_RARE)
         return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return facts.values or {
-            value: count for value, count in count_stored(facts).items() if value > 18 and value != VOID
-        }
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return (
-            facts.evidence
-            if facts.values
-            else Message('values {values}', values=listing(sorted(count_stored(facts)), 24))
-        )
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        return ERROR if facts.values else WARNING
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         named = bool(find_files_named(labels, '_labelids'))
         question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
         void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == VOID]
-        for edit in renumber(facts, CITYSCAPES_TRAIN_IDS, SAFE if named else ASKS, question, void):
+        for edit in renumber(facts, CITYSCAPES_TRAIN_IDS, question, void):
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
             yield replace(edit, notes=(*edit.notes, note))
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return find_files_named(facts, '_labelids') or super().files(facts)
 
 
 #: Category ids that COCO names but never annotated.
@@ -146,26 +140,43 @@ class RawCocoIds(DataRule):
         'subtracted, stop doing so: COCO-Stuff needs no shift.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._shift(facts) is not None:
-            return PROVEN
-        ids = ids_of(count_trained(facts))
-        if not facts.values:
-            return None
-        if min(facts.values) < 0 or not ids:
-            return None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        shift, classes = self._shift(labels), len(COCO_STUFF_CLASSES)
+        severity = ERROR if labels.values else WARNING
+        if shift is not None:
+            counts = count_stored(labels)
+            ids = sorted(ids_of(counts))
+            gaps = [gap + shift for gap in sorted(set(range(182)) - set(COCO_STUFF_CLASSES))]
+            seen: str = Message(
+                '{number} values, {lowest}..{highest}, none of them {gaps}: ids that COCO never uses',
+                number=len(ids),
+                lowest=ids[0],
+                highest=ids[-1],
+                gaps=listing(gaps, 11),
+            )
+            evidence = join('; ', (labels.evidence, seen)) if labels.values else seen
+            words = {'span': f'{shift}..{181 + shift}', 'contiguous': classes}
+            values = labels.values or {v: n for v, n in counts.items() if v >= classes and v != VOID}
+            yield self.report_in(facts, PROVEN, evidence, words, severity=severity, values=values)
+        elif labels.values and self._are_raw(labels):
+            span = '0..181' if labels.num_classes == 171 else '1..90'
+            yield self.report_in(facts, PROVEN, words={'span': span, 'contiguous': labels.num_classes})
+
+    def _are_raw(self, labels: LabelFacts) -> bool:
+        """Return True if the invalid values are ids of COCO, and no other values contradict it."""
+        ids = ids_of(count_trained(labels))
+        if min(labels.values) < 0 or not ids:
+            return False
         # Maps of things and stuff hold the id - 1.
-        never = NEVER if facts.num_classes == 80 else {value - 1 for value in NEVER}
-        if is_whole(facts) and len(ids & never) > 0.02 * len(ids):
-            return None
-        most = {80: 90, 171: 181}.get(facts.num_classes)
-        beyond = set(facts.values) - {255}
+        never = NEVER if labels.num_classes == 80 else {value - 1 for value in NEVER}
+        if is_whole(labels) and len(ids & never) > 0.02 * len(ids):
+            return False
+        most = {80: 90, 171: 181}.get(labels.num_classes)
+        beyond = set(labels.values) - {255}
         if most is None or not beyond or max(beyond) > most:
-            return None
+            return False
         # A full count of at least half the ids without a single gap id leaves little doubt.
-        if is_whole(facts) and len(ids) > facts.num_classes / 2:
-            return PROVEN
-        return PROVEN if len(beyond) >= 2 or beyond == {most} else None
+        return (is_whole(labels) and len(ids) > labels.num_classes / 2) or len(beyond) >= 2 or beyond == {most}
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         classes = len(COCO_STUFF_CLASSES)
@@ -183,21 +194,20 @@ class RawCocoIds(DataRule):
             if facts.config is not None:
                 return
             where = facts._replace(labels=replace(labels, num_classes=classes))
-        asks = 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''
-        for edit in renumber(where, moved, ASKS if asks else SAFE, asks):
+        for edit in renumber(where, moved, 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''):
             note = 'Files named *_labelTrainIds.png, if they were made, need no map.'
             if where is not facts:
                 edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
             yield replace(edit, notes=(*edit.notes, note))
 
-    def _shift(self, facts: LabelFacts) -> Optional[int]:
+    def _shift(self, labels: LabelFacts) -> Optional[int]:
         """Return the offset of COCO-Stuff ids in the maps, 0 or 1, from the gaps between them.
 
         Of as many ids without a system some would fall into the gaps. ``None``: they are other ids, or it is not clear.
         """
-        if facts.kind != 'pixels' or not maps_of(facts).raw or config_of(facts).label_map or subtracts_one(facts):
+        if labels.kind != 'pixels' or not maps_of(labels).raw or config_of(labels).label_map or subtracts_one(labels):
             return None
-        ids, most = ids_of(count_stored(facts)), max(COCO_STUFF_CLASSES)
+        ids, most = ids_of(count_stored(labels)), max(COCO_STUFF_CLASSES)
         gaps = set(range(most)) - set(COCO_STUFF_CLASSES)
         fits = [
             shift
@@ -207,36 +217,8 @@ class RawCocoIds(DataRule):
             and (1 - min(len(ids) / most, 1.0)) ** len(gaps) < BY_CHANCE
         ]
         # An output for each id, as intended.
-        exact = [shift for shift in fits if facts.num_classes == most + shift + 1]
+        exact = [shift for shift in fits if labels.num_classes == most + shift + 1]
         return fits[0] if len(fits) == 1 and not exact else None
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        return ERROR if facts.values else WARNING
-
-    def evidence(self, facts: LabelFacts) -> str:
-        if self._shift(facts) is None:
-            return facts.evidence
-        ids = sorted(ids_of(count_stored(facts)))
-        gaps = [gap + (self._shift(facts) or 0) for gap in sorted(set(range(182)) - set(COCO_STUFF_CLASSES))]
-        seen = Message(
-            '{number} values, {lowest}..{highest}, none of them {gaps}: ids that COCO never uses',
-            number=len(ids),
-            lowest=ids[0],
-            highest=ids[-1],
-            gaps=listing(gaps, 11),
-        )
-        return join('; ', (facts.evidence, seen)) if facts.values else seen
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return facts.values or {
-            v: n for v, n in count_stored(facts).items() if v >= len(COCO_STUFF_CLASSES) and v != VOID
-        }
-
-    def describe(self, facts: LabelFacts) -> dict:
-        shift = self._shift(facts)
-        if shift is not None:
-            return {'span': f'{shift}..{181 + shift}', 'contiguous': len(COCO_STUFF_CLASSES)}
-        return {'span': '0..181' if facts.num_classes == 171 else '1..90', 'contiguous': facts.num_classes}
 
 
 #: First names of its class list.
@@ -259,23 +241,20 @@ class AdeNotReduced(DataRule):
     )
     pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 is from.'
 
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        ids, stored = set(labels.values) - {VOID}, set(maps_of(labels).raw)
+        # A few files need not contain 150. Files shifted by hand have 255 for "other".
+        is_raw = tuple(labels.class_names[:3]) == ADE and not ids and 0 in stored and VOID not in stored
+        if subtracts_one(labels) or not (is_raw or (labels.num_classes == 150 and ids == {150})):
+            return
+        evidence, ids = labels.evidence, ids_of(stored)
+        if not labels.values and ids:
+            evidence = (
+                f'values {min(ids)}..{max(ids)} and no 255, with the class list of ADE20K and no reduce_zero_label'
+            )
+        yield self.report_in(facts, PROVEN, evidence)
+
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         known = tuple(labels.class_names[:3]) == ADE
         question = '' if known else 'Is 0 "other" in these files (1 is the first class)?'
-        yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
-
-    def evidence(self, facts: LabelFacts) -> str:
-        stored = ids_of(maps_of(facts).raw)
-        if facts.values or not stored:
-            return facts.evidence
-        return f'values {min(stored)}..{max(stored)} and no 255, with the class list of ADE20K and no reduce_zero_label'
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        ids = set(facts.values) - {VOID}
-        if subtracts_one(facts):
-            return None
-        # A few files need not contain 150. Files shifted by hand have 255 for "other".
-        stored = set(maps_of(facts).raw)
-        if tuple(facts.class_names[:3]) == ADE and not ids and 0 in stored and VOID not in stored:
-            return PROVEN
-        return PROVEN if facts.num_classes == 150 and ids == {150} and not subtracts_one(facts) else None
+        yield from shift_down(facts, question, (0,))

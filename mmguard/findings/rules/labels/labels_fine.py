@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
 from mmguard.findings.facts import LabelFacts, LoaderFacts
-from mmguard.findings.finding import PROVEN
-from mmguard.findings.rule import Example, Verdict
+from mmguard.findings.finding import PROVEN, Finding
+from mmguard.findings.rule import AllClear, Example, Facts
 from mmguard.findings.views import (
     annotations_of,
     count_trained,
@@ -18,7 +18,7 @@ from mmguard.language import Message, join
 from mmguard.text import quantity
 
 
-class LabelsFine(Verdict):
+class LabelsFine(AllClear):
     """Labels that were all read and are all valid."""
 
     code = 'MG100'
@@ -34,60 +34,56 @@ class LabelsFine(Verdict):
         wrong='num_classes=3, labels 0..2 and 255; a loss of nan is blamed on the labels',
         right='a lower learning rate',
     )
-    limits = 'It cannot tell whether a valid label is the right one, nor what is made of it after it was loaded.'
+    limits = 'It cannot tell whether a valid label is the right one, nor what later steps make of it.'
     advice = (
-        'Look elsewhere. With a config, `mmguard trace CONFIG` shows what the pipeline makes of the labels, `mmguard '
-        'dry-run CONFIG` tests the program. In your own code look at resizing that is not nearest, at ignored pixels '
-        'in loss and metric, and at uint8 labels in `num_classes * label`. If num_classes is not known, say it: '
-        '`mmguard scan TARGET --num-classes N`.'
+        'Look elsewhere. With a config, `mmguard trace CONFIG` shows what the pipeline makes of the labels, '
+        '`mmguard dry-run CONFIG` tests the program. In your own code look at resizing that is not nearest, at '
+        'ignored pixels in loss and metric, and at uint8 labels in `num_classes * label`. If num_classes is not '
+        'known, pass it: `mmguard scan TARGET --num-classes N`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if annotations_of(facts).labelled_by == 'unknown':
-            return None  # the label of a category id depends on the framework
-        read = facts.histogram or (facts.annotations is not None and facts.annotations.images)
-        return PROVEN if read and not facts.values and not facts.reasons else None
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        if not has_num_classes(facts):
-            return self.title_not_judged
-        loader = facts.loader or LoaderFacts()
-        return self.summary if loader.files and not loader.unknown else self.title_not_asked
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return join('; ', [*self._counts(facts), *_list_checks(facts)])
-
-    def _counts(self, facts: LabelFacts) -> Iterator[str]:
-        """Yield the values found, and their counts."""
-        found, counts = annotations_of(facts), count_trained(facts)
-        if facts.histogram:
-            ignored = (
-                Message(', or {ignore_index}', ignore_index=facts.ignore_index)
-                if facts.ignore_index is not None
-                else ''
-            )
-            valid = Message(
-                'all of them {first}..{last}{ignored}',
-                first=found.min_label,
-                last=facts.num_classes - 1,
-                ignored=ignored,
-            )
-            seen = valid if has_num_classes(facts) else Message('values {values}', values=listing(sorted(counts), 24))
-            number = sum(facts.histogram.values())
-            yield Message('{number:,} {kind}, {seen}', number=number, kind=Message(facts.kind), seen=seen)
-            void = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
-            if void:
-                yield Message('{share:.3g} % of them ignored', share=100 * share(void, sum(counts.values())))
-            never = sorted(set(range(found.min_label, min(facts.num_classes, 10_000))) - ids_of(counts))
-            if never and has_num_classes(facts):
-                yield Message('never seen: {never}', never=listing(never))
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        read = labels.histogram or (labels.annotations is not None and labels.annotations.images)
+        # The label of a category id depends on the framework.
+        is_open = annotations_of(labels).labelled_by == 'unknown'
+        if not read or labels.values or labels.reasons or is_open:
+            return
+        loader = labels.loader or LoaderFacts()
+        title = '' if loader.files and not loader.unknown else self.title_not_asked
+        title = title if has_num_classes(labels) else self.title_not_judged
+        yield self.report_in(facts, PROVEN, join('; ', [*_count(labels), *_list_checks(labels)]), title=title)
 
 
-def _list_checks(facts: LabelFacts) -> Iterator[str]:
+def _count(labels: LabelFacts) -> Iterator[str]:
+    """Yield the values found, and their counts."""
+    if not labels.histogram:
+        return
+    found, counts = annotations_of(labels), count_trained(labels)
+    ignored = (
+        Message(', or {ignore_index}', ignore_index=labels.ignore_index) if labels.ignore_index is not None else ''
+    )
+    valid = Message(
+        'all of them {first}..{last}{ignored}',
+        first=found.min_label,
+        last=labels.num_classes - 1,
+        ignored=ignored,
+    )
+    seen = valid if has_num_classes(labels) else Message('values {values}', values=listing(sorted(counts), 24))
+    number = sum(labels.histogram.values())
+    yield Message('{number:,} {kind}, {seen}', number=number, kind=Message(labels.kind), seen=seen)
+    void = counts.get(labels.ignore_index, 0) if labels.ignore_index is not None else 0
+    if void:
+        yield Message('{share:.3g} % of them ignored', share=100 * share(void, sum(counts.values())))
+    never = sorted(set(range(found.min_label, min(labels.num_classes, 10_000))) - ids_of(counts))
+    if never and has_num_classes(labels):
+        yield Message('never seen: {never}', never=listing(never))
+
+
+def _list_checks(labels: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and how, and what was not checked."""
-    loader, found = facts.loader or LoaderFacts(), annotations_of(facts)
+    loader, found = labels.loader or LoaderFacts(), annotations_of(labels)
     lists_images = found.names_from == 'categories'
-    read = quantity((lists_images and len(found.sources)) or facts.files, 'file')
+    read = quantity((lists_images and len(found.sources)) or labels.files, 'file')
     objects = Message(
         ' (labels and boxes of {annotations} in {images})',
         annotations=quantity(found.annotations, 'annotation'),
@@ -99,9 +95,11 @@ def _list_checks(facts: LabelFacts) -> Iterator[str]:
     yield Message(
         'checked: {files} read{objects}{asked}', files=read, objects=objects if found.images else '', asked=asked
     )
-    left = [] if has_num_classes(facts) else [Message('the class range')]
+    left = [] if has_num_classes(labels) else [Message('the class range')]
     left += [Message('masks (--masks)')] if found.images and found.masks_read is False else []
-    compared = maps_of(facts).image_forms or found.sizes_compared or (found.images and not lists_images) or facts.loader
+    compared = (
+        maps_of(labels).image_forms or found.sizes_compared or (found.images and not lists_images) or labels.loader
+    )
     left += [] if compared else [Message('the images (--images DIR)')]
     if loader.unknown or not loader.files:
         left.append(

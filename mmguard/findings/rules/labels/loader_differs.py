@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.findings.facts import LabelFacts, LoaderFacts
-from mmguard.findings.finding import LIKELY, PROVEN
-from mmguard.findings.rule import DataRule, Example
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import listing
 from mmguard.language import Message, join
 from mmguard.text import quantity
@@ -13,15 +13,15 @@ _FEW = 2
 
 
 class LoaderDiffers(DataRule):
-    """A config's loader that returns other labels than the scan, or none."""
+    """A config's loader whose labels differ from those of the scan, or that fails."""
 
     code = 'MG178'
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('loader',)
-    summary = 'The loader of the config returns other labels than the files hold, or stops at them.'
-    title = 'The loader of the config returns other labels than this scan counts, in {number} of {files}.'
-    title_stops = 'The loader of the config stops at files that can be read.'
+    summary = "The config's loader returns labels that differ from those in the files, or fails on a file."
+    title = "The config's loader returns labels that differ from those that this scan counts, in {number} of {files}."
+    title_stops = "The config's loader fails on files that can be read."
     why = (
         'Training sees what the loader returns. The table of the scan follows the loaders of mmseg 1.x and mmdet 3.x; '
         'one of your own, or of another version (mmseg before 1.0 maps before it shifts), returns other labels.'
@@ -32,55 +32,41 @@ class LoaderDiffers(DataRule):
     )
     limits = 'It compares a few files; what the loader makes of the others is not known.'
     advice = (
-        '`mmguard trace CONFIG` shows the labels that training sees, step by step. If the loader stops, correct the '
+        '`mmguard trace CONFIG` shows the labels that training sees, step by step. If the loader fails, correct the '
         'transform that loads the annotations, or its arguments. If it returns other labels, give it what the scan '
         'assumes (label_map, reduce_zero_label), or place a guard after it: `mmguard apply CONFIG -o OUT`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._loader(facts).differing else LIKELY if self._loader(facts).failed else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        loader = labels.loader or LoaderFacts()
+        files = [*loader.differing, *loader.failed]
+        words: Dict[str, Any] = {'number': len(loader.differing), 'files': quantity(loader.files, 'file')}
+        if loader.differing:
+            texts = [join(': ', (file, _describe(*both))) for file, both in list(loader.differing.items())[:_FEW]]
+            evidence: str = Message('{texts} ({number} of {files} compared)', texts=join('; ', texts), **words)
+            yield self.report_in(facts, PROVEN, evidence, words, files=files)
+        elif loader.failed:
+            evidence = '; '.join(f'{file}: {raised}' for file, raised in list(loader.failed.items())[:_FEW])
+            yield self.report_in(facts, LIKELY, evidence, title=self.title_stops, files=files)
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title if self._loader(facts).differing else self.title_stops
 
-    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
-        loader = self._loader(facts)
-        return {'number': len(loader.differing), 'files': quantity(loader.files, 'file')}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        loader = self._loader(facts)
-        if not loader.differing:
-            return '; '.join(f'{file}: {raised}' for file, raised in list(loader.failed.items())[:_FEW])
-        texts = [join(': ', (file, self._difference(*both))) for file, both in list(loader.differing.items())[:_FEW]]
+def _describe(loaded: Dict[int, int], scanned: Dict[int, int]) -> str:
+    """Describe how the labels of a file differ from those that the scan counts."""
+    values: Tuple[List[int], List[int]] = (sorted(loaded), sorted(scanned))
+    if values[0] != values[1]:
         return Message(
-            '{texts} ({number} of {files} compared)',
-            texts=join('; ', texts),
-            number=len(loader.differing),
-            files=quantity(loader.files, 'file'),
+            'the loader returns {loaded}, the scan counts {scanned}',
+            loaded=listing(values[0], 12),
+            scanned=listing(values[1], 12),
         )
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return [*self._loader(facts).differing, *self._loader(facts).failed]
-
-    def _loader(self, facts: LabelFacts) -> LoaderFacts:
-        return facts.loader or LoaderFacts()
-
-    def _difference(self, loaded: Dict[int, int], scanned: Dict[int, int]) -> str:
-        values: Tuple[List[int], List[int]] = (sorted(loaded), sorted(scanned))
-        if values[0] != values[1]:
-            return Message(
-                'the loader returns {loaded}, the scan counts {scanned}',
-                loaded=listing(values[0], 12),
-                scanned=listing(values[1], 12),
-            )
-        other = [label for label in values[0] if loaded[label] != scanned[label]]
-        counts = [
-            Message(
-                '{label} ({loaded:,} times, scan {scanned:,})',
-                label=label,
-                loaded=loaded[label],
-                scanned=scanned[label],
-            )
-            for label in other
-        ]
-        return Message('the loader returns {counts}', counts=listing(counts, 4))
+    counts = [
+        Message(
+            '{label} ({loaded:,} times, scan {scanned:,})',
+            label=label,
+            loaded=loaded[label],
+            scanned=scanned[label],
+        )
+        for label in values[0]
+        if loaded[label] != scanned[label]
+    ]
+    return Message('the loader returns {counts}', counts=listing(counts, 4))

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, Optional
+from typing import Iterator, Optional
 
-from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray import MANY
@@ -39,33 +39,49 @@ class LossyOrInterpolated(DataRule):
     )
     limits = 'A thin border that somebody drew in many values on purpose looks the same.'
     advice = (
-        'Only the originals hold the labels that were changed. Save them as PNG, never as JPEG, and resize with '
-        'nearest only: `cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, `label.resize(size, '
-        'Image.NEAREST)`, mask_interpolation of Albu. Masks of two classes can be thresholded; no table restores more.'
+        'Only the originals hold the labels that were changed. Save them as PNG, never as JPEG, and resize only with '
+        'nearest-neighbor interpolation: `cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, '
+        '`label.resize(size, Image.NEAREST)`, mask_interpolation of Albu. Masks of two classes can be thresholded; no '
+        'table restores more.'
     )
     pytorch = (
-        'Resize masks with nearest only: torch.nn.functional.interpolate(mask, size, mode="nearest"), '
-        'InterpolationMode.NEAREST in torchvision. Save them as PNG. If masks of two classes are drawn with 0 and 255, '
-        'make 0 and 1 of them then: (target > 127).long().'
+        'Resize masks only with nearest-neighbor interpolation: torch.nn.functional.interpolate(mask, size, '
+        'mode="nearest"), InterpolationMode.NEAREST in torchvision. Save them as PNG. If masks of two classes are '
+        'drawn with 0 and 255, make 0 and 1 of them then: (target > 127).long().'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        maps = maps_of(facts)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        certainty, maps, counts = self._judge(labels), maps_of(labels), count_stored(labels)
+        if certainty is None:
+            return
+        texts = [labels.evidence] if labels.values else []
         if maps.lossy:
-            return PROVEN if facts.values else LIKELY
-        if self._is_speckled(facts):
+            texts.append(Message('{lossy:,} label files are JPEG', lossy=maps.lossy))
+        if maps.at_edges is not None:
+            texts.append(
+                Message('{share:.3g} % of the invalid pixels lie between two other values', share=100 * maps.at_edges)
+            )
+        evidence = join('; ', texts) or Message('values {values}', values=listing(sorted(counts), 24))
+        yield self.report_in(facts, certainty, evidence, {'number': len(counts)})
+
+    def _judge(self, labels: LabelFacts) -> Optional[str]:
+        """Return how certain it is that the labels were changed."""
+        maps = maps_of(labels)
+        if maps.lossy:
+            return PROVEN if labels.values else LIKELY
+        if self._is_speckled(labels):
             return PROVEN
-        if not facts.values and not has_num_classes(facts) and self._is_black_and_white(facts):
+        if not labels.values and not has_num_classes(labels) and self._is_black_and_white(labels):
             return LIKELY
-        if len(facts.values) < FEW:
+        if len(labels.values) < FEW:
             return None
-        if maps.at_edges is not None and min(facts.values) >= 0:
+        if maps.at_edges is not None and min(labels.values) >= 0:
             return PROVEN if maps.at_edges >= 0.8 else None
-        if not is_whole(facts) or len(facts.values) <= MANY:
+        if not is_whole(labels) or len(labels.values) <= MANY:
             return None
         # A few values have almost all pixels, the many others next to none.
-        counts = sorted(count_stored(facts).values(), reverse=True)
-        peaks = counts[: facts.num_classes + 1]
+        counts = sorted(count_stored(labels).values(), reverse=True)
+        peaks = counts[: labels.num_classes + 1]
         return LIKELY if share(sum(peaks), sum(counts)) >= 0.9 else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -77,7 +93,7 @@ class LossyOrInterpolated(DataRule):
             question = 'Are these masks of two classes, drawn in black and white?'
             title = 'Rewrite the files as PNG, with a threshold.'
             two = facts._replace(labels=replace(labels, num_classes=2))
-            for edit in convert_files(two, title, ASKS, question, threshold=127):
+            for edit in convert_files(two, title, question, threshold=127):
                 note = 'From now on, resize label maps with INTER_NEAREST only.'
                 edit = replace(edit, unlabelled=tuple(range(1, 255)), notes=(*edit.notes, note))
                 if labels.num_classes == 1 and facts.config is None:
@@ -85,12 +101,9 @@ class LossyOrInterpolated(DataRule):
                     edit = replace(edit, lines=('num_classes=2',), options=(('num_classes', 2),))
                 yield edit
 
-    def describe(self, facts: LabelFacts) -> Dict[str, int]:
-        return {'number': len(count_stored(facts))}
-
-    def _is_black_and_white(self, facts: LabelFacts) -> bool:
+    def _is_black_and_white(self, labels: LabelFacts) -> bool:
         """True if nearly all pixels have one of two peaks, near 0 and near 255, with some noise between."""
-        counts = count_stored(facts)
+        counts = count_stored(labels)
         whole = sum(counts.values())
         black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
         white = sum(count for value, count in counts.items() if 255 - NEAR <= value <= 255)
@@ -103,33 +116,22 @@ class LossyOrInterpolated(DataRule):
             and share(black + white, whole) >= PEAKS
             and min(share(black, whole), share(white, whole)) >= A_LITTLE
             and exact  # classes from 0 on, and void, have no peak at 0
-            and (facts.num_classes <= 2 or not has_num_classes(facts))
+            and (labels.num_classes <= 2 or not has_num_classes(labels))
         )
 
-    def _is_speckled(self, facts: LabelFacts) -> bool:
+    def _is_speckled(self, labels: LabelFacts) -> bool:
         """True if a few labels fill the maps, and many values with hardly any pixels also occur in most files.
 
         A rare class is missing in most files; what interpolation makes is not. Only so are values seen that overshoot
         (bicubic): they are beyond the labels, not between them.
         """
-        counts, files = count_stored(facts), maps_of(facts).files_with
-        if facts.files < FEW_FILES or not facts.values or not files:
+        counts, files = count_stored(labels), maps_of(labels).files_with
+        if labels.files < FEW_FILES or not labels.values or not files:
             return False
         whole = sum(counts.values())
         rare = [value for value, count in counts.items() if share(count, whole) < RARE]
         common = len(counts) - len(rare)
-        if len(rare) < max(MANY_RARE, 2 * common) or min(facts.values) < 0:
+        if len(rare) < max(MANY_RARE, 2 * common) or min(labels.values) < 0:
             return False
-        everywhere = sum(files.get(value, 0) for value in rare) >= 0.5 * facts.files * len(rare)
+        everywhere = sum(files.get(value, 0) for value in rare) >= 0.5 * labels.files * len(rare)
         return everywhere and share(sum(counts[value] for value in rare), whole) <= 0.25
-
-    def evidence(self, facts: LabelFacts) -> str:
-        maps = maps_of(facts)
-        texts = [facts.evidence] if facts.values else []
-        if maps.lossy:
-            texts.append(Message('{lossy:,} label files are JPEG', lossy=maps.lossy))
-        if maps.at_edges is not None:
-            texts.append(
-                Message('{share:.3g} % of the invalid pixels lie between two other values', share=100 * maps.at_edges)
-            )
-        return join('; ', texts) or Message('values {values}', values=listing(sorted(count_stored(facts)), 24))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.usual_edits import set_filter
 from mmguard.findings.views import annotations_of, config_of, is_trained_on, listing, share
@@ -29,7 +29,10 @@ class NoUsableInstance(AnnotationRule):
     kinds = ('instances',)
     summary = 'No image has an object to train on.'
     title = 'No image has an object to train on: {reasons}.'
-    why = '"need at least one array to concatenate", or losses of boxes that are 0 from the first iteration.'
+    why = (
+        'Training fails with "need at least one array to concatenate", or its box losses are 0 from the first '
+        'iteration.'
+    )
     example = Example(
         wrong='"iscrowd": 1 in every annotation',
         right='"iscrowd": 0',
@@ -42,41 +45,33 @@ class NoUsableInstance(AnnotationRule):
         'any annotation, name the file of the training, `ann_file=...`, not that of a test set.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        found = annotations_of(facts)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found, reasons = annotations_of(labels), self._count_reasons(labels)
         none = found.images > 0 and found.images in (found.images_without_target, found.small_images)
         # Mistakes with more specific rules: other labels, unusable boxes, unnamed categories.
-        elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable
-        return PROVEN if none and is_trained_on(facts) and not elsewhere and self._count_reasons(facts) else None
+        elsewhere = labels.values or labels.reasons or found.unnamed or found.unreadable
+        if none and is_trained_on(labels) and not elsewhere and reasons:
+            numbers = ', '.join(f'{quantity(number, "annotation")}: {why}' for why, number in reasons.items())
+            evidence = f'{quantity(found.images, "image")}; {numbers}'
+            yield self.report_in(facts, PROVEN, evidence, {'reasons': listing(reasons)})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not annotations_of(labels).annotations:
             return
         reasons = self._count_reasons(labels)
         if SMALL in reasons and facts.config is not None:
-            question = 'Should the small images be trained on?'
-            yield set_filter(facts.config, 'min_size', 1, ASKS, question)
+            yield set_filter(facts.config, 'min_size', 1, 'Should the small images be trained on?')
         if NO_IMAGE in reasons:
-            yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.', SAFE)
+            yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.')
         if NO_AREA in reasons:
-            yield from rewrite(self, facts, 'Write the areas of the boxes.', SAFE)
+            yield from rewrite(self, facts, 'Write the areas of the boxes.')
         if {CROWD, IGNORED} & set(reasons):
             question = 'Is each of them one object, not a crowd?'
-            yield from rewrite(self, facts, 'Train them as single objects.', ASKS, question, no_crowds=True)
+            yield from rewrite(self, facts, 'Train them as single objects.', question, no_crowds=True)
 
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'reasons': listing(self._count_reasons(facts))}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        found = annotations_of(facts)
-        numbers: List[str] = [
-            f'{quantity(number, "annotation")}: {why}' for why, number in self._count_reasons(facts).items()
-        ]
-        return f'{quantity(found.images, "image")}; {", ".join(numbers)}'
-
-    def _count_reasons(self, facts: LabelFacts) -> Dict[str, int]:
+    def _count_reasons(self, labels: LabelFacts) -> Dict[str, int]:
         """Return reason -> annotations excluded for it, the most frequent first."""
-        found = annotations_of(facts)
+        found = annotations_of(labels)
         if not found.annotations:
             return {'the file has no annotations': 0}
         known = {why: number for why, number in found.left_out.items() if why in REASONS}
@@ -111,11 +106,11 @@ class ImagesWithoutTarget(AnnotationRule):
     code = 'MG146'
     aliases = ('MG221',)
     severity = 'warning'
-    summary = 'Images without any target: a rank that draws only such images has other losses than the rest.'
+    summary = 'Images have no target: a rank that draws only such images has fewer losses than the others.'
     title_harmless = 'Images without any target are trained as background; the heads here give all losses for them.'
     title_crowds = (
-        'Images whose objects are all crowds (or left out one by one): filter_empty_gt=True keeps them, and a rank '
-        'that draws only such images has other losses than the rest.'
+        'filter_empty_gt=True keeps images whose objects are all crowds, or are all dropped individually; a rank that '
+        'draws only such images has fewer losses than the others.'
     )
     why = (
         'Under DDP the ranks then reduce different sets of tensors: the run hangs, or dies with a shape mismatch in '
@@ -127,67 +122,57 @@ class ImagesWithoutTarget(AnnotationRule):
     )
     limits = 'It cannot judge a head that it does not know. Training on one GPU is not affected.'
     advice = (
-        'Keep such images: they teach the background. Run the model on a batch of them, and compare the names of the '
-        'losses, and the parameters with a gradient, with those of another batch. If some are missing, add zero times'
-        ' the output of the branch to the loss, or write `losses = mmguard.distributed.align_losses(losses, model)` '
-        'in the loop (with mmengine: RankGuardHook in custom_hooks). If only parameters differ between the ranks, '
-        'find_unused_parameters=True is enough.'
+        'Keep such images: the model learns the background from them. Run the model on a batch of them, and compare '
+        'the names of the losses, and the parameters with a gradient, with those of another batch. If some are '
+        'missing, add zero times the output of the branch to the loss, or write '
+        '`losses = mmguard.distributed.align_losses(losses, model)` in the loop (with mmengine: RankGuardHook in '
+        'custom_hooks). If only parameters differ between the ranks, find_unused_parameters=True is enough.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        part = share(_count_empty(facts), annotations_of(facts).images)
-        if not is_trained_on(facts) or not part or part == 1:
-            return None
-        denoising = self._denoising(facts)
-        if part < MANY and not denoising:
-            return None
-        if not self._survives(facts):
-            return LIKELY
-        return None if _is_filtered(facts) else POSSIBLE
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        return INFO if self._survives(facts) else self.severity
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        if self._survives(facts):
-            return self.title_harmless
-        return self.title_crowds if _is_filtered(facts) else self.summary
-
-    def _survives(self, facts: LabelFacts) -> bool:
-        heads = set(config_of(facts).heads.values())
-        return config_of(facts).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found, config = annotations_of(labels), config_of(labels)
+        is_filtered = _is_filtered(labels)
+        number = found.images_kept_empty if is_filtered else found.images_without_target
+        part = share(number, found.images)
+        denoises = any(
+            name in kind.lower() for kind in (config.framework, *config.heads.values()) for name in DENOISING
+        )
+        if not is_trained_on(labels) or not part or part == 1 or (part < MANY and not denoises):
+            return
+        evidence = Message(
+            '{number:,} of {images:,} images ({part:.3g} %)', number=number, images=found.images, part=100 * part
+        )
+        if not _survives(labels):
+            yield self.report_in(facts, LIKELY, evidence, title=self.title_crowds if is_filtered else '')
+        elif not is_filtered:
+            yield self.report_in(facts, POSSIBLE, evidence, title=self.title_harmless, severity=INFO)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if facts.config is None or self._survives(labels):
+        if facts.config is None or _survives(labels):
             return
         question = 'Can images without an object be excluded from training?'
         if not _is_filtered(labels):
-            yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
+            yield set_filter(facts.config, 'filter_empty_gt', True, question)
         elif not labels.reasons:  # otherwise they may be empty because of their boxes
-            yield from rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True)
-
-    def evidence(self, facts: LabelFacts) -> str:
-        found = annotations_of(facts)
-        part = 100 * share(_count_empty(facts), found.images)
-        return Message(
-            '{number:,} of {images:,} images ({part:.3g} %)', number=_count_empty(facts), images=found.images, part=part
-        )
-
-    def _denoising(self, facts: LabelFacts) -> bool:
-        config = config_of(facts)
-        return any(_denoises(kind) for kind in [config.framework, *config.heads.values()])
+            yield from rewrite(self, facts, 'Leave these images out.', question, drop_empty=True)
 
 
-def _is_filtered(facts: LabelFacts) -> bool:
+def _survives(labels: LabelFacts) -> bool:
+    """Return True if all heads give the same losses for images without targets."""
+    heads = set(config_of(labels).heads.values())
+    return config_of(labels).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
+
+
+def _is_filtered(labels: LabelFacts) -> bool:
     """Return True if images without annotations are left out."""
-    kept = config_of(facts).filter_empty_gt
+    kept = config_of(labels).filter_empty_gt
     return bool(kept) and all(kept.values())
 
 
-def _count_empty(facts: LabelFacts) -> int:
+def _count_empty(labels: LabelFacts) -> int:
     """Count the images without a target that are trained on."""
-    found = annotations_of(facts)
-    return found.images_kept_empty if _is_filtered(facts) else found.images_without_target
+    found = annotations_of(labels)
+    return found.images_kept_empty if _is_filtered(labels) else found.images_without_target
 
 
 def _denoises(kind: str) -> bool:

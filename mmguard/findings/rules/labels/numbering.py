@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List, Optional
+from typing import Iterator, List
 
 from mmguard.config.classes import starts_with_background
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite, subtract_one
-from mmguard.findings.finding import LIKELY, PROVEN
-from mmguard.findings.known_sets import VOID_BEHIND
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.known_sets import VOID_EQUALS_NUM_CLASSES
 from mmguard.findings.map_edits import list_stored_values, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
@@ -37,7 +37,7 @@ class CountsFromOne(DataRule):
     needs = ('histogram',)
     summary = 'The labels count from 1, but classes count from 0.'
     title = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
-    why = 'Every class is trained as its neighbour, the first class never, and the last one is out of range.'
+    why = 'Every class is trained as its neighbour, the first class is never trained, and the last one is out of range.'
     example = Example(wrong='labels 1..19, num_classes=19', right='reduce_zero_label=True  # 0..18, and 0 becomes 255')
     limits = 'Labels whose class 0 (often the background) was never drawn look the same: its edits ask.'
     advice = (
@@ -51,12 +51,13 @@ class CountsFromOne(DataRule):
         'or the background (as in torchvision detectors), the model needs {beyond} outputs.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        ids = ids_of(count_trained(facts))
-        if not is_whole(facts) or 0 in ids or 1 not in ids or any(value < 0 for value in facts.values):
-            return None
-        most, last = max(ids), facts.num_classes - 1
-        return PROVEN if last < most <= last + 2 and len(ids) >= 0.5 * most else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        ids, last = ids_of(count_trained(labels)), labels.num_classes - 1
+        if not is_whole(labels) or 0 in ids or 1 not in ids or any(value < 0 for value in labels.values):
+            return
+        most = max(ids)
+        if last < most <= last + 2 and len(ids) >= 0.5 * most:
+            yield self.report_in(facts, PROVEN, words={'least': min(ids), 'most': most, 'enough': most + 1})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
@@ -73,16 +74,15 @@ class CountsFromOne(DataRule):
             )
         )
         if facts.config is None:
-            ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
-            table = {value: value - 1 for value in ids if 0 < value <= most}
-            for edit in renumber(facts, table, SAFE if clear else ASKS, question):
+            table = {value: value - 1 for value in ids_of(list_stored_values(facts)) if 0 < value <= most}
+            for edit in renumber(facts, table, question):
                 note = 'In an mmseg config reduce_zero_label=True does the same.'
                 yield replace(edit, notes=(*edit.notes, note))
         else:
-            yield from shift_down(facts, SAFE if clear else ASKS, question)
+            yield from shift_down(facts, question)
             # If the config must be consistent for all splits.
             table = {value: value - 1 for value in ids_of(count_trained(labels)) if value}
-            yield from renumber(facts, table, SAFE if clear else ASKS, question)
+            yield from renumber(facts, table, question)
 
     def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         """Leave out an empty category 0, or count it, if category ids are labels."""
@@ -94,19 +94,14 @@ class CountsFromOne(DataRule):
             'Can category 0, {name}, be removed (no annotation has it)?', name=shorten(found.categories[0])
         )
         title = 'Leave category 0 out, and number the others from 0.'
-        yield from rewrite(self, facts, title, ASKS, question, classes=others, renumber=0)
+        yield from rewrite(self, facts, title, question, classes=others, renumber=0)
         enough = max(found.categories) + 1
         yield Edit(
             'Give the model one more output than the highest id.',
-            ASKS,
             'Should the ids remain unchanged?',
             options=(('num_classes', enough),),
             lines=(f'num_classes={enough}',),
         )
-
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        ids = ids_of(count_trained(facts)) or {1}
-        return {'least': min(ids), 'most': max(ids), 'enough': max(ids) + 1}
 
 
 class GapsInIds(DataRule):
@@ -128,23 +123,23 @@ class GapsInIds(DataRule):
         'highest id.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        ids = self._ids(facts)
-        if not is_whole(facts) or len(ids) < 2 or min(facts.values) < 0 or ids[-1] >= 1000:
-            return None
-        full = len(ids) == facts.num_classes
-        ignored = facts.ignore_index is not None and facts.histogram.get(facts.ignore_index, 0) > 0
-        if (
-            ignored
-            and len(ids) < len({*ids, facts.ignore_index} & set(range(ids[0], ids[-1] + 1))) == ids[-1] - ids[0] + 1
-        ):
-            return None  # the ignored label fills the gap
-        if not full or ids[0] > 1 or ids[-1] < len(ids) + (ids[0] == 1):
-            return None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        ids = self._ids(labels)
+        if not is_whole(labels) or len(ids) < 2 or min(labels.values) < 0 or ids[-1] >= 1000:
+            return
+        ignored = labels.ignore_index is not None and labels.histogram.get(labels.ignore_index, 0) > 0
+        span = ids[-1] - ids[0] + 1
+        if ignored and len(ids) < len({*ids, labels.ignore_index} & set(range(ids[0], ids[-1] + 1))) == span:
+            return  # the ignored label fills the gap
+        if len(ids) != labels.num_classes or ids[0] > 1 or ids[-1] < len(ids) + (ids[0] == 1):
+            return
         # Void after the last class of a known set, and a class without files.
         # Rare: the last class does not occur, and the id after the gap is a slip. Far away: not a numbering at all.
-        void_behind = ids[-1] == facts.num_classes and facts.num_classes in VOID_BEHIND
-        return LIKELY if void_behind or is_rare(facts) or ids[-1] > 4 * len(ids) + 8 else PROVEN
+        void_behind = ids[-1] == labels.num_classes and labels.num_classes in VOID_EQUALS_NUM_CLASSES
+        is_open = void_behind or is_rare(labels) or ids[-1] > 4 * len(ids) + 8
+        moved = {value: label for label, value in enumerate(ids) if value != label}
+        words = {'ids': listing(ids), 'number': len(ids), 'most': ids[-1], 'pairs': as_map(moved, 8)}
+        yield self.report_in(facts, LIKELY if is_open else PROVEN, words=words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
@@ -153,18 +148,11 @@ class GapsInIds(DataRule):
         ids = sorted({value for split in splits_of(facts) for value in self._ids(split)})
         if len(ids) == labels.num_classes:
             table = {value: label for label, value in enumerate(ids) if value != label}
-            yield from renumber(
-                facts, table, ASKS, Message('Are the classes, in the order of your list, {ids}?', ids=listing(ids))
-            )
+            question = Message('Are the classes, in the order of your list, {ids}?', ids=listing(ids))
+            yield from renumber(facts, table, question)
 
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        ids = self._ids(facts)
-        moved = {value: label for label, value in enumerate(ids) if value != label}
-        most = ids[-1] if ids else 0
-        return {'ids': listing(ids), 'number': len(ids), 'most': most, 'pairs': as_map(moved, 8)}
-
-    def _ids(self, facts: LabelFacts) -> List[int]:
-        return sorted(ids_of(count_trained(facts)) - {facts.ignore_index})
+    def _ids(self, labels: LabelFacts) -> List[int]:
+        return sorted(ids_of(count_trained(labels)) - {labels.ignore_index})
 
 
 #: More classes than any model has.
@@ -195,15 +183,14 @@ class HugeIds(DataRule):
         'sorted(cat_ids).index(cat_id). Masks of instance or panoptic ids need a table to classes.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        huge = [value for value in facts.values if value >= HUGE]
-        return certainty_of_share(share(len(huge), len(facts.values)))
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        huge = [value for value in labels.values if value >= HUGE]
+        certainty = certainty_of_share(share(len(huge), len(labels.values)))
+        if certainty is not None:
+            yield self.report_in(facts, certainty, files=find_files_named(labels, '_instanceids') or None)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.annotations is not None:
             first = annotations_of(labels).min_label
             title = f'Renumber the categories from {first}, and leave the boxes as they are.'
-            yield from rewrite(self, facts, title, SAFE, renumber=first)
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return find_files_named(facts, '_instanceids') or super().files(facts)
+            yield from rewrite(self, facts, title, renumber=first)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import drop_rows
-from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
-from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
+from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_EQUALS_NUM_CLASSES, reserves_zero
 from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, shift_down, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
@@ -48,9 +48,9 @@ class OutOfRange(DataRule):
     )
     limits = 'It cannot tell a slip from a class that the config does not count: that is the question of its edits.'
     advice = (
-        'Open one of these files. Correct a slip there. List a class in metainfo.classes and count it in num_classes '
-        'of every head. If the files have another numbering, write a label_map from value to class for all of them: '
-        'numbers that look valid mean other classes then.'
+        'Open one of these files. If the value is a slip, correct it there. If it is a class, add it to '
+        'metainfo.classes and to num_classes of every head. If the files have another numbering, write a label_map '
+        'from value to class for all of them: numbers that look valid mean other classes then.'
     )
     pytorch = (
         'Valid labels are 0..{last}. Find what the others mean: a slip, a class that is not counted (it needs an '
@@ -58,15 +58,14 @@ class OutOfRange(DataRule):
         'gaps, or of a labeling tool with classes of its own before yours: it needs a table from id to class.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return POSSIBLE
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        yield self.report_in(facts, POSSIBLE)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
             yield from drop_rows(self, facts)
             return
         seen = sorted(labels.values)
-        void = VOID if labels.ignore_index is None else labels.ignore_index
         if self._continues(labels):
             number = max(list_stored_values(facts) - {VOID}, default=0) + 1
             counted = more_classes(
@@ -83,28 +82,21 @@ class OutOfRange(DataRule):
                     first=first,
                     wanted=wanted,
                 )
-            others = renumber(facts, dict.fromkeys(beyond, void), ASKS, question)
+            others = renumber(facts, dict.fromkeys(beyond, labels.void), question)
             # With as many names as the head has classes, no further classes are wanted.
-            if named:
-                yield from others
-                yield counted
-            else:
-                yield counted
-                yield from others
+            yield from (*others, counted) if named else (counted, *others)
             if labels.num_classes == 2 and VOID not in list_stored_values(facts):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
-                yield from convert_files(
-                    facts, 'Rewrite the files, every value above 0 as 1.', ASKS, question, threshold=0
-                )
+                yield from convert_files(facts, 'Rewrite the files, every value above 0 as 1.', question, threshold=0)
         if share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH:
             question = Message('Does {seen} mean no class (void, or slips of an annotator)?', seen=listing(seen))
-            yield from renumber(facts, dict.fromkeys(seen, void), ASKS, question)
+            yield from renumber(facts, dict.fromkeys(seen, labels.void), question)
 
-    def _continues(self, facts: LabelFacts) -> bool:
+    def _continues(self, labels: LabelFacts) -> bool:
         """True if the labels continue after num_classes in many files: classes, not slips."""
-        ids = ids_of(count_trained(facts))
-        whole = is_whole(facts) and ids == set(range(len(ids)))
-        return whole and len(facts.values) > 1 and not is_rare(facts) and set(facts.values) <= ids
+        ids = ids_of(count_trained(labels))
+        whole = is_whole(labels) and ids == set(range(len(ids)))
+        return whole and len(labels.values) > 1 and not is_rare(labels) and set(labels.values) <= ids
 
 
 class NegativeLabels(DataRule):
@@ -126,16 +118,17 @@ class NegativeLabels(DataRule):
         '{void}}}`. A box with such a label is not an object: delete it.'
     )
     pytorch = (
-        'Find what makes them. If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels are '
-        'ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another value is '
-        'ignored already. A detector has no ignored label: delete such boxes.'
+        'Find what makes them. If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels '
+        'should be ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another '
+        'value is ignored already. A detector has no ignored label: delete such boxes.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if all(value < 0 for value in facts.values) else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if all(value < 0 for value in labels.values):
+            yield self.report_in(facts, PROVEN)
 
 
-#: Share of the pixels: unlabelled pixels are fewer.
+#: Share of the pixels: unlabeled pixels are fewer.
 CLASS_SHARE = 0.05
 #: Of the files: void is drawn in most of them; the last class of as many (LIP has 19 and the background) is not.
 HALF = 0.5
@@ -147,11 +140,11 @@ class OneTooMany(DataRule):
     kinds = ('pixels', 'instances')
     code = 'MG102'
     summary = 'The only invalid label equals num_classes.'
-    title = 'The only invalid label equals num_classes={num_classes}; valid are 0..{last}.'
+    title = 'The only invalid label equals num_classes={num_classes}; valid labels are 0..{last}.'
     why = (
-        'In a softmax loss such a label is a device-side assert; in the heads of mmdet it is background, silently. '
-        'Usual reasons: the background was not counted, void is not ignored, the class list is one short, or labels '
-        'count from 1.'
+        'A softmax loss fails at such a label (a device-side assert on a GPU); the heads of mmdet silently train it '
+        'as background. Usual reasons: the background was not counted, void is not ignored, the class list is one '
+        'short, or labels count from 1.'
     )
     example = Example(
         wrong='num_classes=11, labels 0..11',
@@ -162,19 +155,20 @@ class OneTooMany(DataRule):
         'Look at {num_classes} in one of the files, and at the class list. If it is a class (often the background was '
         'not counted), list it and write `num_classes={more}` in every head. If it is void: '
         '`label_map={{{num_classes}: {void}}}` in GuardSegLabels. If the classes are 1..{num_classes}: '
-        '`reduce_zero_label=True`, or subtract 1 from ids. Correct a slip.'
+        '`reduce_zero_label=True`, or subtract 1 from ids. If it is a slip, correct it.'
     )
     pytorch = (
         'Look at {num_classes} in the data. If it is a class (often the background was not counted), the model needs '
         '{more} outputs; one output with a sigmoid takes 0 and 1 (scan with `--num-classes 2`). If the ids count from '
         '1, subtract 1. If it is void, pass ignore_index={num_classes}, or map it to the label that is ignored '
-        'already. Correct a slip; until then mmguard.nn or guard_targets leaves it out.'
+        'already. If it is a slip, correct it; until then mmguard.nn or guard_targets leaves it out.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if set(facts.values) != {facts.num_classes}:
-            return None
-        return certainty_of_share(label_share(facts)) if facts.kind == 'instances' else PROVEN
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if set(labels.values) == {labels.num_classes}:
+            certainty = certainty_of_share(label_share(labels)) if labels.kind == 'instances' else PROVEN
+            if certainty is not None:
+                yield self.report_in(facts, certainty)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         beyond = labels.num_classes
@@ -182,7 +176,7 @@ class OneTooMany(DataRule):
             'Is {beyond} a class that the list lacks (often the background was not counted)?', beyond=beyond
         )
         if len(labels.class_names) == beyond + 1:
-            yield set_num_classes(facts, beyond + 1, SAFE)
+            yield set_num_classes(facts, beyond + 1)
         elif labels.kind != 'pixels' or beyond == 1:
             yield more_classes(facts, beyond + 1, lacks)
             yield from drop_rows(self, facts)
@@ -191,31 +185,27 @@ class OneTooMany(DataRule):
 
     def _edit_pixels(self, facts: Facts, labels: LabelFacts, counted: Edit) -> Iterator[Edit]:
         beyond, counts = labels.num_classes, count_trained(labels)
-        known = keeps_zero_free(labels.class_names)
+        known = reserves_zero(labels.class_names)
         zeros = share(counts.get(0, 0), sum(counts.values()))
-        # Where 0 fills much of the files only a known data set leaves it unlabelled.
-        void = 255 if labels.ignore_index is None else labels.ignore_index
-        ignored = renumber(
-            facts, {beyond: void}, ASKS, Message('Is {beyond} your void (unlabelled) value?', beyond=beyond)
-        )
+        # Where 0 fills much of the files only a known data set leaves it unlabeled.
+        is_void = Message('Is {beyond} your void (unlabeled) value?', beyond=beyond)
+        ignored = list(renumber(facts, {beyond: labels.void}, is_void))
         # The more classes, the rarer a data set that has just as many.
-        if beyond in VOID_BEHIND[-2:] and not known:
+        is_first = beyond in VOID_EQUALS_NUM_CLASSES[-2:] and not known
+        if is_first:
             yield from ignored
         if known or 0 < zeros < CLASS_SHARE or beyond in COUNTED_WITHOUT_ZERO:
-            question = '' if known else Message('Are the classes 1 to {beyond}, and is 0 unlabelled?', beyond=beyond)
-            yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
+            question = '' if known else Message('Are the classes 1 to {beyond}, and is 0 unlabeled?', beyond=beyond)
+            yield from shift_down(facts, question, (0,))
         if known:
             return
         # Void is drawn around everything; a class is missing in many files, unless no class is.
         files_with = maps_of(labels).files_with
         holders = share(files_with.get(beyond, 0), labels.files)
         around = holders == 1 and any(files_with.get(value, 0) < labels.files for value in range(beyond))
-        if around or (beyond in VOID_BEHIND and holders >= HALF):
-            yield from ignored
-            yield counted
-        else:
-            yield counted
-            yield from ignored
+        is_likely_void = around or (beyond in VOID_EQUALS_NUM_CLASSES and holders >= HALF)
+        ignored = [] if is_first else ignored
+        yield from (*ignored, counted) if is_likely_void else (counted, *ignored)
 
 
 FEW_VALUES = 4
@@ -246,40 +236,38 @@ class StrayValue(DataRule):
         'and guard_targets such boxes.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._is_rarer_than_classes(facts):
-            return PROVEN
-        if not is_rare(facts) or len(facts.values) > FEW_VALUES:
-            return None
-        if set(facts.values) != {facts.num_classes}:
-            return LIKELY
-        # The first value after the classes is often a class that was forgotten; but not in a handful of pixels.
-        return PROVEN if is_rare(facts, files=0.01, elements=1e-4) else LIKELY
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if self._is_rarer_than_classes(labels):
+            yield self.report_in(facts, PROVEN)
+        elif is_rare(labels) and len(labels.values) <= FEW_VALUES:
+            # The first value after the classes is often a class that was forgotten; but not in a handful of pixels.
+            is_next = set(labels.values) == {labels.num_classes}
+            is_sure = is_next and is_rare(labels, files=0.01, elements=1e-4)
+            yield self.report_in(facts, PROVEN if is_sure else LIKELY)
 
-    def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
+    def _is_rarer_than_classes(self, labels: LabelFacts) -> bool:
         """True if the first value after the classes is in fewer files than any class, and in only a few.
 
         A class missing in the list is drawn as often as the others; a listed value is not a slip.
         """
-        beyond, count, of_pixels = facts.num_classes, sum(facts.values.values()), facts.kind == 'pixels'
-        if set(facts.values) != {beyond} or beyond < 1 + of_pixels or len(facts.class_names) > beyond:
+        beyond, count, of_pixels = labels.num_classes, sum(labels.values.values()), labels.kind == 'pixels'
+        if set(labels.values) != {beyond} or beyond < 1 + of_pixels or len(labels.class_names) > beyond:
             return False
-        holders = (maps_of(facts) if of_pixels else annotations_of(facts)).files_with_class
+        holders = (maps_of(labels) if of_pixels else annotations_of(labels)).files_with_class
         files = {label: number for label, number in holders.items() if 0 <= label < beyond and number}
         # For boxes also by number: a file may contain many.
-        rarest = min((count_trained(facts).get(label, 0) for label in files), default=0)
-        few = share(facts.offending_files, facts.files) <= FEW_FILES and facts.files >= SEVERAL_FILES
-        small = share(count, facts.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
-        return few and small and min(files.values(), default=0) > facts.offending_files
+        rarest = min((count_trained(labels).get(label, 0) for label in files), default=0)
+        few = share(labels.offending_files, labels.files) <= FEW_FILES and labels.files >= SEVERAL_FILES
+        small = share(count, labels.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
+        return few and small and min(files.values(), default=0) > labels.offending_files
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        void = VOID if labels.ignore_index is None else labels.ignore_index
         question = Message(
             'Is {values} a slip of the annotator (num_classes is right then)?', values=listing(sorted(labels.values))
         )
+        table = dict.fromkeys(labels.values, labels.void)
         is_map = labels.kind == 'pixels'
-        table = dict.fromkeys(labels.values, void)
-        ways = list(renumber(facts, table, ASKS, question) if is_map else drop_rows(self, facts, question))
+        ways = list(renumber(facts, table, question) if is_map else drop_rows(self, facts, question))
         yield from ways
         if ways and set(labels.values) == {labels.num_classes}:
             lacks = Message(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import LIKELY, PROVEN
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing, share
 from mmguard.text import quantity, shorten
@@ -19,7 +19,9 @@ class DuplicateIds(AnnotationRule):
     code = 'MG147'
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
-    why = 'Records are looked up by id: of two with the same id only the later is read, and the evaluation is wrong.'
+    why = (
+        'Records are looked up by id: if two have the same id, only the later one is read, and the evaluation is wrong.'
+    )
     example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
     limits = 'If two images share an id, the file does not say to which of them an annotation belongs.'
     advice = (
@@ -29,25 +31,8 @@ class DuplicateIds(AnnotationRule):
         'Labelme files share an image, write the right name into `imagePath` of each, or join their shapes.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        # A name with two ids gets two labels: one label more than names, which is then out of range.
-        if annotations_of(facts).duplicate_names and facts.values:
-            return PROVEN
-        return LIKELY if self._parts(facts) else None
-
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if not annotations_of(labels).duplicate_names:
-            yield from rewrite(self, facts, 'Renumber the annotations.', SAFE)
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        found = annotations_of(facts)
-        return self.title_names if found.duplicate_names and len(self._parts(facts)) == 1 else self.summary
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return '; '.join(self._parts(facts))
-
-    def _parts(self, facts: LabelFacts) -> List[str]:
-        found = annotations_of(facts)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = annotations_of(labels)
         named: List[Tuple[str, Sequence[object]]] = [
             ('image ids', found.duplicate_image_ids),
             ('annotation ids', found.duplicate_annotation_ids),
@@ -55,7 +40,16 @@ class DuplicateIds(AnnotationRule):
             ('category names', found.duplicate_names),
             ('image files', found.duplicate_files),
         ]
-        return [f'{what} used twice: {listing(twice)}' for what, twice in named if twice]
+        parts = [f'{what} used twice: {listing(twice)}' for what, twice in named if twice]
+        if parts:
+            # A name with two ids gets two labels: one label more than names, which is then out of range.
+            certainty = PROVEN if found.duplicate_names and labels.values else LIKELY
+            title = self.title_names if found.duplicate_names and len(parts) == 1 else ''
+            yield self.report_in(facts, certainty, '; '.join(parts), title=title)
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if not annotations_of(labels).duplicate_names:
+            yield from rewrite(self, facts, 'Renumber the annotations.')
 
 
 class RecordsWithoutKey(AnnotationRule):
@@ -64,7 +58,7 @@ class RecordsWithoutKey(AnnotationRule):
     code = 'MG153'
     summary = 'Records of the annotation file lack keys that mmdet needs.'
     title = 'Records of the annotation file lack keys that mmdet needs: {keys}.'
-    why = 'A KeyError when the data set is built, or at the evaluation.'
+    why = 'mmdet raises a KeyError when it builds the data set, or when it evaluates.'
     example = Example(
         wrong='{"id": 7, "image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40]}',
         right='{"id": 7, "image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40], "area": 1200, "iscrowd": 0}',
@@ -76,18 +70,14 @@ class RecordsWithoutKey(AnnotationRule):
         'ann.setdefault("area", ann["bbox"][2] * ann["bbox"][3])`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return LIKELY if annotations_of(facts).without_key else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        without = annotations_of(labels).without_key
+        if without:
+            evidence = listing(f'{key} in {quantity(number, "record")}' for key, number in without.items())
+            yield self.report_in(facts, LIKELY, evidence, {'keys': listing(without)})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).', SAFE)
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'keys': listing(annotations_of(facts).without_key)}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        without = annotations_of(facts).without_key
-        return listing(f'{key} in {quantity(number, "record")}' for key, number in without.items())
+        yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).')
 
 
 #: Prefixes of faults of a whole file, which must be copied or exported again, not corrected.
@@ -120,7 +110,7 @@ class WrongRecords(AnnotationRule):
     kinds = ('instances',)
     summary = 'Records of the annotation file have wrong types or lack entries.'
     title = 'Records of the annotation file are not as readers expect them: {reasons}.'
-    title_folders = 'Folders are the classes, and not as readers expect them: {reasons}.'
+    title_folders = 'The class folders are not as readers expect them: {reasons}.'
     why = 'A reader stops there, or leaves the record out silently.'
     example = Example(
         wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
@@ -129,43 +119,30 @@ class WrongRecords(AnnotationRule):
     limits = 'It knows what the readers of each format need, not what your own reader allows.'
     advice = (
         'Correct the places listed, or export the file again. COCO: "images", "annotations" and "categories" are '
-        'lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers; names are texts. VOC XML: no '
+        'lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings. VOC XML: no '
         'namespace, and a size. Labelme: every shape has a label, and imagePath is relative to the JSON. Folders as '
         'classes: the same folders in each split, without hidden ones.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._reasons(facts) else None
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_folders if self._is_about_folders(facts) else self.title
-
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        # An extra folder shifts the number of every later class.
-        return super().find_superseded(facts) if self._is_about_folders(facts) else ()
-
-    def _is_about_folders(self, facts: LabelFacts) -> bool:
-        return any(reason.startswith(CLASS_FOLDERS) for reason in self._reasons(facts))
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        unreadable = annotations_of(labels).unreadable
+        reasons = {reason: places for reason, places in unreadable.items() if places and is_about_records(reason)}
+        evidence = '; '.join(f'{reason}: {listing(places, 3)}' for reason, places in reasons.items())
+        words = {'reasons': listing(reasons, 4)}
+        if any(reason.startswith(CLASS_FOLDERS) for reason in reasons):
+            # An extra folder shifts the number of every later class.
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_folders)
+        elif reasons:
+            yield self.report_in(facts, PROVEN, evidence, words, supersedes=())
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         names_from = annotations_of(labels).names_from
         if names_from == 'categories':
             title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
-            yield from rewrite(self, facts, title, SAFE)
+            yield from rewrite(self, facts, title)
         elif not names_from:
             question = 'Can the unreadable records be dropped, with their objects?'
-            yield from rewrite(self, facts, 'Leave them out.', ASKS, question)
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        reasons = self._reasons(facts)
-        return {'reasons': listing(reasons, 4)}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return '; '.join(f'{reason}: {listing(places, 3)}' for reason, places in self._reasons(facts).items())
-
-    def _reasons(self, facts: LabelFacts) -> Dict[str, List[str]]:
-        unreadable = annotations_of(facts).unreadable
-        return {reason: places for reason, places in unreadable.items() if places and is_about_records(reason)}
+            yield from rewrite(self, facts, 'Leave them out.', question)
 
 
 def is_about_records(reason: str) -> bool:
@@ -203,16 +180,18 @@ class UnnamedCategories(DataRule):
         'its category, shift them all: `ann["category_id"] += 1`, or `-= 1`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return None if not annotations_of(facts).unnamed else PROVEN if self._are_beyond(facts) else LIKELY
-
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        return super().find_superseded(facts) if self._are_beyond(facts) else ()
-
-    def _are_beyond(self, facts: LabelFacts) -> bool:
-        return annotations_of(facts).labelled_by == 'category id' and bool(
-            set(facts.values) & set(annotations_of(facts).unnamed)
-        )
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = annotations_of(labels)
+        unnamed = found.unnamed
+        if not unnamed:
+            return
+        ids = sorted(unnamed)
+        evidence = listing(f'id {value} in {quantity(unnamed[value], "annotation")}' for value in ids)
+        words, files = {'ids': listing(ids), 'first': ids[0]}, found.unnamed_examples
+        if found.labelled_by == 'category id' and set(labels.values) & set(unnamed):
+            yield self.report_in(facts, PROVEN, evidence, words, values=unnamed, files=files)
+        else:
+            yield self.report_in(facts, LIKELY, evidence, words, values=unnamed, files=files, supersedes=())
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = annotations_of(labels)
@@ -224,10 +203,10 @@ class UnnamedCategories(DataRule):
             question = f'Do category_ids {counts} (is {ids[0] - step} {first})?'
             title = f'{"Add 1 to" if step > 0 else "Subtract 1 from"} every category_id.'
             shift = {number - step: number for number in ids}
-            yield from rewrite(self, facts, title, ASKS, question, label_map=shift)
+            yield from rewrite(self, facts, title, question, label_map=shift)
         elif share(unnamed, found.annotations) < MANY:
-            question = 'Are these annotations of objects that should not be learnt?'
-            yield from rewrite(self, facts, 'Leave these annotations out.', ASKS, question)
+            question = 'Are these annotations of objects that should not be learned?'
+            yield from rewrite(self, facts, 'Leave these annotations out.', question)
 
     def _find_shift(self, found: AnnotationFacts) -> int:
         """Return 1 or -1 if this shift, and only it, makes all annotations fit the categories."""
@@ -238,18 +217,3 @@ class UnnamedCategories(DataRule):
         if unnamed == {ids[0] - 1} and not used.get(str(ids[-1])):
             return 1
         return -1 if unnamed == {ids[-1] + 1} and not used.get(str(ids[0])) else 0
-
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        found = annotations_of(facts)
-        ids = sorted(found.unnamed)
-        return {'ids': listing(ids), 'first': ids[0] if ids else 0}
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return annotations_of(facts).unnamed_examples
-
-    def evidence(self, facts: LabelFacts) -> str:
-        unnamed = annotations_of(facts).unnamed
-        return listing(f'id {value} in {quantity(count, "annotation")}' for value, count in sorted(unnamed.items()))
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return annotations_of(facts).unnamed

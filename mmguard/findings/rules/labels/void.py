@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Iterator
 
 from mmguard.config.classes import starts_with_background
 from mmguard.config.guards import is_guarded
 from mmguard.config.parts import losses
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import renumber
+from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray import map_object, may_be_subtracted
 from mmguard.findings.usual_edits import guard_losses, set_ignore_index
@@ -40,30 +41,30 @@ class VoidNotIgnored(DataRule):
     code = 'MG104'
     summary = '255, the usual void value, is not ignored.'
     title = '255 is the usual value of ignored pixels and of padding, but ignore_index is {ignore_index}.'
-    why = 'Every unlabelled or padded pixel is out of range for the loss: a device-side assert.'
+    why = 'Every unlabeled or padded pixel is out of range for the loss: a device-side assert.'
     example = Example(
         wrong='ignore_index=-100, labels 0..10 and 255',
         right='ignore_index=255',
     )
     limits = '255 may be a class that was drawn in white.'
     advice = (
-        'Look at one of the files. If 255 is void (unlabelled), use one ignored value everywhere: `ignore_index=255` '
+        'Look at one of the files. If 255 is void (unlabeled), use one ignored value everywhere: `ignore_index=255` '
         'in the head, the losses, the metric and GuardSegLabels, `seg_pad_val=255` in the data preprocessor. If it is '
-        'a class, map it to that: `label_map={{255: CLASS}}`.'
+        'a class, map it to the index of that class: `label_map={{255: CLASS}}`.'
     )
     pytorch = (
         'If 255 is void, or the fill value of padding or of a rotation: ignore_index=255, the same in loss, metric and '
         'transforms. If it is a class, map it to its index.'
     )
 
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if set(labels.values) == {VOID} and labels.num_classes > 2:
+            yield self.report_in(facts, PROVEN)
+
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         # If a class never occurs, 255 may be that class.
         complete = set(range(labels.num_classes)) <= set(count_trained(labels))
-        question = '' if complete else 'Is 255 your void (unlabelled) value?'
-        yield set_ignore_index(facts, VOID, SAFE if complete else ASKS, question)
-
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if set(facts.values) == {255} and facts.num_classes > 2 else None
+        yield set_ignore_index(facts, VOID, '' if complete else 'Is 255 your void (unlabeled) value?')
 
 
 #: Minimum share of pixels, and of files, of a background.
@@ -96,10 +97,10 @@ class ShiftedVoid(DataRule):
         wrong='label -= 1',
         right='label = np.where(label == 255, 255, label - 1)',
     )
-    limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabelled on purpose.'
+    limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabeled on purpose.'
     advice = (
         'Find where 1 is subtracted, by hand when the files were saved or by a transform, and remove it: mmseg '
-        'subtracts by itself and keeps 255, `reduce_zero_label=True` where 0 is unlabelled, `reduce_zero_label=False`'
+        'subtracts by itself and keeps 255, `reduce_zero_label=True` where 0 is unlabeled, `reduce_zero_label=False`'
         ' where it is a class. If the files were saved with the shift, map the moved value back: `label_map={{254: '
         '{void}}}`.'
     )
@@ -108,86 +109,70 @@ class ShiftedVoid(DataRule):
         'ignore_index=255. If they count from 0, or are ids of COCO-Stuff, subtract nothing.'
     )
 
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        is_mask, is_wrapped = _is_mask(labels), _is_wrapped(labels)
+        follow = SUPERSEDES[self.code]
+        follow = follow if is_mask else tuple(code for code in follow if code not in OF_GRAY)
+        if is_mask or is_wrapped:
+            counts, files = count_stored(labels), maps_of(labels).files_with.get(VOID, 0)
+            evidence = Message(
+                'the files hold {held} and 255, num_classes={num_classes}; 255 in {part:.3g} % '
+                'of the pixels, in {files:,} of {all_files:,} files',
+                held=f'0..{labels.num_classes - 2}' if is_wrapped else '0',
+                num_classes=labels.num_classes,
+                part=100 * share(counts[VOID], sum(counts.values())),
+                files=files,
+                all_files=labels.files,
+            )
+            title = self.title_either if is_mask else self.title_wrapped
+            sure = not is_wrapped or labels.values or starts_with_background(labels.class_names)
+            yield self.report_in(
+                facts,
+                PROVEN if is_mask or labels.values else LIKELY,
+                evidence,
+                title=title,
+                severity=ERROR if sure else WARNING,
+                values={VOID: counts[VOID]},
+                supersedes=follow,
+            )
+        elif 254 in labels.values and len(labels.values) <= 2:
+            is_both = is_whole(labels) and VOID in count_trained(labels)
+            certainty = POSSIBLE if is_both else PROVEN if len(labels.values) == 1 else LIKELY
+            yield self.report_in(facts, certainty, supersedes=follow)
+
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if self._is_mask(labels):
+        if _is_mask(labels):
             yield from map_object(facts, labels)
-            return
-        if self._is_wrapped(labels):
+        elif _is_wrapped(labels):
             table = {VOID: 0, **{value: value + 1 for value in range(labels.num_classes - 1)}}
             question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
-            yield from renumber(facts, table, ASKS, question)
+            yield from renumber(facts, table, question)
             if labels.values:
-                yield set_ignore_index(facts, VOID, ASKS, 'Is 255 your void (unlabelled) value?')
-            return
-        if set(labels.values) != {254}:
-            return
-        void = VOID if labels.ignore_index is None else labels.ignore_index
-        # If 255 occurs, too, 254 may be another kind of void, but never a class.
-        clear = VOID not in count_trained(labels)
-        question = '' if clear else 'Is 254 void, as 255 is?'
-        yield from renumber(facts, {254: void}, SAFE if clear else ASKS, question)
+                yield set_ignore_index(facts, VOID, 'Is 255 your void (unlabeled) value?')
+        elif set(labels.values) == {254}:
+            # If 255 occurs, too, 254 may be another kind of void, but never a class.
+            question = 'Is 254 void, as 255 is?' if VOID in count_trained(labels) else ''
+            yield from renumber(facts, {254: labels.void}, question)
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._is_mask(facts):
-            return PROVEN
-        if self._is_wrapped(facts):
-            return PROVEN if facts.values else LIKELY
-        if 254 not in facts.values or len(facts.values) > 2:
-            return None
-        if is_whole(facts) and 255 in count_trained(facts):
-            return POSSIBLE
-        return PROVEN if len(facts.values) == 1 else LIKELY
 
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        codes = super().find_superseded(facts)
-        return codes if self._is_mask(facts) else [code for code in codes if code not in OF_GRAY]
+def _is_mask(labels: LabelFacts) -> bool:
+    """Return True if most of a binary mask is 255."""
+    mapped = VOID in config_of(labels).label_map or bool(ids_of(count_trained(labels)) - {0})
+    return may_be_subtracted(labels) and not mapped and not has_many_channels(labels)
 
-    def choose_title(self, facts: LabelFacts) -> str:
-        if self._is_mask(facts):
-            return self.title_either
-        return self.title_wrapped if self._is_wrapped(facts) else self.title
 
-    def severity_of(self, facts: LabelFacts) -> str:
-        sure = facts.values or not self._is_wrapped(facts) or starts_with_background(facts.class_names)
-        return ERROR if sure else WARNING
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        is_void = self._is_wrapped(facts) or self._is_mask(facts)
-        return {VOID: count_stored(facts)[VOID]} if is_void else facts.values
-
-    def evidence(self, facts: LabelFacts) -> str:
-        if not self._is_wrapped(facts) and not self._is_mask(facts):
-            return facts.evidence
-        part = 100 * share(count_stored(facts)[VOID], sum(count_stored(facts).values()))
-        files = maps_of(facts).files_with.get(VOID, 0)
-        held = f'0..{facts.num_classes - 2}' if self._is_wrapped(facts) else '0'
-        return Message(
-            'the files hold {held} and 255, num_classes={num_classes}; 255 in {part:.3g} % '
-            'of the pixels, in {files:,} of {all_files:,} files',
-            held=held,
-            num_classes=facts.num_classes,
-            part=part,
-            files=files,
-            all_files=facts.files,
-        )
-
-    def _is_mask(self, facts: LabelFacts) -> bool:
-        """True if most of a binary mask is 255."""
-        mapped = VOID in config_of(facts).label_map or bool(ids_of(count_trained(facts)) - {0})
-        return may_be_subtracted(facts) and not mapped and not has_many_channels(facts)
-
-    def _is_wrapped(self, facts: LabelFacts) -> bool:
-        """True if all classes but the last occur, and 255 is as frequent as a background."""
-        counts, classes = count_stored(facts), facts.num_classes
-        if set(facts.values) - {VOID} or classes < 3 or not has_num_classes(facts) or facts.files < SEVERAL_FILES:
-            return False
-        if subtracts_one(facts) or counts != count_trained(facts):
-            return False
-        named = config_of(facts).label_map or (facts.class_names and not starts_with_background(facts.class_names))
-        if named or ids_of(counts) != set(range(classes - 1)):
-            return False
-        everywhere = share(maps_of(facts).files_with.get(VOID, 0), facts.files) >= MOST_FILES
-        return everywhere and share(counts.get(VOID, 0), sum(counts.values())) >= MUCH
+def _is_wrapped(labels: LabelFacts) -> bool:
+    """Return True if all classes but the last occur, and 255 is as frequent as a background."""
+    counts, classes = count_stored(labels), labels.num_classes
+    if set(labels.values) - {VOID} or classes < 3 or not has_num_classes(labels) or labels.files < SEVERAL_FILES:
+        return False
+    if subtracts_one(labels) or counts != count_trained(labels):
+        return False
+    named = config_of(labels).label_map or (labels.class_names and not starts_with_background(labels.class_names))
+    if named or ids_of(counts) != set(range(classes - 1)):
+        return False
+    everywhere = share(maps_of(labels).files_with.get(VOID, 0), labels.files) >= MOST_FILES
+    return everywhere and share(counts.get(VOID, 0), sum(counts.values())) >= MUCH
 
 
 #: Share of the pixels; so many classes there are at least.
@@ -212,7 +197,7 @@ class NothingToTrainOn(DataRule):
         wrong='reduce_zero_label=True, files of 0 only',
         right='reduce_zero_label=False, num_classes=1 more',
     )
-    limits = 'It cannot tell a file that was not labelled from one in which nothing is to be seen.'
+    limits = 'It cannot tell a file that was not labeled from one that shows no object.'
     advice = (
         'Compare the values as stored with what the loader makes of them, `mmguard trace CONFIG`: reduce_zero_label '
         'on files of 0, a label_map to the ignored label, files of another class list. If the files really hold no '
@@ -220,46 +205,28 @@ class NothingToTrainOn(DataRule):
         'void only.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        if self._is_empty(facts):
-            return PROVEN
-        number = self._number(facts)
-        known = config_of(facts).losses
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        maps, known, is_empty = maps_of(labels), config_of(labels).losses, self._is_empty(labels)
+        number = max(number_of(maps, 'all_void'), maps.void_files)
         # What a GuardedLoss wraps is at `.loss`.
         bare = {path: kind for path, kind in known.items() if 'Guarded' not in kind and not path.endswith('.loss')}
-        return LIKELY if number and (bare or not known) else None
+        if not is_empty and (not number or (known and not bare)):
+            return
+        void = count_trained(labels).get(labels.void, 0)
+        evidence = f'{void:,} {labels.kind} are ignored; values as stored: {listing(sorted(count_stored(labels)))}'
+        words = {'number': number, 'files': quantity(labels.files, 'file')}
+        certainty, title, severity = (PROVEN, self.title_all, ERROR) if is_empty else (LIKELY, '', WARNING)
+        yield self.report_in(facts, certainty, evidence, words, title, severity, files=maps.all_void)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None or self._is_empty(labels):
             return
         bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
-            title = 'Guard the losses until these files are labelled or left out.'
+            title = 'Guard the losses until these files are labeled or left out.'
             note = 'A batch without a valid pixel then gives a loss of 0 with a graph.'
             yield replace(guard_losses(facts.config, [loss.path for loss in bare], title), notes=(note,))
 
-    def severity_of(self, facts: LabelFacts) -> str:
-        return 'error' if self._is_empty(facts) else 'warning'
-
-    def choose_title(self, facts: LabelFacts) -> str:
-        return self.title_all if self._is_empty(facts) else self.title
-
-    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
-        return {'number': self._number(facts), 'files': quantity(facts.files, 'file')}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        void = self._void(facts)
-        return f'{void:,} {facts.kind} are ignored; values as stored: {listing(sorted(count_stored(facts)))}'
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return maps_of(facts).all_void
-
-    def _number(self, facts: LabelFacts) -> int:
-        return max(number_of(maps_of(facts), 'all_void'), maps_of(facts).void_files)
-
-    def _void(self, facts: LabelFacts) -> int:
-        return count_trained(facts).get(VOID if facts.ignore_index is None else facts.ignore_index, 0)
-
-    def _is_empty(self, facts: LabelFacts) -> bool:
-        seen = ids_of(count_trained(facts)) - {facts.ignore_index}
-        return bool(facts.histogram) and not seen and not facts.values
+    def _is_empty(self, labels: LabelFacts) -> bool:
+        seen = ids_of(count_trained(labels)) - {labels.ignore_index}
+        return bool(labels.histogram) and not seen and not labels.values

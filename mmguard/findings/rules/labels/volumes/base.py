@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from mmguard.findings.edits import MANUAL, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import PROVEN
-from mmguard.findings.rule import DataRule
+from mmguard.findings.finding import PROVEN, Finding
+from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import as_map
 from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
 from mmguard.language import Message
@@ -17,8 +17,8 @@ from mmguard.text import quantity
 _SLIP = 0.01
 
 
-def volumes_of(facts: LabelFacts) -> VolumeFacts:
-    return facts.volumes or VolumeFacts()
+def volumes_of(labels: LabelFacts) -> VolumeFacts:
+    return labels.volumes or VolumeFacts()
 
 
 def labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
@@ -33,9 +33,9 @@ def labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
     }
 
 
-def is_old(facts: LabelFacts) -> bool:
+def is_old(labels: LabelFacts) -> bool:
     """True if dataset.json is in the layout of nnU-Net v1."""
-    return volumes_of(facts).layout in CONVERSIONS
+    return volumes_of(labels).layout in CONVERSIONS
 
 
 def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
@@ -43,18 +43,18 @@ def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
     return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
 
 
-def slips_of(facts: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
+def slips_of(labels: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
     """Map each rare invalid value to an adjacent frequent value in ``counts``."""
     return {
         value: near
-        for value, count in facts.values.items()
+        for value, count in labels.values.items()
         for near in (value - 1, value + 1)
         if near and count < _SLIP * counts.get(near, 0)
     }
 
 
 def rewrite_volumes(
-    facts: LabelFacts,
+    labels: LabelFacts,
     title: str,
     question: str = '',
     lines: Sequence[str] = (),
@@ -68,8 +68,8 @@ def rewrite_volumes(
         changes: Changes of the label files: ``label_map``.
     """
     written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
-    files = ((volumes_of(facts).root, tuple(written.items())),)
-    return Edit(title, MANUAL, question, files=files, lines=tuple(lines))
+    files = ((volumes_of(labels).root, tuple(written.items())),)
+    return Edit(title, question, files=files, lines=tuple(lines), is_manual=True)
 
 
 def renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
@@ -85,23 +85,33 @@ class VolumeCause(DataRule):
     needs: ClassVar[Tuple[str, ...]] = ('volumes',)
     #: Kinds of faults in ``VolumeFacts.faults`` that show it.
     shown_by: ClassVar[Tuple[str, ...]] = ()
-    usual_certainty: ClassVar[str] = PROVEN
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return self.usual_certainty if self.faults(facts) else None
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if self.faults(labels):
+            yield self.report_cases(facts, labels)
 
-    def faults(self, facts: LabelFacts) -> List[CaseFault]:
-        return volumes_of(facts).find_faults(*self.shown_by)
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return list(dict.fromkeys(fault.file for fault in self.faults(facts)))
-
-    def evidence(self, facts: LabelFacts) -> str:
-        faults = self.faults(facts)
+    def report_cases(self, facts: Facts, labels: LabelFacts, certainty: str = PROVEN, **more: Any) -> Finding:
+        """Return a finding that names the cases; ``more`` as in ``report_in``."""
+        faults = self.faults(labels)
         cases = len({fault.case for fault in faults})
         first = max(faults, key=lambda fault: fault.voxels)
-        number = Message('{number:,} of {cases}', number=cases, cases=quantity(volumes_of(facts).cases, 'case'))
-        return Message('{cases}, e.g. {file}: {detail}', cases=number, file=first.file, detail=first.detail)
+        number = Message('{number:,} of {cases}', number=cases, cases=quantity(volumes_of(labels).cases, 'case'))
+        evidence = Message('{cases}, e.g. {file}: {detail}', cases=number, file=first.file, detail=first.detail)
+        return self.report_in(facts, certainty, evidence, files=files_of(faults), **more)
+
+    def faults(self, labels: LabelFacts) -> List[CaseFault]:
+        return volumes_of(labels).find_faults(*self.shown_by)
+
+
+def files_of(faults: Sequence[CaseFault]) -> List[str]:
+    """Return the files of some faults, each once."""
+    return list(dict.fromkeys(fault.file for fault in faults))
+
+
+def find_next(labels: LabelFacts) -> int:
+    """Return the number of the ignored label: the highest declared one, or where nothing is ignored the next."""
+    highest = max(volumes_of(labels).expected, default=0)
+    return highest if labels.ignore_index is not None else highest + 1
 
 
 class DeclaredCause(DataRule):
@@ -113,14 +123,12 @@ class DeclaredCause(DataRule):
     #: Kinds of faults in ``VolumeFacts.declared``.
     declared: ClassVar[Tuple[str, ...]] = ()
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self.texts(facts) else None
+    def report_texts(
+        self, facts: Facts, texts: Sequence[str], certainty: str = PROVEN, evidence: str = '', **more: Any
+    ) -> Iterator[Finding]:
+        """Yield a finding about dataset.json if there are texts; ``more`` as in ``report_in``."""
+        if texts:
+            yield self.report_in(facts, certainty, evidence or '; '.join(texts), files=['dataset.json'], **more)
 
-    def texts(self, facts: LabelFacts) -> List[str]:
-        return [text for kind in self.declared for text in volumes_of(facts).declared.get(kind, ())]
-
-    def files(self, facts: LabelFacts) -> List[str]:
-        return ['dataset.json']
-
-    def evidence(self, facts: LabelFacts) -> str:
-        return '; '.join(self.texts(facts))
+    def texts(self, labels: LabelFacts) -> List[str]:
+        return [text for kind in self.declared for text in volumes_of(labels).declared.get(kind, ())]

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from typing import Iterator, List, Optional, Set
+from typing import Iterator, List, Set
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     DeclaredCause,
@@ -27,7 +27,7 @@ class DatasetJson(DeclaredCause):
     aliases = ('MG183',)
     declared = ('keys', 'count')
     summary = 'nnU-Net v2 cannot use the dataset.json as it is.'
-    why = 'nnU-Net stops before it looks at a single case, or takes other files than you think.'
+    why = 'nnU-Net stops before it looks at a single case, or reads files other than those that you expect.'
     example = Example(
         wrong='"modality": {"0": "CT"}',
         right='"channel_names": {"0": "CT"}, "file_ending": ".nii.gz"',
@@ -40,19 +40,18 @@ class DatasetJson(DeclaredCause):
         'Decathlon: `nnUNetv2_convert_MSD_dataset -i FOLDER`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        certainty = super().certainty(facts)
-        return LIKELY if certainty and not volumes_of(facts).declared.get('keys') else certainty
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        volumes = volumes_of(labels)
+        ending = volumes.file_ending if volumes.file_ending.startswith('.') else '.nii.gz'
+        certainty = PROVEN if volumes.declared.get('keys') else LIKELY
+        words = {'cases': volumes.cases, 'ending': ending}
+        yield from self.report_texts(facts, self.texts(labels), certainty, words=words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if volumes_of(labels).declared.get('count'):
             cases = volumes_of(labels).cases
             title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
             yield rewrite_volumes(labels, title, 'Are all cases there?', lines, {'numTraining': cases})
-
-    def describe(self, facts: LabelFacts) -> dict:
-        ending = volumes_of(facts).file_ending
-        return {'cases': volumes_of(facts).cases, 'ending': ending if ending.startswith('.') else '.nii.gz'}
 
 
 class LabelList(DeclaredCause):
@@ -73,6 +72,12 @@ class LabelList(DeclaredCause):
         '"liver": 1, "tumor": 2, "ignore": 3}}`. Renumber label files only where their own values have a gap: '
         '`seg[seg == 4] = 2`, and the same number in dataset.json.'
     )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        texts, held = self.texts(labels), sorted(labels.histogram)
+        found = f'; the label files hold {listing(held, 16)}' if held else ''
+        evidence = f'"labels": {shorten(volumes_of(labels).content.get("labels"))}{found}'
+        yield from self.report_texts(facts, texts, evidence=evidence, words={'faults': '; '.join(texts[:2])})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         known = labels_by_name(labels)
@@ -104,13 +109,6 @@ class LabelList(DeclaredCause):
         files = {'label_map': tuple(pairs.items())} if pairs else {}
         yield rewrite_volumes(labels, title, ' '.join(asked), lines, {'labels': written}, **files)
 
-    def describe(self, facts: LabelFacts) -> dict:
-        return {'faults': '; '.join(self.texts(facts)[:2])}
-
-    def evidence(self, facts: LabelFacts) -> str:
-        found = f'; the label files hold {listing(sorted(facts.histogram), 16)}' if facts.histogram else ''
-        return f'"labels": {shorten(volumes_of(facts).content.get("labels"))}{found}'
-
     def _declare_values(self, facts: LabelFacts) -> Iterator[Edit]:
         """Yield an edit that declares the values of the label files, with placeholder names."""
         found = sorted(facts.histogram)
@@ -119,7 +117,7 @@ class LabelList(DeclaredCause):
         names = {'background': 0, **{f'NAME OF {value}': value for value in found[1:]}}
         labels = as_written(facts, names)
         title, lines = (
-            'Declare what the label files hold, with the names of the classes.',
+            'Declare the values in the label files, with the names of the classes.',
             (f'"labels": {json.dumps(labels)}',),
         )
         yield rewrite_volumes(facts, title, 'Is 0 the background?', lines, {'labels': labels})
@@ -141,6 +139,9 @@ class RegionList(DeclaredCause):
         'Write one label per region, without background, in the order of `labels`: `"labels": {{"background": 0, '
         '"whole": [1, 2], "core": [2]}}, "regions_class_order": [1, 2]`.'
     )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        yield from self.report_texts(facts, self.texts(labels))
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         known = labels_by_name(labels)

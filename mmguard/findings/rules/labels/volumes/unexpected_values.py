@@ -1,15 +1,18 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Tuple
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import PROVEN
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.known_sets import match_named_values
+from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     VolumeCause,
     as_written,
+    files_of,
+    find_next,
     is_old,
     labels_by_name,
     renumbering,
@@ -35,42 +38,52 @@ class UnexpectedValues(VolumeCause):
     shown_by = (UNEXPECTED,)
     summary = 'Label files hold values that dataset.json does not declare.'
     title = 'Label files hold values that dataset.json does not declare: {listed}.'
-    why = 'Preprocessing takes them over; in training they index beyond the classes: a device-side assert on a GPU.'
+    why = 'Preprocessing keeps them; in training they index beyond the classes: a device-side assert on a GPU.'
     example = Example(
         wrong='"labels": {"background": 0, "liver": 1}, files with 0, 1 and 2',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
     limits = 'It cannot tell a slip, a forgotten class and "not annotated" apart: look at the slices.'
     advice = (
-        'Look at the slices named; valid are {valid}. Correct a slip there; declare a class in `"labels"`, or '
-        'renumber files that use other numbers, by the names of the classes, not by their order. If a value (255, -1)'
-        ' marks what was not annotated, write {next} and declare `"ignore": {next}`. Threshold gray levels around 0 '
-        'and 255. Do not turn values into background before you have looked at them.'
+        'Look at the slices named; valid labels are {valid}. If a value is a slip, correct it there. If it is a '
+        'class, declare it in `"labels"`. If files use other numbers, renumber them by the names of the classes, not '
+        'by their order. If a value (255, -1) marks voxels that were not annotated, write {next} and declare '
+        '`"ignore": {next}`. If values are gray levels around 0 and 255, threshold them. Do not turn values into '
+        'background before you have looked at them.'
     )
 
     needs = ()
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self.faults(facts) or facts.values else None
-
-    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
-        """Return the consequences: a value that was not renumbered is missing under its number."""
-        never = len(volumes_of(facts).never)
-        is_renumbering = len(facts.values) >= never or bool(self._find_numbering(facts))
-        is_common = share(sum(facts.values.values()), facts.total) > RARE
-        return super().find_superseded(facts) if is_renumbering and is_common else ()
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return facts.values
-
-    def describe(self, facts: LabelFacts) -> Dict[str, object]:
-        expected = volumes_of(facts).expected
-        highest = max(expected, default=0)
-        return {
-            'listed': listing(sorted(facts.values)) or Message('many'),
-            'valid': listing(expected, 16),
-            'next': highest if facts.ignore_index is not None else highest + 1,
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        volumes, faults = volumes_of(labels), self.faults(labels)
+        if not faults and not labels.values:
+            return
+        ranked = sorted(labels.values, key=lambda value: (-labels.values[value], value))
+        texts: List[str] = [
+            Message(
+                'value {value}: {number:,} voxels in {files}',
+                value=value,
+                number=labels.values[value],
+                files=quantity(volumes.files_with_class.get(value, 0), 'label file'),
+            )
+            for value in ranked[:4]
+        ]
+        if len(ranked) > 4:
+            texts.append(Message('{number} more values', number=len(ranked) - 4))
+        if faults:
+            first = max(faults, key=lambda fault: fault.voxels)
+            template = 'in {file}: {detail}' if len(faults) == 1 else 'most in {file}: {detail}'
+            texts.append(Message(template, file=first.file, detail=first.detail))
+        words = {
+            'listed': listing(sorted(labels.values)) or Message('many'),
+            'valid': listing(volumes.expected, 16),
+            'next': find_next(labels),
         }
+        # A value that was not renumbered is missing under its number.
+        is_renumbering = len(labels.values) >= len(volumes.never) or bool(self._find_numbering(labels))
+        is_common = share(sum(labels.values.values()), labels.total) > RARE
+        follow = SUPERSEDES[self.code] if is_renumbering and is_common else ()
+        yield self.report_in(facts, PROVEN, join('; ', texts), words, files=files_of(faults), supersedes=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not labels.values:
@@ -115,67 +128,46 @@ class UnexpectedValues(VolumeCause):
             added = {'labels': {**declared, 'ignore': void}}
             rows = [f'seg[np.isin(seg, {wrong})] = {void}'] * (wrong != [void])
             rows += [f'"ignore": {void}'] * (labels.ignore_index is None)
-            asked = Message('Does {wrong} mark what was not annotated?', wrong=listing(wrong))
+            asked = Message('Does {wrong} mark voxels that were not annotated?', wrong=listing(wrong))
             title, table = 'Ignore it, in dataset.json and in all label files.', tuple((value, void) for value in wrong)
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
-    def evidence(self, facts: LabelFacts) -> str:
-        volumes, faults = volumes_of(facts), self.faults(facts)
-        with_value = volumes.files_with_class
-        ranked = sorted(facts.values, key=lambda value: (-facts.values[value], value))
-        texts: List[str] = [
-            Message(
-                'value {value}: {number:,} voxels in {files}',
-                value=value,
-                number=facts.values[value],
-                files=quantity(with_value.get(value, 0), 'label file'),
-            )
-            for value in ranked[:4]
-        ]
-        if len(ranked) > 4:
-            texts.append(Message('{number} more values', number=len(ranked) - 4))
-        if not faults:
-            return join('; ', texts)
-        first = max(faults, key=lambda fault: fault.voxels)
-        where = Message('most in {file}: {detail}', file=first.file, detail=first.detail)
-        if len(faults) == 1:
-            where = Message('in {file}: {detail}', file=first.file, detail=first.detail)
-        return join('; ', [*texts, where])
-
-    def _match_names(self, facts: LabelFacts) -> Tuple[str, Dict[int, int]]:
+    def _match_names(self, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
         """Return a well-known data set, and value -> label of the same name, if they are unambiguous."""
-        found = [value for value in facts.histogram if value not in (0, facts.ignore_index)]
+        found = [value for value in labels.histogram if value not in (0, labels.ignore_index)]
         names = {
-            value: facts.name_of(value) for value in volumes_of(facts).expected if value not in (0, facts.ignore_index)
+            value: labels.name_of(value)
+            for value in volumes_of(labels).expected
+            if value not in (0, labels.ignore_index)
         }
         title, pairs = match_named_values(found, names)
         return title, {old: new for old, new in pairs.items() if old != new}
 
-    def _find_numbering(self, facts: LabelFacts) -> Dict[int, int]:
+    def _find_numbering(self, labels: LabelFacts) -> Dict[int, int]:
         """Map old values to new ones if as many are found as declared, not counting ignored ones."""
-        found = sorted(set(facts.histogram) - {facts.ignore_index} - set(slips_of(facts, facts.values)))
-        classes = sorted(set(volumes_of(facts).expected) - {facts.ignore_index})
-        if not facts.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
+        found = sorted(set(labels.histogram) - {labels.ignore_index} - set(slips_of(labels, labels.values)))
+        classes = sorted(set(volumes_of(labels).expected) - {labels.ignore_index})
+        if not labels.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
             return {}
         pairs = {old: new for old, new in zip(found, classes) if old != new}
         return {
             **pairs,
-            **{value: pairs[meant] for value, meant in slips_of(facts, facts.values).items() if meant in pairs},
+            **{value: pairs[meant] for value, meant in slips_of(labels, labels.values).items() if meant in pairs},
         }
 
 
-def _describe(facts: LabelFacts, pairs: Mapping[int, int]) -> str:
-    return ', '.join(f'{old} {shorten(facts.name_of(new))}' for old, new in pairs.items())
+def _describe(labels: LabelFacts, pairs: Mapping[int, int]) -> str:
+    return ', '.join(f'{old} {shorten(labels.name_of(new))}' for old, new in pairs.items())
 
 
-def _renumber(facts: LabelFacts, pairs: Mapping[int, int], question: str) -> Edit:
+def _renumber(labels: LabelFacts, pairs: Mapping[int, int], question: str) -> Edit:
     title = 'Renumber all label files.'
-    return rewrite_volumes(facts, title, question, renumbering(pairs), label_map=tuple(pairs.items()))
+    return rewrite_volumes(labels, title, question, renumbering(pairs), label_map=tuple(pairs.items()))
 
 
-def _is_gray(facts: LabelFacts) -> bool:
+def _is_gray(labels: LabelFacts) -> bool:
     """True if nearly all values are around 0 and 255, with others between: a blurred binary mask."""
-    counts = facts.histogram
+    counts = labels.histogram
     low = sum(count for value, count in counts.items() if 0 <= value <= _NEAR)
     high = sum(count for value, count in counts.items() if 255 - _NEAR <= value <= 255)
     inside = len(counts) > 4 and min(counts) >= 0 and max(counts) <= 255

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional
+from typing import Iterator
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING
-from mmguard.findings.rule import Example, Verdict
-from mmguard.findings.rules.labels.volumes.base import VolumeCause, volumes_of
+from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
+from mmguard.findings.rule import AllClear, Example, Facts
+from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_next, volumes_of
 from mmguard.findings.views import listing
 from mmguard.findings.volumes import (
     BACKGROUND_ONLY,
@@ -32,8 +32,8 @@ class GridsDiffer(VolumeCause):
     summary = 'Volumes of a case have different shapes, spacings or positions.'
     title = 'Volumes of a case differ in their {what}.'
     why = (
-        'nnU-Net stops at other shapes and spacings. Where only origin, direction or affine differ it goes on, voxel '
-        'by voxel, whatever the headers say: a flipped label is trained flipped.'
+        'nnU-Net stops if shapes or spacings differ. If only origin, direction or affine differ, it continues voxel '
+        'by voxel and ignores the headers: a flipped label is trained flipped.'
     )
     example = Example(
         wrong='label 112x160x128, image 112x160x127',
@@ -47,18 +47,11 @@ class GridsDiffer(VolumeCause):
         '(2, 1, 0))`.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        certainty = super().certainty(facts)
-        return LIKELY if certainty and self._is_of_places(facts) else certainty
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        return WARNING if self._is_of_places(facts) else ERROR
-
-    def describe(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'what': listing(kind for kind in self.shown_by if volumes_of(facts).find_faults(kind))}
-
-    def _is_of_places(self, facts: LabelFacts) -> bool:
-        return not volumes_of(facts).find_faults(SHAPE, SPACING)
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        kinds = [kind for kind in self.shown_by if volumes_of(labels).find_faults(kind)]
+        certainty, severity = (LIKELY, WARNING) if kinds == [ORIENTATION] else (PROVEN, ERROR)
+        if kinds:
+            yield self.report_cases(facts, labels, certainty, words={'what': listing(kinds)}, severity=severity)
 
 
 class NotIntegers(VolumeCause):
@@ -110,10 +103,12 @@ class NothingLabelled(VolumeCause):
 
     code = 'MG193'
     shown_by = (BACKGROUND_ONLY, IGNORED_ONLY)
-    usual_certainty = LIKELY
     severity = 'warning'
-    summary = 'Label files without a single voxel of a class.'
-    why = 'Right for a healthy case; if not, the export dropped labels, and the case teaches "nothing".'
+    summary = 'Label files do not contain a single voxel of a class.'
+    why = (
+        'That is right for a healthy case. If the case is not healthy, the export dropped its labels, and the model '
+        'learns background there.'
+    )
     example = Example(
         wrong='a case that was not annotated, its label file all 0',
         right='its label file all "ignore", or the case left out',
@@ -125,13 +120,13 @@ class NothingLabelled(VolumeCause):
         ' that value into it.'
     )
 
-    def describe(self, facts: LabelFacts) -> Dict[str, int]:
-        highest = max(volumes_of(facts).expected, default=0)
-        return {'next': highest if facts.ignore_index is not None else highest + 1}
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if self.faults(labels):
+            yield self.report_cases(facts, labels, LIKELY, words={'next': find_next(labels)})
 
 
-class VolumesFine(Verdict):
-    """Cases that were all read without finding a mistake."""
+class VolumesFine(AllClear):
+    """Verdict: all cases were read, and none has a fault."""
 
     code = 'MG195'
     kinds = ('voxels',)
@@ -150,17 +145,15 @@ class VolumesFine(Verdict):
         'FOLDER` for the Decathlon.'
     )
 
-    def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if volumes_of(facts).labels_read else None
-
-    def evidence(self, facts: LabelFacts) -> str:
-        volumes = volumes_of(facts)
-        cases = quantity(volumes.cases, 'case')
-        return Message(
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        volumes = volumes_of(labels)
+        evidence = Message(
             '{cases}, {total:,} voxels, all of them {expected}; checked: {labels} read; not checked: what '
             'preprocessing makes of them',
-            cases=cases,
-            total=facts.total,
+            cases=quantity(volumes.cases, 'case'),
+            total=labels.total,
             expected=listing(volumes.expected, 16),
             labels=quantity(volumes.labels_read, 'label file'),
         )
+        if volumes.labels_read:
+            yield self.report_in(facts, PROVEN, evidence)

@@ -12,7 +12,7 @@ from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.language import Message, join
 from mmguard.text import join_with_and, plural, quantity, shorten
 
-Rule = TypeVar('Rule', bound='LabelSpace')
+Rule = TypeVar('Rule', bound='BaseRule')
 
 LabelMap = Mapping[Union[int, str], Union[int, str]]
 
@@ -21,7 +21,7 @@ ON_INVALID = ('ignore', 'clip', 'raise')
 _TABLE = 1 << 16
 
 
-class LabelSpace:
+class BaseRule:
     """Valid labels, and the treatment of all others.
 
     An integer is valid if it is in ``[0, num_classes)`` or equals ``ignore_index``.
@@ -79,7 +79,7 @@ class LabelSpace:
         return {**self.label_map, **({} if self.others is None else {OTHERS: self.others})}
 
     @property
-    def maps_once_for_all(self) -> bool:
+    def is_map_idempotent(self) -> bool:
         """True if applying the map twice equals applying it once."""
         label_map = self.whole_map
         return all(apply_label_map(label_map, label, self.ignore_index) == label for label in label_map.values())
@@ -116,7 +116,7 @@ def apply_label_map(label_map: Mapping[Any, int], value: int, ignore_index: Opti
     return label_map.get(value, others)
 
 
-class LabelRule(LabelSpace):
+class LabelRule(BaseRule):
     """Rule for label maps: every element is a class or ``ignore_index``.
 
     Args:
@@ -239,9 +239,9 @@ def invalid_label_error(
     ignored = '' if ignore_index is None else f' or ignore_index={ignore_index}'
     message = (
         f'{tally.source or "labels"}: {tally.skipped + tally.remapped:,} of {tally.total:,} labels are invalid: '
-        f'{describe_values(tally.values, others=tally.other_values)}; first at {", ".join(map(str, positions))}. Valid '
-        f'are 0..{num_classes - 1}{ignored}. Correct the file, map the value with label_map, or train on without these '
-        f"labels with on_invalid='ignore'"
+        f'{describe_values(tally.values, others=tally.other_values)}; first at {", ".join(map(str, positions))}. '
+        f'Valid labels are 0..{num_classes - 1}{ignored}. Correct the file, map the value with label_map, or train on '
+        "without these labels with on_invalid='ignore'"
     )
     return LabelGuardError(message, [tally], positions)
 

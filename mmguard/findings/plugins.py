@@ -32,7 +32,7 @@ class EntryPoint(NamedTuple):
     point: Any  #: Entry point of importlib.metadata.
 
     def load(self, build: Callable[[Any], Any] = lambda named: named) -> Any:
-        """Import what the entry point names, and return what is built of it.
+        """Import the object that the entry point names, and return the result of building it.
 
         Raises:
             CannotRun: The package raises an exception, or lacks that name.
@@ -75,7 +75,10 @@ def find_installed_rules() -> Tuple[Type[Rule], ...]:
         taken = next((rule.package for rule in rules if rule.code == code), '')
         try:
             if not _CODE.fullmatch(code):
-                raise CannotRun(f'{code} is not a code of 2 to 8 capitals and 1 to 5 digits, none of mmguard (MG...)')
+                raise CannotRun(
+                    f"{code} is not a code: expected 2 to 8 capital letters (not MG, which is mmguard's) and 1 to 5 "
+                    'digits'
+                )
             if taken:
                 raise CannotRun(f'the code is taken by {taken}')
             rule = point.load()
@@ -105,21 +108,21 @@ def _find_objection(rule: Any, code: str) -> str:
     if not (isinstance(rule, type) and issubclass(rule, Rule)):
         return f'{shorten(rule)} is not a subclass of mmguard.findings.Rule'
     if getattr(rule, 'code', None) != code or rule.aliases:
-        return f'its code must be the name of the entry point, {code}, and its only one'
+        return f'its only code must be the name of the entry point, {code}'
     for name in _TEXTS:
         text = getattr(rule, name, None)
         if not isinstance(text, str) or not (text or name in _MAY_BE_EMPTY):
-            return f'its {name} must be text, got {shorten(text)}'
+            return f'its {name} must be a string, got {shorten(text)}'
         list(Formatter().parse(text))
     if not isinstance(getattr(rule, 'example', None), Example) or rule.severity not in SEVERITIES:
         return f'it needs an Example, and a severity of {", ".join(SEVERITIES)}'
     unknown = set(rule.looks_at) - set(Facts._fields)
-    return f'it looks at unknown facts: {", ".join(sorted(unknown))}' if unknown or not rule.looks_at else ''
+    return f'it needs unknown facts: {", ".join(sorted(unknown))}' if unknown or not rule.looks_at else ''
 
 
 @contextmanager
 def contain_failure(rule: Type[Rule], failed: Optional[Set[str]] = None) -> Iterator[None]:
-    """Report what a rule of another package raises, and go on; add its code to ``failed``."""
+    """Report an exception of a rule of another package, and go on; add its code to ``failed``."""
     try:
         yield
     except (Exception, SystemExit) as error:

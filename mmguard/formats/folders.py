@@ -5,16 +5,59 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from functools import partial
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import folders_in, is_image_name, names_in
+from mmguard.formats.format import CannotScan, Format, LabelSet, Sets
 from mmguard.formats.labelme.read import list_files
-from mmguard.formats.listings import first_entries, is_folder, is_image_name
+from mmguard.formats.options import ScanOptions, is_left_out
 from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
+
+_BY_FOLDER = (
+    'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
+    'mmpretrain, ImageFolder of torchvision)'
+)
+
+
+class ClassFolders(Format):
+    """A folder whose subfolders are the classes, or one such folder per split."""
+
+    name = 'images'
+
+    def detect(self, target: str) -> bool:
+        return bool(splits_of_classes(target))
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        folders = splits_of_classes(target)
+        boxes = next(filter(None, map(find_box_file, folders.values())), '')
+        if boxes:
+            raise CannotScan(
+                f'{target}: {boxes} holds boxes of an image, so the folders are not image classes. For YOLO, '
+                f'name the data.yaml: ultralytics looks for label files next to the images, or where a folder is '
+                f'called images, in labels/ instead; a row is the number of the class and 4 fractions, '
+                f'`0 0.5 0.5 0.1 0.1`'
+            )
+        ending = next(filter(None, map(find_mask_ending, folders.values())), '')
+        if ending:
+            raise CannotScan(
+                f'{target}: every image has another one whose name ends in {ending}, as masks have, so the folders are '
+                f'not image classes. Scan the masks: `mmguard scan {target} --suffix={ending} --num-classes N`'
+            )
+        train = next(iter(folders.values()), '')
+        sets = Sets([], ConfigFacts(framework='mmpretrain'))
+        for split, folder in folders.items():
+            if not is_left_out(split, options):
+                read = partial(scan_class_folder, folder, options.num_classes, options.classes, train)
+                sets.sources.append(LabelSet(split or target, read, [_BY_FOLDER]))
+        if not sets.sources:
+            raise CannotScan(f'{target} has no labels of {", ".join(options.splits)}')
+        return sets
 
 
 class Labelled(NamedTuple):
@@ -115,7 +158,7 @@ def splits_of_classes(target: str) -> Dict[str, str]:
 
 
 def _folders(folder: str, hidden: bool = False) -> List[str]:
-    return sorted(one.name for one in first_entries(folder) if is_folder(one) and (hidden or one.name[0] != '.'))
+    return [name for name in folders_in(folder) if hidden or name[0] != '.']
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
@@ -132,7 +175,7 @@ def find_box_file(folder: str) -> str:
     for place in (os.path.join(folder, name) for name in _folders(folder)[:_CLASSES]):
         stems = {os.path.basename(image).rpartition('.')[0] for image in _list_images(place)}
         for below in (place, *(os.path.join(place, name) for name in _folders(place))):
-            names = sorted(entry.name for entry in first_entries(below, _NAMES) if entry.name.endswith('.txt'))
+            names = [name for name in names_in(below, _NAMES) if name.endswith('.txt')]
             texts = [os.path.join(below, name) for name in names if name[:-4] in stems]
             found = next((text for text in texts[:_LOOKED_AT] if _holds_boxes(text)), '')
             if found:
@@ -174,8 +217,7 @@ def _holds_boxes(path: str) -> bool:
 
 def _list_images(folder: str) -> List[str]:
     """Return the first images of a folder."""
-    names = sorted(entry.name for entry in first_entries(folder, _NAMES))
-    return [os.path.join(folder, name) for name in names if is_image_name(name)]
+    return [os.path.join(folder, name) for name in names_in(folder, _NAMES) if is_image_name(name)]
 
 
 def _is_photo(path: str) -> bool:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mmguard.formats.coco import json_stream
-from mmguard.formats.coco.json_stream import JsonFault, Stream
+from mmguard.formats.coco import file as json_stream
+from mmguard.formats.coco.file import JsonFault, Stream
 
 NASTY = st.sampled_from(['},{', '}]', ']},', '"', '\\', '\\"},{', 'é', '\U0001f600', '\n', '', '"},', '[', '{"a":1}'])
 TEXT = st.text(max_size=6) | NASTY

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.files.inside import OutsideError, check_name, find_inside, is_really_inside, resolve_inside
+from mmguard.files.containment import OutsideError, check_name, find_inside, is_really_inside, resolve_inside
 
 #: Names that lead elsewhere on this system or on another.
 OUTSIDE = [

@@ -8,13 +8,24 @@ from collections import Counter
 from itertools import islice
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from mmguard.files.inside import find_inside
+from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.disk import missing_files
 from mmguard.formats.faults import Faults
+from mmguard.formats.files import missing_files
+from mmguard.formats.format import Format
 from mmguard.formats.table import NO_NUMBER, facts_of, table_of_names
 from mmguard.text import shorten
+
+
+class OpenImages(Format):
+    """A csv of boxes and one of classes, which only an mmdet config names together."""
+
+    name = 'openimages'
+
+    def detect(self, target: str) -> bool:
+        return False
+
 
 #: Column indices that mmdet reads, regardless of the header.
 _LABEL, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 4, 5, 6, 7, 13
@@ -67,7 +78,7 @@ def scan_openimages(
         annotations.missing, annotations.missing_files = missing_files(images, list(place_of), faults)
         folder = images
         table.path_of = lambda place: find_inside(folder, table.images[place])
-    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    facts = facts_of(table, num_classes, names, annotations)
     annotations.over_edge = 0  # an edge of one pixel has no meaning for fractions
     annotations.box_examples.pop('over_edge', None)
     annotations.unreadable = faults.to_dict()

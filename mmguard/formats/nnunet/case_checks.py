@@ -65,7 +65,7 @@ def _ranges(places: List[int]) -> List[Tuple[int, int]]:
     return found
 
 
-class Judge:
+class CaseChecker:
     """Finder of the faults of cases; file names are relative to ``root``."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
@@ -141,7 +141,7 @@ class Judge:
             return
         whole = {value: count for value, count in label.values.items() if is_whole(value)}
         wrong = {value: count for value, count in whole.items() if int(value) not in self.expected}
-        if label.is_picture and (wrong or label.fractions):
+        if label.holds_intensities and (wrong or label.fractions):
             yield kinds.INTENSITIES, self._find_intensities(record, label)
             return
         if wrong:
@@ -220,7 +220,7 @@ class Judge:
         return printable(path, os.path.abspath(self.root))
 
     def _describe_slices_of(self, file: FileRecord, values: Sequence[str]) -> Dict[str, str]:
-        if not file.has_turns:
+        if not file.has_slices:
             return {}
         return {value: describe_slices(_count_along_z(file, value)) for value in values if file.slices.get(value)}
 

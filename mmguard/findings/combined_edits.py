@@ -25,7 +25,7 @@ class Offer(NamedTuple):
     edit: Edit
     facts: Facts
 
-    def is_of_one_of(self, others: Sequence[Offer]) -> bool:
+    def shares_finding(self, others: Sequence[Offer]) -> bool:
         """Return True if another offer is for the same finding, so that only one of them can be written."""
         return any(self.finding is other.finding for other in others)
 
@@ -33,7 +33,7 @@ class Offer(NamedTuple):
 def first_safe(offers: Sequence[Offer]) -> List[Offer]:
     """Return the first edit of each finding that has no question."""
     safe = [offer for offer in offers if offer.edit.applicability == SAFE]
-    return [offer for n, offer in enumerate(safe) if not offer.is_of_one_of(safe[:n])]
+    return [offer for n, offer in enumerate(safe) if not offer.shares_finding(safe[:n])]
 
 
 def explain_conflict(offers: Sequence[Offer]) -> str:
@@ -44,22 +44,22 @@ def explain_conflict(offers: Sequence[Offer]) -> str:
     if len(offers) < 2:
         return ''
     numbers = ', '.join(f'[{offer.edit.number}]' for offer in offers)
-    codes = [offer.finding.code for n, offer in enumerate(offers) if offer.is_of_one_of(offers[:n])]
+    codes = [offer.finding.code for n, offer in enumerate(offers) if offer.shares_finding(offers[:n])]
     if codes:
-        return f'{numbers} hold two ways to correct the same {codes[0]}: choose one'
+        return f'{numbers} are alternative corrections of {codes[0]}: choose one'
     try:
-        edit = as_one([offer.edit for offer in offers], offers[0].facts.config)
+        edit = combine_edits([offer.edit for offer in offers], offers[0].facts.config)
     except Conflict as error:
-        return f'{numbers} exclude each other: each writes something else at {error}'
+        return f'{numbers} conflict: they write different values at {error}'
     rules = chosen_rules()
     for offer in offers:
         splits = [Split(facts, search(facts, rules)) for facts in (offer.facts, *offer.facts.others)]
         if not holds(edit, offer.finding, splits, rules):
-            return f'{numbers} exclude each other: with all of them {offer.finding.code} stays, or more is wrong'
+            return f'{numbers} conflict: with all of them applied, {offer.finding.code} remains or new errors appear'
     return ''
 
 
-def as_one(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
+def combine_edits(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
     """Combine several edits into one; for an option, the last value wins.
 
     Args:

@@ -66,7 +66,7 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
         'data/coco/train/a.png'
         >>> resolve_inside('data/coco', r'..\..\a.png')
         Traceback (most recent call last):
-        mmguard.files.inside.OutsideError: '..\\..\\a.png' is outside of the data set
+        mmguard.files.containment.OutsideError: '..\\..\\a.png' is outside of the data set
     """
     check_name(name)
     if not root or not name:
@@ -96,7 +96,7 @@ def is_really_inside(path: str, root: str) -> bool:
     return _is_in(os.path.realpath(path), os.path.realpath(root))
 
 
-def tell_inside(root: str) -> Callable[[str], bool]:
+def make_inside_check(root: str) -> Callable[[str], bool]:
     """Return :func:`is_really_inside` for many files of a folder, resolving each folder only once."""
 
     @lru_cache(maxsize=None)

@@ -11,9 +11,8 @@ from typing import NamedTuple, Pattern, Sequence
 from mmguard.config.recognized import CHECK_TARGET, IN_THE_LOOP
 from mmguard.files.regular import open_regular
 from mmguard.formats.correction import CannotCorrect, LabelFiles
-from mmguard.formats.files import FILES
+from mmguard.formats.files import FILES, TRAINED_ENDINGS, is_gray, is_image_name, walk
 from mmguard.formats.format import CannotScan, Format, Sets
-from mmguard.formats.listings import TRAINED_ENDINGS, is_gray, is_image_name, walk
 from mmguard.formats.options import FixOptions, ScanOptions
 
 #: Number of files that are inspected: a folder mostly holds one kind.
@@ -30,7 +29,7 @@ _YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def describe_files(files: Sequence[str], suffix: str = '') -> str:
-    """Say what the first files are, and which target to name instead."""
+    """Describe the first files, and the target to name instead."""
     if not files:
         return 'It contains no files: is the path right, and the disk mounted?'
     if suffix:
@@ -40,8 +39,8 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
     first = next(file for file in files if _ending(file) == ending)
     if ending in _VOLUMES:
         return (
-            f'Here are volumes ({ending}): of nnU-Net name the raw data set, the folder with dataset.json; slices for '
-            'MMSegmentation are scanned when they are label maps (.png)'
+            f'It contains volumes ({ending}). For nnU-Net, name the raw data set, the folder with dataset.json; for '
+            'MMSegmentation, save the slices as label maps (.png)'
         )
     if looks_like_yolo(files):
         return (
@@ -52,11 +51,11 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
     if words:
         return words[0].upper() + words[1:]
     if ending == '.json':
-        return f'Here is JSON: a file of COCO or LVIS is named itself, e.g. {first}'
+        return f'It contains JSON. If it is COCO or LVIS, name the file itself, e.g. {first}'
     if ending == '.xml':
-        return 'Here is XML without boxes of VOC in Annotations/ or directly in it'
+        return 'It contains XML, but no VOC boxes, neither in Annotations/ nor directly in it'
     kind = f'{ending or "files without ending"}, e.g. {os.path.basename(first)}'
-    return f'Here are {kind}: label maps are .png, .bmp, .tif, .npy. Of another format {_AS_MAPS}'
+    return f'It contains {kind}: label maps are .png, .bmp, .tif, .npy. For another format, {_AS_MAPS}'
 
 
 def describe_json(file: str, ended_early: bool = False) -> str:
@@ -188,10 +187,10 @@ _OTHERS = (
     (
         '.txt',
         r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
-        'rows that are not in YOLO format, numbers separated by blanks with the class first',
+        'rows that are not in YOLO format, numbers separated by spaces, with the class first',
     ),
     ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, and {_AS_MAPS}'),
-    ('.csv', '', f'a table: if it holds boxes, {_AS_COCO}; if classes of images, sort these into a folder a class'),
+    ('.csv', '', f'a table: if it holds boxes, {_AS_COCO}; if classes of images, sort these into one folder per class'),
     *((ending, '', f'JSON lines: {_AS_COCO}') for ending in ('.jsonl', '.ndjson')),
     ('.tfrecord', '', f'a TFRecord: {_BY_DATUMARO.format("tf_detection_api")}'),
     *((end, '', f'{end}: {_AS_MAPS}') for end in ('.h5', '.hdf5', '.npz', '.pt', '.pth', '.pkl', '.mdb', '.zarray')),
@@ -230,10 +229,10 @@ def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -
     except (OSError, ValueError):
         return ''
     words = next((one.words for one in known if one.mark.search(head)), '')
-    return f'here is {words.replace("{target}", shlex.quote(folder))}' if words else ''
+    return f'it contains {words.replace("{target}", shlex.quote(folder))}' if words else ''
 
 
-class OtherProgram(Format):
+class UnsupportedFormat(Format):
     """Files of an unsupported program; the message names the converter."""
 
     name = 'other program'
@@ -243,7 +242,7 @@ class OtherProgram(Format):
         return bool(describe_program(target))
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        raise CannotScan(f'{target}: nothing was read, {describe_program(target)}')
+        raise CannotScan(f'{target} was not read: {describe_program(target)}')
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
-        raise CannotCorrect(f'{target}: nothing is corrected, {describe_program(target)}')
+        raise CannotCorrect(f'{target} was not corrected: {describe_program(target)}')

@@ -73,7 +73,7 @@ class Raised:
 
 
 @dataclass
-class Trouble:
+class LogError:
     """Error at one place of a log.
 
     Args:
@@ -179,7 +179,7 @@ def bare_pattern(signs: bool = False) -> Pattern[str]:
 class OpenTraceback:
     """A traceback that is being read."""
 
-    def __init__(self, trouble: Trouble, line: Line, is_raised: bool = False) -> None:
+    def __init__(self, trouble: LogError, line: Line, is_raised: bool = False) -> None:
         self.trouble = trouble
         self.is_dated = line.is_dated
         self.is_raised = is_raised

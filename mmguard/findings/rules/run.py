@@ -1,0 +1,175 @@
+"""Rules about a run and its ranks."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator
+
+from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
+from mmguard.findings.rule import NAMED, Example, Facts, RunRule
+from mmguard.findings.run import KILLED, MISSED_ANOTHER, RunFacts, find_unused, format_exception, name_ranks
+from mmguard.findings.usual_edits import propose
+from mmguard.language import Message, join
+from mmguard.text import quantity
+
+
+class RankKilled(RunRule):
+    """A process that ended without a message."""
+
+    code = 'MG301'
+    summary = 'A rank was killed: it ended without an exception.'
+    title = '{ranks} killed, without an exception.'
+    why = (
+        'Most often the machine ran out of memory, or the scheduler ended the job. The errors of the other ranks are '
+        'a consequence.'
+    )
+    example = Example(wrong='num_workers=16, 60 GB of annotations in each', right='num_workers=4')
+    limits = 'A killed process cannot record the reason: look for it in the logs of the kernel or the scheduler.'
+    advice = (
+        'Look at `dmesg | grep -i kill`, and at the log of the scheduler. If memory ran out, use fewer workers (each '
+        'holds a copy of the annotations) or smaller images; if the scheduler ended the job, ask it for more time.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        killed = [rank for rank in facts.ranks if rank.ending == KILLED]
+        if killed and facts.ranks[0].ending == KILLED:
+            every = len(killed) == len(facts.ranks) > 1
+            ranks = 'All ranks were' if every else name_ranks([rank.rank for rank in killed], 'was', 'were')
+            yield self.report('; '.join(rank.words for rank in killed), dict(ranks=ranks))
+
+
+#: AbsentRankError of a rank that lives; mmengine, whose losses have other names on a rank; torch.
+_OUT_OF_STEP = re.compile(
+    r'that skipped this|lives, but|loss log variables are different across GPUs|Detected mismatch between collectives'
+)
+
+
+class SkippedCollective(RunRule):
+    """Ranks that are all alive but are not in the same collective."""
+
+    code = 'MG304'
+    summary = 'A rank skipped a collective in which others wait, or called another one.'
+    why = 'Every rank must come to the same collectives in the same order; otherwise the others wait until a timeout.'
+    example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
+    limits = 'It reads what the first rank raised, and does not know which line skipped the collective.'
+    advice = (
+        'Look for a branch that only one rank takes: `if rank == 0`, a batch without targets, an early return, a '
+        'metric or a checkpoint. RankGuardHook names the losses that a rank lacks, and their samples.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        if facts.ranks and _OUT_OF_STEP.search(facts.ranks[0].error):
+            yield self.report(format_exception(facts.ranks[0].error))
+
+
+class RankAbsent(RunRule):
+    """Ranks that waited for another in vain, or left no record."""
+
+    code = 'MG303'
+    summary = 'A rank did not join the others, or left no record.'
+    title = 'The ranks waited for one that did not join them.'
+    title_silent = 'Not every rank left a record.'
+    why = (
+        'What the others raise (AbsentRankError, "Connection closed by peer", a timeout of NCCL) is only a '
+        'consequence: the cause is in the log of the missing rank.'
+    )
+    example = Example(wrong='if rank == 0: validate()', right='validate() on every rank')
+    limits = 'A rank that ended normally, or wrote its record on another machine, looks the same.'
+    advice = (
+        'Read the log of the missing rank, and dmesg of its machine. If it ended normally, nothing needs to be done.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        silent = (facts.run or RunFacts()).silent
+        unknown = Message(
+            'it may have ended normally, never started training, or written its record on another machine'
+        )
+        said = (
+            [Message('{ranks} left no record: {unknown}', ranks=name_ranks(silent), unknown=unknown)] if silent else []
+        )
+        if facts.ranks and facts.ranks[0].ending == MISSED_ANOTHER:
+            yield self.report(join('; ', [format_exception(facts.ranks[0].error), *said]), severity=ERROR)
+        elif said:
+            yield self.report(said[0], title=self.title_silent, severity=INFO)
+
+
+class UnusedParametersSeen(RunRule):
+    """DistributedDataParallel waited for a gradient that never came."""
+
+    code = 'MG305'
+    summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
+    title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
+    why = (
+        'The loss does not use a branch of the model, in every iteration or in some: a stage that no head takes, a '
+        'batch without targets, a loss that is a constant where all labels are ignored.'
+    )
+    example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
+    limits = 'Names of parameters are known where torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook gave them.'
+    advice = (
+        'If the branch is meant to be skipped, write find_unused_parameters=True; where only batches without targets '
+        "skip it, dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. If not, use its output in a loss."
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        config = facts.config
+        wrapper = {} if config is None else config.part('model_wrapper_cfg')
+        if config is not None and (config.data.get('find_unused_parameters') or wrapper.get('find_unused_parameters')):
+            return
+        errors = [rank.error for rank in facts.ranks if 'Expected to have finished reduction' in rank.error]
+        if errors:
+            place = f'{"model_wrapper_cfg." if wrapper else ""}find_unused_parameters'
+            title, question = (
+                'Let DistributedDataParallel find unused parameters.',
+                'Is the branch meant to be skipped?',
+            )
+            if_not = 'Use its output in a loss, or take the branch out of the model.'
+            edit = propose(title, (place, True), question=question, if_not=if_not)
+            said = find_unused(rank.error for rank in facts.ranks)
+            title, evidence = (
+                self.title_model if said.everywhere else '',
+                join('; ', said.lines) or format_exception(errors[0]),
+            )
+            yield self.report(evidence, title=title, edits=[edit] if config is not None else ())
+
+
+class LossesFilled(RunRule):
+    """Losses that one rank lacked and others had."""
+
+    code = 'MG306'
+    summary = 'A rank lacked a loss that others had.'
+    why = (
+        'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits forever. The zero keeps '
+        'the ranks in step, but the batches of that rank do not train that branch.'
+    )
+    example = Example(wrong='return {} if no_targets else losses', right='return losses, with zeros on the graph')
+    limits = 'It names samples only where RankGuardHook ran.'
+    advice = (
+        'If the samples have no targets, leave such images out (filter_empty_gt=True in the training set), or let the '
+        'head return all of its losses. If they have targets, look for a branch that one rank skips.'
+    )
+    severity = WARNING
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        run = facts.run or RunFacts()
+        lacked = [
+            Message(
+                'rank {rank} had no {loss} in {iterations}; filled with zeros',
+                rank=rank,
+                loss=loss,
+                iterations=quantity(number, 'iteration'),
+            )
+            for loss, by_rank in run.filled.items()
+            for rank, number in sorted(by_rank.items())
+        ]
+        lacked += [
+            Message('rank {rank} lacked a loss first in iteration {place:,}', rank=rank, place=place)
+            for rank, (place, _) in sorted(run.first_filled.items())
+        ]
+        samples = [name for _, (_, names) in sorted(run.first_filled.items()) for name in names]
+        refused = [rank.error for rank in facts.ranks if 'ranks differ in their losses' in rank.error]
+        if lacked or refused:
+            evidence, files = (
+                join('; ', [*lacked, *map(format_exception, refused[:1])]),
+                tuple(dict.fromkeys(samples))[:NAMED],
+            )
+            yield self.report(evidence, severity=ERROR if refused else WARNING, files=files)

@@ -1,1 +1,0 @@
-"""Rules about a run and its ranks."""

@@ -1,0 +1,208 @@
+"""The YOLO data sets in a target."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Callable, List, Optional, Sequence, Set
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, ending_of, keep_file, names_below
+from mmguard.formats.files import FILES, is_image_name, walk
+from mmguard.formats.format import CannotScan, Format, LabelSet, Mapper, Sets, scan_here
+from mmguard.formats.options import SPLITS, FixOptions, ScanOptions
+from mmguard.formats.unsupported_formats import looks_like_yolo
+from mmguard.formats.yolo.data_yaml import (
+    DataYaml,
+    data_yaml_in,
+    declares_names,
+    find_unopened,
+    is_data_yaml,
+    names_beside,
+    read_data_yaml,
+)
+from mmguard.formats.yolo.listing import Listing, list_images, list_texts
+from mmguard.formats.yolo.write import correct_data_yaml, correct_text
+from mmguard.language import Message
+
+
+class Yolo(Format):
+    """A data.yaml, a folder of label files, a single label file, or a list of images."""
+
+    name = 'yolo'
+    endings = ('.yaml', '.yml', '.txt')
+    beside_suffix = True
+
+    def detect(self, target: str) -> bool:
+        return is_yolo(target)
+
+    def sets(self, target: str, options: ScanOptions) -> Sets:
+        sets = Sets([])
+        for found in yolo_sets(target, options.splits, options.images):
+            absent = [place for place in found.places or () if not os.path.exists(place)]
+            if absent and found.name != 'test':  # the test images of a challenge may be missing
+                sets.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
+            if not absent:
+                read = partial(found.read, options.num_classes)
+                sets.sources.append(LabelSet(found.name, read, found.notes, by_tasks=True))
+        if not sets.sources:
+            raise CannotScan('\n'.join(sets.failed) or f'{target} has no labels of {", ".join(options.splits)}')
+        return sets
+
+    def files(self, target: str, options: FixOptions) -> LabelFiles:
+        is_folder = os.path.isdir(target)
+        if target.lower().endswith('.txt') and not is_folder:
+            raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
+        sets = yolo_sets(target)
+        root = target if is_folder else _find_root(sets[0], os.path.dirname(target) or os.curdir)
+        texts = _list_texts(sets, target, root)
+        if not texts:
+            raise CannotCorrect(f'{target} leads to no label file')
+        kpt_shape = sets[0].declared.kpt_shape
+        places = {name: os.path.join(root, name) for name in sorted(names_below(root))}
+        if not is_folder:
+            places[os.path.basename(target)] = target
+        own = {name for name, place in places.items() if name in texts or is_data_yaml(place)}
+
+        def correct(data: bytes, name: str) -> Corrected:
+            if name in texts:
+                return correct_text(data, options, kpt_shape)
+            return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
+
+        files = [(place, name) for name, place in places.items()]
+        return LabelFiles(files, correct, frozenset({*places} - own), changed_copies=frozenset(own - texts))
+
+
+#: Number of folders, and of files in each, to look at before a target is rejected.
+_FOLDERS, _FILES = 50, 200
+
+
+@dataclass
+class YoloSet:
+    """One data set that has not been read yet."""
+
+    name: str  #: Name of the split, or the target.
+    target: str  #: Folder, data.yaml, list of images or label file, as given.
+    root: str  #: Folder that file names are relative to.
+    declared: DataYaml  #: Names, number of classes, keypoints.
+    places: Optional[List[str]] = None  #: Folders and lists of images; ``None``: the content of the root.
+    images: Optional[str] = None  #: Folder of the images, if given by the user.
+    notes: List[str] = field(default_factory=list)  #: Notes for the user.
+
+    def listing(self) -> Listing:
+        listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
+        for path in find_unopened(self.root):
+            listing.faults.add('cannot be read: it is not a regular file', os.path.relpath(path, self.root))
+        return listing
+
+    def read(
+        self,
+        num_classes: Optional[int] = None,
+        mapper: Mapper = scan_here,
+        on_files: Callable[[int], None] = lambda files: None,
+    ) -> LabelFacts:
+        """Read the data set; see :func:`scan_texts`."""
+        from mmguard.formats.yolo.read import scan_texts
+
+        root = self.root if os.path.isdir(self.root) else os.path.dirname(self.root)
+        facts = scan_texts(self.listing(), self.declared, root, num_classes, mapper, on_files)
+        assert facts.annotations is not None
+        facts.annotations.sources = [self.target]
+        return facts
+
+
+def is_yolo(target: str) -> bool:
+    """Return True if a target is a data.yaml, an image list, a label file, or a folder with the first or the last."""
+    if os.path.isdir(target):
+        return bool(data_yaml_in(target)) or _has_texts(os.path.abspath(target))
+    root = os.path.abspath(target)
+    if is_data_yaml(target) or (declares_names(target) and _has_texts(os.path.dirname(root))):
+        return True
+    return target.lower().endswith('.txt') and (_lists_images(root) or looks_like_yolo([root]))
+
+
+def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
+    """Return the data sets of a YOLO target; empty if its data.yaml has no images of these splits."""
+    is_folder = os.path.isdir(target)
+    file = data_yaml_in(target) if is_folder else target if is_data_yaml(target) else ''
+    if file:
+        return _list_declared(target, read_data_yaml(file), splits)
+    root = os.path.abspath(target)
+    folder = root if is_folder else os.path.dirname(root)
+    if not is_folder and declares_names(target):
+        found = YoloSet(target, target, folder, read_data_yaml(target))
+    else:
+        places = [root] if not is_folder and _lists_images(root) else None
+        found = YoloSet(target, target, folder if places else root, names_beside(folder), places)
+    if images is not None and found.root == folder and found.places is None:
+        found.images = os.path.abspath(images)
+    note = Message('YOLO labels without names: every class id counts as a class unless --num-classes is given')
+    if found.declared.file:
+        note = Message('YOLO labels, names: {file}', file=found.declared.file)
+    found.notes.append(note)
+    return [found]
+
+
+def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> List[YoloSet]:
+    found: List[YoloSet] = []
+    for split in splits:
+        places = [_resolve_place(declared, path) for path in declared.splits.get(split, [])]
+        same = next((one for one in found if places and one.places == places), None)
+        if same is not None:
+            same.name += f', {split}'
+        elif places:
+            found.append(YoloSet(split, target, declared.root, declared, places))
+    for one in found[:1]:
+        one.notes.append(Message('YOLO labels, as {file} says', file=declared.file))
+    return found
+
+
+def _resolve_place(declared: DataYaml, path: str) -> str:
+    """Return the path of a folder or list of images; like ultralytics, drop ``../`` if the path does not exist."""
+    roots = (declared.root, os.path.dirname(os.path.abspath(declared.file)))
+    ways = [path, path[3:]] if path.startswith('../') else [path]
+    places = [os.path.abspath(os.path.join(root, way)) for root in roots for way in ways]
+    return next(filter(os.path.exists, places), places[0])
+
+
+def _has_texts(root: str) -> bool:
+    """Return True if a folder contains label files with rows, and no other labels."""
+    texts: List[str] = []
+    for number, (folder, names) in enumerate(walk(root, lambda at, error: None)):
+        beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}
+        here = [name for name in names if name.endswith('.txt')]
+        paired = [name for name in here if name[:-4] in beside]
+        if beside and not paired and 'images' not in os.path.relpath(folder, root).replace(os.sep, '/').split('/'):
+            return False  # probably label maps
+        texts += [os.path.join(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
+        if number >= _FOLDERS or len(texts) >= _FILES:
+            break
+    return bool(texts) and looks_like_yolo(texts)
+
+
+def _lists_images(path: str) -> bool:
+    try:
+        with FILES.open(path) as file:
+            lines = file.read(1 << 14).decode('utf-8', 'replace').splitlines()
+    except (OSError, ValueError):
+        return False
+    return any(is_image_name(os.path.basename(line.strip())) for line in lines[:20])
+
+
+def _find_root(one: YoloSet, folder: str) -> str:
+    """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
+    inside = one.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
+    return one.declared.root if inside else folder
+
+
+def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
+    """Return the label files, relative to a folder."""
+    texts: Set[str] = set()
+    folder = os.path.join(os.path.abspath(root), '')
+    for one in sets:
+        for text, _ in one.listing().texts:
+            if not text.startswith(folder):
+                raise CannotCorrect(f'{text}, to which {target} leads, is outside of {root}')
+            texts.add(text[len(folder) :])
+    return texts
