@@ -98,7 +98,7 @@ def _scan_for(target: str, options: ScanOptions, found: Optional[Explanation]) -
 
 
 def _scan(target: str, options: ScanOptions, task: str) -> _Seen:
-    """Return the result of `scan` without data sets whose labels are of another task than that of the error."""
+    """Return the result of `scan`, without data sets whose kind of labels the error cannot be about."""
     from mmguard.scanning.plans import plan_of
     from mmguard.scanning.processes import local_mapper
     from mmguard.scanning.run import run_plan

@@ -119,7 +119,7 @@ def test_what_the_values_are_is_counted_in_the_values(declared: str, values: str
             'MG356', 'negative',
         ),
         (corrupt('negative label values [-2]', 'WARNING: Ignoring corrupted image and/or label '), 'MG356', 'negative'),
-        (corrupt('non-normalized or out of bounds coordinates [     411.5        230]'), 'MG356', 'not-normalised'),
+        (corrupt('non-normalized or out of bounds coordinates [     411.5        230]'), 'MG356', 'not-normalized'),
         (raised('AssertionError: > 5 label columns: /d/k.txt', '/w/yolov5/datasets.py', 'assert l.shape[1] == 5'), 'MG356', 'columns'),
     ],
 )  # fmt: skip
