@@ -13,7 +13,7 @@ from mmguard.findings.engine import search
 from mmguard.findings.facts import MapFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.order import ORDER, SUPERSEDES, VERDICTS, sort_key
-from mmguard.findings.rule import Facts, Rule, Verdict
+from mmguard.findings.rule import Facts, Rule, AllClear
 from mmguard.findings.signatures import read_signatures
 
 CODES = [rule.code for rule in RULES]
@@ -52,7 +52,7 @@ def test_of_what_two_rules_find_in_labels_the_consequence_is_left_out() -> None:
     """The same with real rules: each is asked without the others first."""
     hidden = set()
     for example in EXAMPLES.values():
-        each = {rule.code: diagnose(example(), rules=[rule]) for rule in RULES if not issubclass(rule, Verdict)}
+        each = {rule.code: diagnose(example(), rules=[rule]) for rule in RULES if not issubclass(rule, AllClear)}
         shown = {finding.code for finding in diagnose(example())}
         for cause, consequence in PAIRS:
             if each[cause] and each[consequence] and cause in shown and consequence in each[cause][0].supersedes:

@@ -120,7 +120,7 @@ def raised_by(function: Any, *args: Any) -> BaseException:
 
 def test_only_what_comes_up_in_mmguard_is_its_own_failure() -> None:
     assert re.fullmatch(
-        r'mmguard/labels/space\.py:\d+ in value_counts', find_own_failure(raised_by(value_counts, None))
+        r'mmguard/labels/rules\.py:\d+ in value_counts', find_own_failure(raised_by(value_counts, None))
     )
     assert find_own_failure(raised_by(LabelRule, -1)) == ''  # what it says to its user
     assert find_own_failure(raised_by(int, 'a')) == ''

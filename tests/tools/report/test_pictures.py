@@ -88,7 +88,7 @@ def test_noise_is_encoded_until_it_fits(tmp_path: Path) -> None:
         assert max(picture.width, picture.height) <= LONGEST
     facts = LabelFacts({300: 1}, 3, 255, files=1, offending_files=1)
     worst = [dict(file='noise.png', path=str(path), image=str(path), stored={300: 1}, invalid=1)]
-    assert made[0].data in page('noise', [SetResult('train', facts, worst=worst)])  # a page shortens texts only
+    assert made[0].data in page('noise', [SetResult(facts, worst, name='train')])  # a page shortens texts only
 
 
 def test_the_photo_is_marked_where_the_label_is_invalid(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_no_file_stops_the_page(tmp_path: Path, kind: str, role: str) -> None:
     label, image = (path, good) if role == 'label' else (good, path)
     worst = dict(file='a.png', path=str(label), image=str(image), stored={3: 1}, invalid=1)
     facts = LabelFacts(values={3: 1}, num_classes=2, ignore_index=255)
-    made = page('t', [SetResult('train', facts, [], [worst])])
+    made = page('t', [SetResult(facts, [worst], name='train')])
     assert 'a.png' in made
     if kind in ('empty', 'text', 'bomb', 'truncated', 'missing', 'folder'):
         with pytest.raises(CannotDraw):

@@ -63,7 +63,7 @@ def test_files_of_a_voc_scan(voc: Path, capsys: pytest.CaptureFixture) -> None:
 def test_names_of_category_ids(coco: Path, capsys: pytest.CaptureFixture) -> None:
     expected = [['7', 'cat', '2', '1'], ['9', 'dog', '2', '2'], ['20', 'invalid: horse', '1', '1']]
     assert rows(capsys, coco, '--num-classes', 10, '--labels', 'ids') == expected
-    made = page('labels', [SetResult('train', scan_coco(str(coco), 10, labels='ids'))])
+    made = page('labels', [SetResult(scan_coco(str(coco), 10, labels='ids'), name='train')])
     assert all(f'<td>{name}</td>' in made for name in ('cat', 'dog', 'horse'))
 
 
