@@ -13,7 +13,7 @@ from mmguard.findings.engine import search
 from mmguard.findings.facts import MapFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.order import ORDER, SUPERSEDES, VERDICTS, sort_key
-from mmguard.findings.rule import Facts, Rule, AllClear
+from mmguard.findings.rule import AllClear, Facts, Rule
 from mmguard.findings.signatures import read_signatures
 
 CODES = [rule.code for rule in RULES]
