@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Sequence
 
 import mmguard.tools.page as page
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
-from mmguard.text import visible
+from mmguard.text import quantity, visible
 from mmguard.tools.console import Console, Text
 from mmguard.version import __version__
 
@@ -47,8 +47,9 @@ def show(console: Any, tested: Tested) -> None:
 def show_total(console: Any, tested: Sequence[Tested]) -> None:
     """Print the number of properties per outcome."""
     counts = {outcome: sum(one.outcome == outcome for one in tested) for outcome in _STYLES}
-    words = ', '.join(f'{count} {outcome}' for outcome, count in counts.items() if count)
-    console.print(f'\n{len(tested)} properties in {sum(one.seconds for one in tested):.0f} s: {words}')
+    words = ', '.join(f'{outcome}: {count}' for outcome, count in counts.items() if count)
+    seconds = sum(one.seconds for one in tested)
+    console.print(f'\n{quantity(len(tested), "property", "properties")} in {seconds:.0f} s; {words}')
 
 
 def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:

@@ -27,7 +27,7 @@ class IgnoredLabelsAgree(ConfigRule):
     aliases = ('MG114',)
     summary = 'Head, losses, metric and fill values do not ignore the same label.'
     title = '{value} is ignored here, but {first} in the head ({place}).'
-    title_metric = 'The metric ignores {value}, but the head {first} ({place}).'
+    title_metric = 'The metric ignores label {value}, but the head ignores label {first} ({place}).'
     title_reads = '{value} is taken for the ignored label, but the head ignores {first} ({place}).'
     title_fill = (
         'Pixels are filled with {value}, which is neither a class nor the label that the head ignores ({first}, '
