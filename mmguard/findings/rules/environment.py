@@ -84,7 +84,9 @@ class MixedStacks(EnvironmentRule):
             for module in next(iter(STACKS.values()))
             if all(set(modules[module]) & set(environment.versions) for modules in STACKS.values())
         ]
-        shared = f'both stacks write the same folder {", ".join(twice)}: of each file, the last installed is there'
+        shared = (
+            f'both stacks write the same folder {", ".join(twice)}: each file is that of the package installed last'
+        )
         apart = 'parts of both stacks, which were never tested with each other'
         ways, severity = [_use_one_stack(stack, environment) for stack in STACKS], ERROR if twice else WARNING
         places = ('stack', *map(line_of, twice))
@@ -122,8 +124,8 @@ class PackageMissing(EnvironmentRule):
         'It does not see other packages that a framework needs, nor files missing in part: the import does (MG506).'
     )
     advice = (
-        'Install it from the stack that is installed, with --force-reinstall where pip lists it. If no version fits, '
-        'make a new environment with versions that docs/stacks.md lists.'
+        'Install it from the same stack (OpenMMLab or onedl) as the other packages; add --force-reinstall if pip '
+        'lists it. If no version fits, make a new environment with versions that docs/stacks.md lists.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -131,7 +133,7 @@ class PackageMissing(EnvironmentRule):
             for name, version in list(environment.find_installed(module).items())[:1]:
                 command = f'pip install --force-reinstall --no-deps {name}=={version}'
                 edit = Edit(f'Reinstall {name}.', environment=((name, version),), commands=(command,))
-                evidence, places = f'{name} {version}, and no module {module}', (line_of(module),)
+                evidence, places = f'{name} {version}, but no module {module}', (line_of(module),)
                 yield self.report(evidence, dict(name=name), self.title_files, edits=[edit], places=places)
         for module in ('torch', 'numpy', 'mmengine', 'mmcv'):
             if module not in environment.missing or environment.find_installed(module):
@@ -169,13 +171,13 @@ def _offer_ways(module: str, environment: EnvironmentFacts) -> Iterator[Edit]:
 KNOWN: Dict[Tuple[str, str, str], Edit] = {
     # https://numpy.org/devdocs/numpy_2_0_migration_guide.html
     ('', 'numpy', '2'): Edit(
-        'Install NumPy 1, which it was compiled against.',
+        'Install NumPy 1, for which the package was compiled.',
         environment=(('numpy', '1.26.4'),),
         commands=('pip install "numpy<2"',),
     ),
     # https://pypi.org/project/opencv-python/
     ('cv2', 'libgl', ''): Edit(
-        'Install the OpenCV for servers, which needs no libGL.',
+        'Install the OpenCV for servers, which does not need libGL.',
         environment=(('opencv-python', None), ('opencv-contrib-python', None), ('opencv-python-headless', NEWEST)),
         commands=('pip uninstall -y opencv-python', 'pip install opencv-python-headless'),
     ),
@@ -194,7 +196,10 @@ class CannotImport(EnvironmentRule):
     code = 'MG506'
     summary = 'A package cannot be imported.'
     title = '{module} cannot be imported.'
-    why = 'Whatever uses it fails; mmengine goes on without a framework that raises, and then knows none of its types.'
+    why = (
+        'Everything that uses it fails; mmengine continues without a framework that cannot be imported, and then does '
+        'not know its types.'
+    )
     example = Example(wrong='numpy 2.1 with a package compiled against NumPy 1', right='pip install "numpy<2"')
     limits = (
         'It imports the packages of its table; an import that fails only with a GPU or on another machine is not seen.'

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.findings.finding import ERROR
 from mmguard.labels.numbering import FRAMEWORKS
 from mmguard.language import translate
 from mmguard.text import shorten
@@ -132,7 +131,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         print(visible(f'note: {problem}'), file=out)
     if args.json is not None:
         write_json(args.json, as_json(found, name, findings))
-    is_wrong = any(finding.severity == ERROR for finding in findings) if found is None else not found.is_open
+    is_wrong = any(finding.severity == 'error' for finding in findings) if found is None else not found.is_open
     code = FOUND if is_wrong else CLEAN
     if args.json == '-':
         return code
