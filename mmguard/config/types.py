@@ -36,7 +36,7 @@ class Wanted(NamedTuple):
     """Type that a key accepts, besides ``None``: as text, and as a check."""
 
     words: str
-    fits: Callable[[Any], bool]
+    accepts: Callable[[Any], bool]
 
 
 def _is_int(value: Any) -> bool:
@@ -57,12 +57,12 @@ def _is_object(value: Any) -> bool:
     return value is not None and not isinstance(value, plain) and not hasattr(value, 'tolist')
 
 
-def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, (list, tuple)) and all(map(fits, value))
+def _all(accepts: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, (list, tuple)) and all(map(accepts, value))
 
 
-def _either(*fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: any(one(value) for one in fits)
+def _either(*accept: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: any(one(value) for one in accept)
 
 
 def _is_text(value: Any) -> bool:
@@ -182,7 +182,7 @@ def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: Lis
         words = wanted.words if wanted is not None else 'a number that fits 64 bits'
         found.append(WrongTypeValue(_path(way), f'an integer of {value.bit_length():,} bits', words))
         return False
-    if wanted is None or value is None or wanted.fits(value):
+    if wanted is None or value is None or wanted.accepts(value):
         return True
     found.append(WrongTypeValue(_path(way), _make_showable(value), wanted.words))
     return False

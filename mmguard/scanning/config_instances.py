@@ -76,7 +76,7 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. mmguard can scan those that derive from CocoDataset, '
-            f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset. {TAKE_SAMPLES}'
+            f'LVISDataset, XMLDataset (VOC, without a parse_data_info of its own) and OpenImagesDataset. {TAKE_SAMPLES}'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
@@ -202,12 +202,13 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> De
 
 
 def _find_family(cls: Any) -> str:
+    """Return the format that a class reads; empty if unknown, or if the class itself decides where its files are."""
     if cls is None:
         return ''
     # Compare base names: a data set in the user's own file may derive from mmdet's.
     bases = [base.__name__ for base in getattr(cls, '__mro__', ())]
     if 'XMLDataset' in bases and cls.parse_data_info.__qualname__.partition('.')[0] != 'XMLDataset':
-        return ''  # it decides where the files of an image are
+        return ''  # WIDERFaceDataset
     for base, family in (
         ('LVISV1Dataset', 'lvis_url'),
         ('LVISV05Dataset', 'lvis'),

@@ -33,7 +33,7 @@ CASE = {
 #: Names are in another file.
 UNNAMED = {name: content for name, content in yolo().items() if name != 'data.yaml'}
 
-#: What is no regular file -> a data set, with this file or without it.
+#: Path at which there is a node that is not a regular file -> a data set, with a file there or without.
 KINDS: Dict[str, Contents] = {
     **dict.fromkeys(('Annotations/a.xml', 'JPEGImages/a.jpg', 'ImageSets/Main/train.txt'), voc()),
     **dict.fromkeys(('labels/a.txt', 'images/a.jpg', 'data.yaml'), yolo()),
