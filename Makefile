@@ -57,8 +57,8 @@ planted: setup
 programs: setup
 	$(PYTEST) -o python_files='every_*.py' tests/properties/every_official_program.py
 
-# Damaged inputs of every kind that a command reads, many times as many as `make test` has. The smallest ones that break
-# a promise are kept in FUZZ_KEEP. INPUTS=300 SEED=7 KINDS=coco,voc
+# Damaged inputs of every kind that a command reads, many times as many as `make test` has. Those that break
+# a promise are kept as drawn in FUZZ_KEEP. INPUTS=300 SEED=7 KINDS=coco,voc
 fuzz: setup
 	FUZZ_INPUTS=$(or $(INPUTS),5000) FUZZ_SEED=$(or $(SEED),1) FUZZ_KINDS=$(KINDS) FUZZ_KEEP=$(or $(FUZZ_KEEP),build/fuzz) \
 		$(PYTEST) tests/fuzz/test_fuzz.py -rP
