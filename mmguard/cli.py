@@ -44,7 +44,8 @@ def main(argv: Optional[List[str]] = None) -> int:
         return COULD_NOT_RUN
     _write_every_character()
     try:
-        parser = _parser()
+        argv = sys.argv[1:] if argv is None else argv
+        parser = _parser(argv)
         parser.parse_args(argv, args)
         is_parsed = True
         if not hasattr(args, 'run'):
@@ -90,7 +91,10 @@ def _write_every_character() -> None:
         sys.stdout.reconfigure(errors='backslashreplace')
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """Return a parser for the command that ``argv`` names; for all commands, if it names none of them."""
+    first = next((word for word in argv if not word.startswith('-')), '')
+    asked = [name for name in COMMANDS if name.replace('_', '-') == first]
     parser = Parser(prog='mmguard', description=translate(DESCRIPTION))
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
     debug = translate('show the traceback if the command fails')
@@ -102,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         help=translate('print the script that completes commands, options and files in a shell; needs shtab'),
     )
     commands = parser.add_subparsers(title=translate('commands'), metavar='COMMAND', dest='command')
-    for name in COMMANDS:
+    for name in asked or COMMANDS:
         importlib.import_module(f'mmguard.tools.{name}.command').add_to(commands)
         summary = commands._choices_actions[-1]
         summary.help = translate(summary.help or '')
