@@ -193,9 +193,12 @@ class UnreadableFiles(DataRule):
     limits = 'A file that can be read may still be cut short in a way that its format does not show.'
     advice = (
         'Copy or export these files again (check the free space, and replace Git LFS pointers with `git lfs pull`), '
-        'or leave them out of the split, in a nnU-Net data set with a smaller numTraining. If a package is needed, '
-        'install it. If a label has four dimensions, save the volume that is meant, `seg[..., 0]`. If the axes of a '
-        'header are not orthonormal, save the file again: `image.set_sform(image.get_qform()); nib.save(image, '
+        'or leave them out of the split. If a package is needed, install it.'
+    )
+    advice_volumes = (
+        'Copy or export these files again (check the free space), or leave out their cases, with a smaller numTraining '
+        'in dataset.json. If a label has four dimensions, save the volume that is meant, `seg[..., 0]`. If the axes of '
+        'a header are not orthonormal, save the file again: `image.set_sform(image.get_qform()); nib.save(image, '
         'path)`.'
     )
 
@@ -212,8 +215,11 @@ class UnreadableFiles(DataRule):
         if found:
             evidence = '; '.join(f'{reason}: {listing(paths, 3)}' for reason, paths in found.items())
             files = [path for paths in found.values() for path in paths]
-            certainty = LIKELY if labels.volumes is None else PROVEN
-            yield self.report_in(facts, certainty, evidence, {'reasons': listing(found, 4)}, files=files)
+            words = {'reasons': listing(found, 4)}
+            if labels.volumes is None:
+                yield self.report_in(facts, LIKELY, evidence, words, files=files)
+            else:
+                yield self.report_in(facts, PROVEN, evidence, words, files=files, advice=self.advice_volumes)
 
 
 class MissingImages(AnnotationRule):
