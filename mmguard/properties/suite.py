@@ -4,29 +4,87 @@ from __future__ import annotations
 
 import importlib
 import time
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 from mmguard.properties.result import Result, Unavailable, not_tested
 from mmguard.properties.worker import Failure, OutOfTime, Worker, time_limit
 
-#: Name for ``--only`` -> function that tests it, and the property as text.
-PROPERTIES: Dict[str, Tuple[str, str]] = {
-    'move-together': ('pipelines.check_moves', 'image and label move together'),
-    'samples-survive': ('pipelines.check_samples', 'every sample survives'),
-    'labels-reach-outputs': ('gradients.check_outputs', 'each label reaches its output'),
-    'ignored-weigh-nothing': ('gradients.check_ignored', 'ignored elements are excluded from the loss'),
-    'averages': ('loss_terms.check_averages', 'averages leave ignored elements out'),
-    'class-weights': ('loss_terms.check_weights', 'class weights act on their own class'),
-    'same-labels': ('evaluation.check_labels', 'training and validation see the same labels'),
-    'empty-batch': ('batches.check_empty', 'an empty batch is a batch'),
-    'loader-batches': ('batches.check_sizes', 'the batches that the loader can deliver'),
-    'full-marks': ('evaluation.check_marks', 'the evaluator gives its best score to the ground truth'),
-    'learns-one-batch': ('batches.check_learning', 'it can learn one batch'),
+
+class Property(NamedTuple):
+    """A property of every training.
+
+    Attributes:
+        test (str): Function that tests it, ``'module.function'``.
+        summary (str): The property as text.
+        advice (str): What to do if it is broken.
+    """
+
+    test: str
+    summary: str
+    advice: str
+
+
+_GUARD = (
+    '`mmguard apply CONFIG -o OUT.py` writes the guarded config, and `mmguard dry-run OUT.py` shows if it holds there.'
+)
+_TRACE = '`mmguard trace CONFIG` shows the labels after each step.'
+
+#: Name for ``--only`` -> property.
+PROPERTIES: Dict[str, Property] = {
+    'move-together': Property(
+        'pipelines.check_moves',
+        'image and label move together',
+        f'Replace this step by one that moves the labels, too, or correct its arguments. {_TRACE}',
+    ),
+    'samples-survive': Property(
+        'pipelines.check_samples',
+        'every sample survives',
+        f'Look at the labels of this sample before this step, then correct them or the arguments of the step. {_TRACE}',
+    ),
+    'labels-reach-outputs': Property(
+        'gradients.check_outputs',
+        'each label reaches its output',
+        'Make num_classes, the class names and the labels in the files agree: `mmguard check CONFIG` compares the '
+        'first two, `mmguard scan CONFIG` counts the labels.',
+    ),
+    'ignored-weigh-nothing': Property(
+        'gradients.check_ignored', 'ignored elements are excluded from the loss', f'Guard the losses: {_GUARD}'
+    ),
+    'averages': Property(
+        'loss_terms.check_averages', 'averages leave ignored elements out', f'Guard the losses: {_GUARD}'
+    ),
+    'class-weights': Property(
+        'loss_terms.check_weights',
+        'class weights act on their own class',
+        'Write one class weight for each output, in the order of the classes. If the loss fails at an ignored label, '
+        f'guard it: {_GUARD}',
+    ),
+    'same-labels': Property(
+        'evaluation.check_labels',
+        'training and validation see the same labels',
+        'Give the data sets of training and validation the same class names (metainfo), reduce_zero_label and '
+        f'label_map, and their pipelines the same LoadAnnotations. {_TRACE}',
+    ),
+    'empty-batch': Property('batches.check_empty', 'an empty batch is a batch', f'Guard the losses: {_GUARD}'),
+    'loader-batches': Property(
+        'batches.check_sizes',
+        'the batches that the loader can deliver',
+        'Change batch_size of this data loader, or set drop_last=True there.',
+    ),
+    'full-marks': Property(
+        'evaluation.check_marks',
+        'the evaluator gives its best score to the ground truth',
+        'Give the metric the ignore_index, the class names and the ann_file of its data set: `mmguard check CONFIG` '
+        'compares them.',
+    ),
+    'learns-one-batch': Property(
+        'batches.check_learning',
+        'it can learn one batch',
+        f'Look at the labels that reach the loss, then at the learning rate and at frozen parameters. {_TRACE}',
+    ),
 }
 #: A slow property, tested only on request.
 OVERFIT = 'learns-one-batch'
-
-
 #: Share of the time that building the program may take.
 BUILT = 0.5
 
@@ -59,7 +117,7 @@ def run_property(
         samples (int): Maximum number of samples per data set.
         device (str): Device of the model.
     """
-    test, summary = PROPERTIES[name]
+    test, summary, _ = PROPERTIES[name]
     began = time.monotonic()
     results = sorted(_ask(worker, dict(tree), test, samples, device, seconds), key=Result.rank)
     return Tested(name, summary, results[0].outcome if results else 'not tested', results, time.monotonic() - began)

@@ -51,10 +51,30 @@ def test_a_broken_property_is_exit_code_1(tmp_path, capsys):
     words = ['dry-run', path, '--only', 'labels-reach-outputs', '--json', str(report), '--html', str(page)]
     assert main(words) == 1
     assert outcomes_of(report) == {'labels-reach-outputs': 'broken'}
+    assert PROPERTIES['labels-reach-outputs'].advice in capsys.readouterr().out
     (tested,) = json.loads(report.read_text())['properties']
     broken = [one['subject'] for one in tested['results'] if one['outcome'] == 'broken']
     assert broken == ['class names', 'auxiliary_head[0], aux.loss_ce']
     assert page.read_text().count('<img ') == 1
+
+
+@pytest.mark.parametrize(
+    'config',
+    [
+        'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py',
+        'mmseg::ddrnet/ddrnet_23-slim_in1k-pre_2xb6-120k_cityscapes-1024x1024.py',
+    ],
+)
+def test_the_guarded_config_that_is_advised_has_nothing_broken(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, report = write_config(tmp_path, tree_of(config)), tmp_path / 'found.json'
+    asked = ['--only', 'ignored-weigh-nothing', 'empty-batch', '--json', str(report), '--seconds', '500']
+    assert main(['dry-run', path, *asked]) == 1
+    found = {one['name']: one['advice'] for one in json.loads(report.read_text())['properties']}
+    assert 'mmguard apply CONFIG -o OUT.py' in found['empty-batch']
+    assert main(['apply', path, '-o', 'guarded.py', '--no-verify']) == 0
+    assert main(['dry-run', 'guarded.py', *asked]) == 0
+    assert {one['advice'] for one in json.loads(report.read_text())['properties']} == {''}
 
 
 def test_a_config_with_functions_is_not_tested(tmp_path):

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 def add_to(commands: Any) -> None:
     from mmguard.properties.suite import OVERFIT, PROPERTIES
 
+    listed = '; '.join(f'{name} ({one.summary})' for name, one in PROPERTIES.items())
     parser = commands.add_parser(
         'dry-run',
         help='build the program of a config at a small size, and test properties that every training must have',
         description='Builds the data sets, pipelines, model, losses and metrics of a config of MMSegmentation or '
         'MMDetection in a process of its own, without network, with inputs as small as the model takes, and tests '
-        'properties: ' + '; '.join(f'{name} ({summary})' for name, (_, summary) in PROPERTIES.items()) + '. Pretrained '
+        f'properties: {listed}. Pretrained '
         'weights are left out, SyncBN becomes BN, nothing is written into the work_dir. CONFIG in Python is a program, '
         'and is run. Exit code: 0 nothing broken, 1 a property is broken, 2 could not run.',
     )
@@ -37,7 +38,7 @@ def add_to(commands: Any) -> None:
         '--seconds', type=positive, default=120, metavar='N', help='time for all properties; default: %(default)s'
     )
     parser.add_argument('--device', default='cpu', metavar='NAME', help='where the model runs; default: %(default)s')
-    parser.add_argument('--overfit', action='store_true', help=f'test also whether {PROPERTIES[OVERFIT][1]}')
+    parser.add_argument('--overfit', action='store_true', help=f'test also whether {PROPERTIES[OVERFIT].summary}')
     parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
     add_outcome(parser)
     parser.add_argument('--html', metavar='FILE', help='write them as a page, with a picture of what is broken')

@@ -5,16 +5,14 @@ from __future__ import annotations
 import html
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 import mmguard.tools.page as page
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
+from mmguard.properties.suite import PROPERTIES, Tested
 from mmguard.text import quantity, visible
 from mmguard.tools.console import Console, Text
 from mmguard.version import __version__
-
-if TYPE_CHECKING:
-    from mmguard.properties.suite import Tested
 
 _STYLES = {'broken': 'bold red', 'setting': 'bold yellow', 'holds': 'bold green', 'not tested': 'dim'}
 _TONES = {'broken': 'error', 'setting': 'warning', 'holds': 'fine', 'not tested': 'info'}
@@ -42,6 +40,13 @@ def show(console: Any, tested: Tested) -> None:
         console.print(visible(f'           {mark}{subject}{because}{result.evidence}'), soft_wrap=True)
     if len(results) > _SHOWN:
         console.print(f'           and {len(results) - _SHOWN} more (--json)')
+    if advice_on(tested):
+        console.print(f'           do: {advice_on(tested)}', soft_wrap=True)
+
+
+def advice_on(tested: Tested) -> str:
+    """Return what to do if a property is broken; empty if it is not."""
+    return PROPERTIES[tested.name].advice if tested.outcome == 'broken' else ''
 
 
 def show_total(console: Any, tested: Sequence[Tested]) -> None:
@@ -59,7 +64,9 @@ def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:
         results = [found._asdict() for found in one.results]
         for result in results:
             result['data'] = {key: value for key, value in result['data'].items() if key != 'picture'}
-        properties.append({**one._asdict(), 'seconds': round(one.seconds, 2), 'results': results})
+        properties.append(
+            {**one._asdict(), 'advice': advice_on(one), 'seconds': round(one.seconds, 2), 'results': results}
+        )
     return {'mmguard': __version__, 'config': config, 'properties': properties}
 
 
@@ -67,7 +74,9 @@ def findings_of(tested: Sequence[Tested]) -> List[Finding]:
     """Return broken properties as errors and settings as remarks, with the name of the property as code."""
     severities = {'broken': ERROR, 'setting': INFO}
     return [
-        Finding(one.name, f'{found.outcome}: {one.summary}.', str(found), '', PROVEN, severities[found.outcome])
+        Finding(
+            one.name, f'{found.outcome}: {one.summary}.', str(found), advice_on(one), PROVEN, severities[found.outcome]
+        )
         for one in tested
         for found in one.results
         if found.outcome in severities
@@ -94,6 +103,8 @@ def as_page(config: str, tested: Sequence[Tested]) -> str:
             picture = str(found.data.get('picture', ''))
             figure = f'<img class="pixels" width="480" src="{html.escape(picture)}" alt="">' if picture else ''
             parts.append(f'<p class="small">{words}</p>{figure}')
+        if advice_on(one):
+            parts.append(f'<p>{html.escape(advice_on(one))}</p>')
         parts.append('</div>')
     style = (Path(str(page.__file__)).parent / 'templates' / 'page.css').read_text(encoding='utf-8')
     name = html.escape(visible(config))
