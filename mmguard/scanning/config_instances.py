@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.config.changes import walk
-from mmguard.config.classes import class_of, metainfo_of_class
+from mmguard.config.classes import SCOPES, class_of, metainfo_of_class
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import temporary_folder
@@ -118,7 +118,7 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
         dataset.ann_file,
         num_classes,
         dataset.class_names,
-        dataset.images if ask else None,
+        dataset.images if ask and _has_usual_images(dataset.cls) else None,
         min_size,
         lvis=dataset.family.startswith('lvis'),
         by_url=dataset.family == 'lvis_url',
@@ -127,6 +127,11 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
         maps=_find_maps(dataset) if ask else None,
         segments=_find_segments(dataset) if ask else '',
     )
+
+
+def _has_usual_images(cls: Any) -> bool:
+    """Return True unless a class outside of the frameworks builds the paths of images itself."""
+    return cls is None or cls.parse_data_info.__module__.partition('.')[0] in SCOPES
 
 
 def _find_segments(dataset: DetDataset) -> str:

@@ -130,6 +130,18 @@ def test_data_sets_of_unknown_formats_are_named(tmp_path: Path) -> None:
             scan_detection_config(loader(dataset), split)
 
 
+@pytest.mark.parametrize('is_own', [False, True])
+def test_images_of_a_class_that_finds_its_own_are_not_missing(tmp_path: Path, is_own: bool) -> None:
+    from mmdet.datasets import CocoDataset
+
+    write(tmp_path, coco([ann(1), ann(2)]))
+    own = type('WithImagesElsewhere', (CocoDataset,), {'parse_data_info': lambda self, info: info})
+    dataset = dict(leaf(tmp_path), type=own if is_own else CocoDataset)
+    found = scan_detection_config(loader(dataset)).annotations
+    assert found.images > 0
+    assert (found.missing == 0) is is_own
+
+
 def test_a_data_set_whose_files_are_not_there_is_reported(tmp_path: Path) -> None:
     for dataset in (leaf(tmp_path), dict(type='VOCDataset', data_root=str(tmp_path), ann_file='none.txt')):
         facts = scan_detection_config(loader(dataset))
