@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Collection, Dict, Iterable, Mapping, Sequence, Tuple
+from itertools import product
+from math import floor
+from typing import Collection, Dict, Iterable, Mapping, Sequence, Set, Tuple
 
 #: Cityscapes: id -> train id, 255 outside of the 19 classes.
 _CITYSCAPES = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)
@@ -133,6 +135,38 @@ def grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
         for gray, label in exact:
             found.setdefault(whole(gray), label)
     return found
+
+
+#: Weights of red, green and blue in a gray: of Pillow and OpenCV (also with swapped channels), of scikit-image, of a
+#: mean, and of one channel.
+_GRAY_WEIGHTS = (
+    (0.299, 0.587, 0.114), (0.114, 0.587, 0.299), (0.2125, 0.7154, 0.0721), (1 / 3, 1 / 3, 1 / 3), (1, 0, 0),
+    (0, 1, 0), (0, 0, 1),
+)  # fmt: skip
+#: Difference between a gray and the same in fixed-point arithmetic.
+_INEXACT = 0.01
+#: Maximum probability that unrelated values are grays of a palette.
+_BY_CHANCE = 0.005
+
+
+def match_grays(palette: Iterable[Tuple[Colour, int]], values: Set[int]) -> Dict[int, int]:
+    """Return value -> label if all values are grays of a palette's colours; nothing if a gray has several labels.
+
+    Example:
+        >>> match_grays([((0, 0, 0), 0), ((0, 0, 200), 1), ((200, 0, 0), 2)], {0, 23, 60})
+        {0: 0, 23: 1, 60: 2}
+    """
+    pairs, tables = list(palette), set()
+    for weights, shift in product(_GRAY_WEIGHTS, (0.5, 0)):  # rounded, or truncated
+        labels_of: Dict[int, Set[int]] = {}
+        for colour, label in pairs:
+            gray = sum(weight * part for weight, part in zip(weights, colour)) + shift
+            for inexact in (-_INEXACT, _INEXACT):
+                labels_of.setdefault(floor(gray + inexact), set()).add(label)
+        by_chance = (len(labels_of) / 256) ** len(values - {0})
+        if by_chance < _BY_CHANCE and all(len(labels_of.get(value, ())) == 1 for value in values):
+            tables.add(tuple((value, min(labels_of[value])) for value in sorted(values)))
+    return dict(tables.pop()) if len(tables) == 1 else {}
 
 
 CITYSCAPES: Dict[Colour, int] = {colour: label for label, colour in enumerate(_CITYSCAPES_COLOURS)}

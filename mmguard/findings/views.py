@@ -130,6 +130,12 @@ def as_map(pairs: Mapping[int, int], limit: int = 40) -> str:
     return '{' + ', '.join(f'{raw}: {label}' for raw, label in ranked[:limit]) + rest + '}'
 
 
+def rise_evenly(levels: Sequence[int]) -> bool:
+    """Return True if sorted levels have equal steps, up to rounding; grays of colours do not."""
+    steps = [high - low for low, high in zip(levels, levels[1:])]
+    return max(steps, default=0) - min(steps, default=0) <= 2
+
+
 def normalize_name(name: str) -> str:
     """Normalize a name: remove case, blanks, underscores and hyphens.
 

@@ -10,6 +10,7 @@ import pytest
 from drawn_scenes import VOID, blob, coloured, each, scenes, soft
 from mask_files import OWN_COLOURS, VOC_COLOURS
 from mask_values import COCO_STUFF_IDS, blobs, of_ids
+from PIL import Image
 from segmentation_configs import FIVE, LOVEDA
 from situation import Build, findings_of, masks, seg_config, seg_model, with_options
 from targets import find_unwritten
@@ -21,6 +22,12 @@ from mmguard.findings.known_sets import COCO_STUFF_CLASSES
 BLOBS = blobs(255, 6)
 #: The classes of FIVE are drawn in these colours, in another order than that of their numbers.
 PALETTE = [(0, 0, 142), (128, 64, 128), (70, 70, 70), (107, 142, 35), (244, 35, 232)]
+
+ROADS = [(0, 0, 0), (120, 120, 120), (0, 0, 200), (100, 150, 225), (100, 200, 0)]
+OTHER_ROADS = [(0, 0, 0), (0, 255, 0), (0, 0, 255), (255, 0, 0), (255, 255, 0)]
+LOVEDA_COLOURS = [
+    (255, 255, 255), (255, 0, 0), (255, 255, 0), (0, 0, 255), (159, 129, 183), (0, 255, 0), (255, 195, 128),
+]  # fmt: skip
 
 
 class Case(NamedTuple):
@@ -74,6 +81,15 @@ def drawn(labels: Any, colours: Any) -> Any:
     return each(labels, lambda label: coloured(label, colours))
 
 
+def grayed(labels: Any, colours: Any, weights: Any = (0.299, 0.587, 0.114), shift: float = 0.5) -> Any:
+    """The same drawn in colours, and converted to gray."""
+    return each(drawn(labels, colours), lambda rgb: np.floor(rgb @ np.array(weights) + shift).astype(np.uint8))
+
+
+def with_palette(labels: Any, colours: Any, val: Any = None) -> Build:
+    return five(labels, val, metainfo=dict(classes=FIVE, palette=colours))
+
+
 def mostly_white() -> Any:
     return [np.where(blob(1, seed=s) == 1, 0, 255).astype(np.uint8) for s in range(6)]
 
@@ -120,6 +136,40 @@ RIGHT: Dict[str, Case] = {
         'MG124',
         five(behind_background(5), reduce_zero_label=True),
         writes(reduce_zero_label=False, classes=('background', *FIVE)),
+    ),
+    'Pillow made the colours of the config gray': Case(
+        'MG121',
+        with_palette(
+            [np.asarray(Image.fromarray(x).convert('L')) for x in drawn(scenes(range(5), 5), PALETTE)], PALETTE
+        ),
+        writes(label_map={16: 0, 90: 1, 70: 2, 119: 3, 120: 4}),
+    ),
+    'the gray of building is above that of road': Case(
+        'MG121',
+        with_palette(grayed(scenes(range(5), 5), ROADS), ROADS, grayed(scenes([0, 1, 4], 3), ROADS)),
+        writes(label_map={120: 1, 23: 2, 144: 3, 147: 4}),
+    ),
+    'the mean of the colours, and a class is missing': Case(
+        'MG121',
+        with_palette(grayed(scenes([0, 2, 3, 4], 5), ROADS, (1 / 3, 1 / 3, 1 / 3), 0.001), ROADS),
+        writes(label_map={66: 2, 158: 3, 100: 4}),
+    ),
+    'one channel of the colours': Case(
+        'MG121',
+        with_palette(grayed(scenes(range(5), 5), PALETTE, (0, 1, 0)), PALETTE),
+        writes(label_map={64: 1, 70: 2, 142: 3, 35: 4}),
+    ),
+    'the gray of the palette of the type, one class white': Case(
+        'MG121',
+        seg_config(
+            grayed(scenes(range(7), 8), LOVEDA_COLOURS),
+            None,
+            seg_model(7),
+            type='LoveDADataset',
+            reduce_zero_label=False,
+            img_suffix='.jpg',
+        ),
+        writes(label_map={255: 0, 76: 1, 226: 2, 29: 3, 144: 4, 150: 5, 205: 6}),
     ),
     'a level that only the validation holds': Case(
         'MG125',
@@ -168,6 +218,11 @@ HARM: Dict[str, Case] = {
     'ids of 16 bits are cut': Case(
         'MG122', masks(each(scenes([0, 1, 2], 4), lambda x: x.astype('u2') * 600), 5), is_any
     ),
+    'the gray of unknown colours in order of size': Case('MG116', five(scenes([0, 23, 120, 144, 147], 5)), is_any),
+    'the gray of other colours than those of the config': Case(
+        'MG125', with_palette(grayed(scenes(range(5), 5), OTHER_ROADS), PALETTE), is_any
+    ),
+    'the gray of unknown colours in a folder': Case('MG125', masks(scenes([0, 29, 76, 150], 6), 4), is_any),
     'fewer levels than classes': Case('MG125', masks(scenes([0, 100, 255], 6), 4), is_any),
     'other levels in the validation': Case(
         'MG125', five(scenes([0, 127, 255], 6), scenes([0, 90, 200], 4), FIVE[:3]), is_any
@@ -192,6 +247,17 @@ def test_the_right_edit_is_offered(name: str, tmp_path: Path) -> None:
 def test_what_does_harm_is_not_offered(name: str, tmp_path: Path) -> None:
     finding = find(HARM[name], tmp_path)
     assert not [edit for edit in finding.edits if HARM[name].matches(edit)], finding.edits
+
+
+def test_gray_that_is_mapped_in_order_of_size_is_not_fine(tmp_path: Path) -> None:
+    files = grayed(scenes(range(5), 5), ROADS)
+    for table, codes in (({120: 1, 23: 2}, []), ({23: 1, 120: 2}, ['MG121'])):
+        guard = dict(type='GuardSegLabels', num_classes=5, label_map={**table, 144: 3, 147: 4})
+        pipeline = [dict(type='LoadAnnotations'), guard, dict(type='PackSegInputs')]
+        build = five(files, metainfo=dict(classes=FIVE, palette=ROADS), pipeline=pipeline)
+        found = findings_of(build, tmp_path / str(len(codes)))
+        assert [finding.code for finding in found if finding.code == 'MG121'] == codes
+        assert not codes or 'MG100' not in {finding.code for finding in found}
 
 
 @pytest.mark.parametrize('classes', [150, 171])

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import AbstractSet, Dict, FrozenSet, Iterator, List, Optional, Set
+from typing import AbstractSet, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from mmguard.config.parts import datasets, palette_of, transforms
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour, grays, voc_colour
+from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour, grays, match_grays, voc_colour
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts, find_files_with
 from mmguard.findings.views import (
     MANY_CHANNELS,
     VOID,
+    as_map,
     count_stored,
     count_trained,
     find_files_named,
@@ -24,6 +25,8 @@ from mmguard.findings.views import (
     is_whole,
     listing,
     maps_of,
+    rise_evenly,
+    subtracts_one,
 )
 from mmguard.language import Message, join
 from mmguard.text import quantity
@@ -109,8 +112,14 @@ class StoredAsColours(DataRule):
         elif not self._find_levels(labels):
             yield from convert_files(facts, 'Keep the first channel.')
         elif len(values) == labels.num_classes:
-            table = {level: label for label, level in enumerate(values)}
+            name, table = _match_palette(facts, labels)
             title = 'Keep the first channel, and map its levels to classes.'
+            if name:
+                question = Message(_CONVERTED, name=name)
+                yield from convert_files(facts, title, question, label_map=table)
+            if name or not rise_evenly(values):
+                return
+            table = {level: label for label, level in enumerate(values)}
             question = Message('Are {values} the classes, in the order of your list?', values=listing(values))
             yield from convert_files(facts, title, question, label_map=table)
 
@@ -162,6 +171,28 @@ def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
     return None
 
 
+def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
+    """Return the name of a palette, and stored value -> label, if the files of all splits hold the gray of its colours.
+
+    The palette is one of the config, or of Cityscapes.
+    """
+    values = {value for value in list_stored_values(facts) if value >= 0}
+    if labels.kind != 'pixels' or subtracts_one(labels) or 'palette8' in maps_of(labels).forms:
+        return '', {}
+    palettes = {
+        dataset.place('metainfo.palette'): {colour: label for label, colour in enumerate(palette_of(dataset))}
+        for dataset in (datasets(facts.config) if facts.config is not None else ())
+    }
+    if labels.num_classes == len(set(CITYSCAPES.values()) - {VOID}):
+        palettes['Cityscapes'] = CITYSCAPES
+    for name, palette in palettes.items():
+        table = match_grays(palette.items(), values) or match_grays(palette.items(), values - {VOID})
+        if table:
+            return name, table
+    return '', {}
+
+
+_CONVERTED = 'Were they drawn in the palette of {name} and converted to gray?'
 VOC_GRAYS = 'VOC (labelme)'
 _COLOURS = [voc_colour(label) for label in range(1, 64)]
 #: Values of VOC's palette read as colours: one channel, or its gray.
@@ -205,7 +236,13 @@ class PaletteReadAsColours(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         maps, stored = maps_of(labels), count_stored(labels)
-        certainty, is_black = self._judge(labels), self._is_black(labels)
+        table = _match_palette(facts, labels)[1]
+        is_mapped = all(
+            sum(stored.get(value, 0) for value in table if table[value] == label) == labels.histogram.get(label, 0)
+            for label in set(table.values()) - {VOID}
+        )
+        certainty = self._judge(labels) if is_mapped else PROVEN if labels.values else LIKELY
+        is_black = self._is_black(labels)
         if certainty is None:
             return
         if is_black:
@@ -217,7 +254,7 @@ class PaletteReadAsColours(DataRule):
             )
             yield self.report_in(facts, certainty, evidence, title=self.title_black, severity=WARNING)
             return
-        texts = [labels.evidence] if labels.values else []
+        texts = [labels.evidence] if labels.values else [f'label_map={as_map(table)}'] if table else []
         if maps.forms.get('palette8'):
             texts.append(Message('{number:,} palette PNGs', number=maps.forms['palette8']))
         if maps.loaded_otherwise.get('colours'):
@@ -225,7 +262,7 @@ class PaletteReadAsColours(DataRule):
                 Message('{number:,} files that the loader reads as colours', number=maps.loaded_otherwise['colours'])
             )
         depends, seen = self._depends_on_reader(labels), ids_of(stored) - {0}
-        is_gray = maps.forms and not maps.forms.get('palette8') and seen and seen <= set(GRAYS)
+        is_gray = table or (maps.forms and not maps.forms.get('palette8') and seen and seen <= set(GRAYS))
         title = self.title_reader if depends else self.title_gray if is_gray else ''
         title = self.title_batch if self._is_batch(labels) else title
         words = {'levels': listing(sorted(ids_of(count_trained(labels)))), 'name': VOC_GRAYS}
@@ -274,10 +311,14 @@ class PaletteReadAsColours(DataRule):
             if places:
                 yield Edit('Read them with Pillow, in the pipelines of all splits.', config=places)
             yield from convert_files(facts, 'Rewrite the files as plain index images.')
-        elif ids and ids <= set(GRAYS):
-            table = {value: GRAYS[value] for value in sorted(ids)}
-            question = Message('Were they drawn in the palette of {name} and converted to gray?', name=VOC_GRAYS)
-            yield from renumber(facts, table, question)
+            return
+        name, table = _match_palette(facts, labels)
+        if not name and ids and ids <= set(GRAYS):
+            name, table = VOC_GRAYS, {value: GRAYS[value] for value in sorted(ids)}
+        if name:
+            void = [value for value, label in table.items() if label == VOID]
+            moved = {value: label for value, label in table.items() if value != label}
+            yield from renumber(facts, moved, Message(_CONVERTED, name=name), void)
 
     def _depends_on_reader(self, labels: LabelFacts) -> bool:
         """True if the indices are labels, and the reader of the files is unknown."""

@@ -18,6 +18,7 @@ from mmguard.findings.views import (
     has_config,
     listing,
     maps_of,
+    rise_evenly,
 )
 
 #: All bits of 16.
@@ -89,7 +90,7 @@ class NotEightBits(DataRule):
             yield from convert_files(facts, title, 'Is white the object?', label_map={WHITE: 1})
         elif values[0] >= 0 and values[-1] <= 255:
             yield from convert_files(facts, title)
-        elif len(values) == labels.num_classes:
+        elif len(values) == labels.num_classes and rise_evenly(values):
             question = f'Are the classes, in the order of your list, {listing(values)}?'
             table = {value: label for label, value in enumerate(values)}
             yield from convert_files(facts, title, question, label_map=table)

@@ -23,6 +23,7 @@ from mmguard.findings.views import (
     is_whole,
     listing,
     maps_of,
+    rise_evenly,
     share,
     subtracts_one,
 )
@@ -177,7 +178,9 @@ class ScaledGray(DataRule):
         wrong='files with 0, 128 and 254, num_classes=3',
         right='label_map={128: 1, 254: 2}',
     )
-    limits = 'It cannot know which class a level is; it assumes that they ascend with the class list.'
+    limits = (
+        'It cannot know which class a level is; if the steps are equal, its edit asks if they ascend with the list.'
+    )
     advice = (
         'Look up which class each gray level is, and write one table from level to class for all splits, directly '
         "after LoadAnnotations (before anything pads with 255): `dict(type='GuardSegLabels', "
@@ -215,10 +218,10 @@ class ScaledGray(DataRule):
 
 
 def _table(levels: Sequence[int], classes: int) -> Dict[int, int]:
-    """Map levels to classes; nothing if their numbers differ and the levels are irregular."""
-    if len(levels) == classes:
+    """Map levels to classes; nothing if the levels are irregular, as the gray of colours is."""
+    if len(levels) == classes and rise_evenly(levels):
         return {level: label for label, level in enumerate(levels)}
-    if len(levels) == classes + 1 and levels[-1] == VOID:
+    if len(levels) == classes + 1 and levels[-1] == VOID and rise_evenly(levels[:-1]):
         return {level: label for label, level in enumerate(levels[:-1])}
     step = min((high - low for low, high in zip(levels, levels[1:])), default=0)
     if step and len(levels) > 2 and all(level % step == 0 for level in levels) and levels[-1] // step < classes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator, List
+from typing import Iterator, List, Sequence
 
 from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import Edit
@@ -23,6 +23,7 @@ from mmguard.findings.views import (
     is_rare,
     is_whole,
     listing,
+    rise_evenly,
     share,
 )
 from mmguard.language import Message
@@ -104,6 +105,10 @@ class CountsFromOne(DataRule):
         )
 
 
+#: One of the gray levels of colours is at least as bright.
+BRIGHT = 64
+
+
 class GapsInIds(DataRule):
     """Ids with gaps whose number equals the number of classes."""
 
@@ -122,6 +127,12 @@ class GapsInIds(DataRule):
         'change the category ids. If one is void or a slip, ignore or correct it. Do not raise num_classes to the '
         'highest id.'
     )
+    advice_gray = (
+        'Find out which class each value is. If they are the gray of colours, their order says nothing: look at the '
+        'colours of the tool that drew the files, or at an image with its label file. `metainfo.palette` with these '
+        'colours, in the order of the class list, lets `mmguard scan CONFIG` find the table. Then write one table for '
+        'all splits, `label_map` in GuardSegLabels. Do not raise num_classes to the highest id.'
+    )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         ids = self._ids(labels)
@@ -136,23 +147,31 @@ class GapsInIds(DataRule):
         # Void after the last class of a known set, and a class without files.
         # Rare: the last class does not occur, and the id after the gap is a slip. Far away: not a numbering at all.
         void_behind = ids[-1] == labels.num_classes and labels.num_classes in VOID_EQUALS_NUM_CLASSES
-        is_open = void_behind or is_rare(labels) or ids[-1] > 4 * len(ids) + 8
+        is_open = void_behind or is_rare(labels) or self._are_far(ids)
         moved = {value: label for label, value in enumerate(ids) if value != label}
         words = {'ids': listing(ids), 'number': len(ids), 'most': ids[-1], 'pairs': as_map(moved, 8)}
-        yield self.report_in(facts, LIKELY if is_open else PROVEN, words=words)
+        advice = self.advice_gray if self._are_gray(labels, ids) else self.advise(facts)
+        yield self.report_in(facts, LIKELY if is_open else PROVEN, words=words, advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
             return
         # One table for all splits: an id may be missing in one of them.
         ids = sorted({value for split in splits_of(facts) for value in self._ids(split)})
-        if len(ids) == labels.num_classes:
+        if len(ids) == labels.num_classes and not self._are_gray(labels, ids):
             table = {value: label for label, value in enumerate(ids) if value != label}
             question = Message('Are the classes, in the order of your list, {ids}?', ids=listing(ids))
             yield from renumber(facts, table, question)
 
     def _ids(self, labels: LabelFacts) -> List[int]:
         return sorted(ids_of(count_trained(labels)) - {labels.ignore_index})
+
+    def _are_far(self, ids: Sequence[int]) -> bool:
+        return ids[-1] > 4 * len(ids) + 8
+
+    def _are_gray(self, labels: LabelFacts, ids: Sequence[int]) -> bool:
+        """Return True if these may be the gray of colours, whose order is not that of the classes."""
+        return labels.kind == 'pixels' and ids[-1] >= BRIGHT and self._are_far(ids) and not rise_evenly(ids)
 
 
 #: More classes than any model has.
