@@ -69,6 +69,10 @@ class IdsAsLabels(DataRule):
         'background.'
     )
     advice += f' {advice_ids}'
+    advice_background = (
+        'Number the categories from 1, without gaps, and count the background: `num_classes={counted}`. Torchvision '
+        'trains id 0 as background (RetinaNet and FCOS do not), whatever num_classes is.'
+    )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found, ids = annotations_of(labels), self._ids(labels)
@@ -82,6 +86,7 @@ class IdsAsLabels(DataRule):
             'first': found.min_label,
             'highest': ids[-1],
             'enough': ids[-1] + 1,
+            'counted': len(ids) + found.min_label,
         }
         advice = self.advice_ids if found.framework else self.advice
         if found.labelled_by == 'unknown':
@@ -95,7 +100,7 @@ class IdsAsLabels(DataRule):
             return
         title, severity, evidence = self.title_needed, INFO, labels.evidence
         if self._is_background(labels):
-            title, severity = self.title_background, ERROR
+            title, severity, advice = self.title_background, ERROR, self.advice_background
         elif labels.values:
             title, severity = self.title_no_class if labels.num_classes <= found.min_label else self.title, ERROR
         else:
