@@ -272,6 +272,8 @@ def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_h
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
         return bool(count_trained_classes(after))  # other files: nothing is missing from the previous ones
+    if _leaves_out_classes(before, after):
+        return False
     # A split without the finding may use these numbers for classes.
     nothing = edit.unlabelled if is_here else ()
     old = {label: count for label, count in _count_meant(before).items() if label not in nothing}
@@ -280,6 +282,16 @@ def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_h
         return False
     awake = before.kind == 'pixels' and before.ignore_index == after.ignore_index and not _is_misread(before)
     return is_here or not awake or before.num_classes != after.num_classes or sum(new.values()) == sum(old.values())
+
+
+def _leaves_out_classes(before: LabelFacts, after: LabelFacts) -> bool:
+    """Return True if another class list lacks names of the data that the user did not leave out before."""
+    old, new = (
+        {name for name, count in labels.annotations.left_out_names.items() if count} if labels.annotations else set()
+        for labels in (before, after)
+    )
+    was_chosen = bool(count_trained_classes(before))
+    return before.class_names != after.class_names and bool(new - old if was_chosen else new)
 
 
 def _count_meant(labels: LabelFacts) -> Dict[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
@@ -25,8 +26,9 @@ from targets import Build, Scan, find_unwritten, scan, scan_sets, scan_target, v
 
 from mmguard.cli import main
 from mmguard.config.read import read_config
+from mmguard.findings.class_edits import set_classes_and_heads
 from mmguard.findings.edits import Edit
-from mmguard.findings.engine import count_trained_classes
+from mmguard.findings.engine import Split, chosen_rules, count_trained_classes, holds, search
 
 THREE = {0: 'cat', 1: 'dog', 2: 'cow'}
 
@@ -222,6 +224,82 @@ def test_orders_that_differ_in_two_files_are_made_one(tmp_path: Path) -> None:
     for split in ('train', 'val'):
         listed = json.loads((tmp_path / split / 'ann.json').read_text())['categories']
         assert [category['name'] for category in listed] == ['cow', 'cat', 'dog']
+
+
+def drawn(*rows: str) -> List[Any]:
+    """XML files with an object for each name, one row for a file."""
+    return [[(name, [20, 30, 90, 120]) for name in row.split()] for row in rows]
+
+
+def voc_splits(train: List[Any], val: List[Any], classes: Any, heads: int) -> Build:
+    """A config with two splits of XML files."""
+
+    def build(root: Path) -> Any:
+        path, _ = voc_config(train, classes, retina(heads))(root)
+        voc_xml(root / 'val/VOC2007', val)
+        parts = dict(read_config(str(path)).data)
+        data = dict(parts['train_dataloader']['dataset'], data_root=str(root / 'val'), test_mode=True)
+        path = write_config(root, **parts, val_dataloader=dict(batch_size=1, dataset=data))
+        return path, dict(splits=('train', 'val'))
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ('build', 'names', 'heads'),
+    [
+        (voc_splits(drawn('b c d', 'c d', 'e'), drawn('c', 'd e'), ('k0', 'k1', 'k2', 'k3'), 4), 'b c d e', 4),
+        (voc_splits(drawn('ship crane', 'buoy') * 3, drawn('ship'), ('hull', 'mast'), 2), 'buoy crane ship', 3),
+        (voc_splits(drawn('zebu yak'), drawn('yak ox', 'zebu'), None, 20), 'ox yak zebu', 3),
+    ],
+)
+def test_the_classes_of_all_splits_are_listed_by_one_edit(build: Build, names: str, heads: int, tmp_path: Path) -> None:
+    before = scan(build, tmp_path)
+    edits = [edit for result in before.results for one in result.findings for edit in one.edits]
+    assert [one.code for result in before.results for one in result.findings] == ['MG140', 'MG140']
+    assert {edit.number for edit in edits} == {1}
+    assert all(sorted(values_of(edit)['classes'][0]) == names.split() for edit in edits)
+    after = follow(before, edits[0], tmp_path)
+    found = [one for result in after.results for one in result.findings if one.severity != 'info']
+    assert (found, after.labels.num_classes) == ([], heads)
+
+
+def test_a_class_of_another_split_is_not_left_out(tmp_path: Path) -> None:
+    """Edits that a rule should not have made: each fits the validation, and leaves out a class of the training."""
+    build = voc_splits(drawn('b c d', 'c d', 'e'), drawn('c', 'd e'), ('k0', 'k1', 'k2', 'k3'), 4)
+    rules = chosen_rules()
+    for result in scan(build, tmp_path).results:
+        assert result.known is not None
+        splits = [Split(facts, search(facts, rules)) for facts in (result.known, *result.known.others)]
+        for names, is_right in ((['c', 'd', 'e'], False), (['b', 'c', 'd', 'e'], True), (['c', 'd', 'e', 'f'], False)):
+            edit = set_classes_and_heads(result.known, names)
+            assert holds(edit, result.findings[0], splits, rules) == is_right
+
+
+def test_categories_that_one_file_lacks_are_not_dropped(tmp_path: Path) -> None:
+    build = coco_config(PETS, ('x', 'y', 'z'), retina(3), val={1: 'cat', 2: 'dog'})
+    for result in scan(with_options(build, splits=('train', 'val')), tmp_path).results:
+        assert result.findings[0].code == 'MG140'
+        assert not any('cow' not in names for edit in result.findings[0].edits for names in values_of(edit)['classes'])
+
+
+@pytest.mark.parametrize('name', ['ship', 'vascular bundle', '\u7ef4\u7ba1\u675f'])
+def test_a_string_for_a_list_is_one_finding_with_one_edit(name: str, tmp_path: Path) -> None:
+    files = [[(name, [20, 30, 90, 120])]] * 4
+    results = scan(voc_splits(files, files, name, 1), tmp_path).results
+    assert [one.code for result in results for one in result.findings] == ['MG140', 'MG140']
+    assert {edit.number for result in results for one in result.findings for edit in one.edits} == {1}
+
+
+@pytest.mark.parametrize('classes', [None, 3, 5])
+@pytest.mark.parametrize('ids', [(0, 1, 2), (0, 1, 2, 3, 4), (0, 2, 7)])
+def test_torchvision_gets_no_number_of_classes_that_keeps_id_0(ids: Any, classes: Any, tmp_path: Path) -> None:
+    build = with_options(json_alone({i: f'kind {i}' for i in ids}, classes), framework='torchvision')
+    found = [one for one in scan(build, tmp_path / 'set').results[0].findings if one.code == 'MG138']
+    assert found
+    for one in found:
+        numbers = {int(number) for number in re.findall(r'num_classes=(\d+)', f'{one.advice} {one.edits}')}
+        assert numbers <= {len(ids) + 1}
 
 
 # ---- what would do harm

@@ -148,7 +148,7 @@ def apply(
         write_whole(out, text.encode('utf-8'))
         print(f'written: {out} ({how(text)})')
     if edits:
-        print(_check_again(out))
+        print(_check_again(out, scanned))
     if verdicts:
         print(_describe_verdicts(verdicts))
     return CLEAN
@@ -161,13 +161,19 @@ def _describe_verdicts(verdicts: Sequence[Any]) -> str:
     return f'not verified: {doubts[0]}' if doubts else f'verified: built and called, as before: {", ".join(parts)}'
 
 
-def _check_again(out: Path) -> str:
-    """Describe the findings of the rules in the written file."""
+def _check_again(out: Path, scanned: Optional[ScanOptions]) -> str:
+    """Describe the findings of the rules in the written file, and in the labels if they were scanned."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity
 
-    left = diagnose(config=read_config(str(out)))
+    if scanned is not None:
+        from mmguard.scanning.plans import plan_of
+        from mmguard.tools.fix.edits import list_findings
+
+        left = list_findings(plan_of(str(out), scanned))
+    else:
+        left = diagnose(config=read_config(str(out)))
     found = ', '.join(dict.fromkeys(finding.code for finding in left))
     return f'checked again: {quantity(len(left), "finding")} left ({found})' if left else 'checked again: nothing found'
 

@@ -108,15 +108,16 @@ def scan_again(plan: Plan, places: Dict[str, Path], written: Dict[str, Copies]) 
     if not is_detection and set(places) != {plan.target}:
         return ''
     if plan.format is not None and plan.format.renames:
-        left = _list_findings(plan_format(str(places[plan.target]), plan.format, plan.options))
+        left = list_findings(plan_format(str(places[plan.target]), plan.format, plan.options))
     else:
         with FILES.replaced(_contents(places, written)):
-            left = _list_findings(plan_again(plan, plan.tree, {}))
+            left = list_findings(plan_again(plan, plan.tree, {}))
     codes = ', '.join(dict.fromkeys(finding.code for finding in left))
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
-def _list_findings(plan: Plan) -> List[Finding]:
+def list_findings(plan: Plan) -> List[Finding]:
+    """Return the findings of a scan that are not mere information."""
     return [found for result in run_plan(plan) for found in result.findings if found.severity != INFO]
 
 
@@ -133,7 +134,7 @@ def _contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[str, 
 
 
 def _find_offer(offered: Offered, number: str) -> Offer:
-    known = {str(offer.edit.number): offer for offer in offered.offers}
+    known = {str(offer.edit.number): offer for offer in reversed(offered.offers)}  # the first of one number
     files = [name for name, offer in known.items() if offer.edit.files]
     plan = offered.plan
     if number not in known:

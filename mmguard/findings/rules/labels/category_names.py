@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.config.classes import is_background
 from mmguard.config.head_classes import counts
@@ -14,6 +14,7 @@ from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
+from mmguard.findings.map_edits import splits_of
 from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, Example, Facts, Rule
 from mmguard.findings.views import (
@@ -21,6 +22,7 @@ from mmguard.findings.views import (
     class_lists,
     config_of,
     has_config,
+    is_trained_on,
     listing,
     nearest,
     normalize_name,
@@ -79,6 +81,7 @@ class NamesNotInFile(AnnotationRule):
         # Only a list that was not passed on matches no head and no other list.
         is_passed_on = not self._is_of_the_type(labels)
         follow = [code for code in SUPERSEDES[self.code] if not (is_passed_on and code.startswith('MG2'))]
+        follow += ['MG178', 'MG205'] * bool(letters)
         title = self.title_string if letters else ''
         yield self.report_in(facts, PROVEN, evidence, words, title, supersedes=tuple(follow))
 
@@ -89,11 +92,14 @@ class NamesNotInFile(AnnotationRule):
         if self._find_letters(labels):
             yield set_classes_and_heads(facts, [''.join(self._find_letters(labels))])
             return
-        meant, known = self._match_names(labels), self._names_in_file(labels)
+        known = self._names_in_files(facts)
+        meant = self._match_names(labels, known)
         written = [meant.get(name) or name for name in names]
         if annotations_of(labels).names_from == 'categories' or not meant:
             chosen = set(written)
-            written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
+            written = (
+                [name for name in known if name in chosen] if meant else self._names_of_split(facts, known) or known
+            )
         certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
         yield set_classes_and_heads(
             facts,
@@ -108,6 +114,11 @@ class NamesNotInFile(AnnotationRule):
         # XML files have no list of categories, only the names of objects.
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))
+
+    def _names_in_files(self, facts: Facts) -> List[str]:
+        """Return the names in the files of all splits, those of the training first."""
+        splits = sorted(splits_of(facts), key=lambda labels: not is_trained_on(labels))
+        return list(dict.fromkeys(name for labels in splits for name in self._names_in_file(labels)))
 
     def _find_missing(self, labels: LabelFacts) -> Tuple[List[str], List[str]]:
         """Return the names without a category from the worst class list, and that list."""
@@ -128,11 +139,10 @@ class NamesNotInFile(AnnotationRule):
         spelt = self._find_letters(labels)
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
-    def _names_of_split(self, facts: Facts) -> List[str]:
-        """Return the classes of another split that match these files, since their order is the user's."""
-        known = set(self._names_in_file(facts.labels)) if facts.labels else set()
-        lists = (split.labels.class_names for split in facts.others if split.labels)
-        return next((list(names) for names in lists if known and set(names) == known), [])
+    def _names_of_split(self, facts: Facts, known: Sequence[str]) -> List[str]:
+        """Return the classes of a split that match the files, since their order is the user's."""
+        lists = (labels.class_names for labels in splits_of(facts))
+        return next((list(names) for names in lists if known and set(names) == set(known)), [])
 
     def _find_letters(self, labels: LabelFacts) -> List[str]:
         """Return the letters of a class list that is a string, if any."""
@@ -144,10 +154,9 @@ class NamesNotInFile(AnnotationRule):
                 return list(names)
         return []
 
-    def _match_names(self, labels: LabelFacts) -> Dict[str, str]:
-        """Map each missing name to the name in the file that it resembles, or to nothing."""
+    def _match_names(self, labels: LabelFacts, known: Sequence[str]) -> Dict[str, str]:
+        """Map each missing name to the name in the files that it resembles, or to nothing."""
         missing, names = self._find_missing(labels)
-        known = self._names_in_file(labels)
         alike = {normalize_name(name): name for name in known}
         listed = set(names)
         close = nearest(missing, [name for name in known if name not in listed], 0.7)
