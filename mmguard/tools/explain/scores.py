@@ -22,11 +22,12 @@ _SCORE = re.compile(
     rb'(?P<dice>[Pp]seudo dice|[Dd]ice [Ss]core|\b(?:mean|val)_dice|\bDSC)\s?[:=]?\s{0,3}\[?(?:np\.float32\()?'
     + _NUMBER
     + rb'|'
-    rb'(?P<ap>IoU=0\.50:0\.95 \|[^\]\n]{0,60})\] ?= ?' + _NUMBER + rb'|'
+    rb'(?P<ap>\(AP\) @\[ ?IoU=0\.50:0\.95 \| area= {0,3}all \|[^\]\n]{0,60})\] ?= ?' + _NUMBER + rb'|'
     rb'(?P<map>\bmAP(?:@[\d.]{1,5}(?::[\d.]{1,5})?)?|mIoU(?:/\w{1,9}){0,3})\s?[:=]?\s{1,3}' + _NUMBER + rb'|'
     rb'^(?P<all>\s{1,40}all)(?:\s{1,20}[\d.e-]{1,12}){4}\s{1,20}' + _NUMBER,
     re.MULTILINE,
 )
+_AP_OF = re.compile(rb'(?:annotation type \*|IoU metric: )(\w{1,20})')
 #: Number of bytes before a score that are searched for its epoch.
 _NEAR = 1 << 11
 #: Losses of boxes; if they are 0 in all of at least ``_ENOUGH_LINES`` lines, training uses no object.
@@ -84,12 +85,16 @@ class Scores:
         """Collect the scores of a piece of a log that begins at a line."""
         for start, line in find_lines(text, WORDS):
             for found in _SCORE.finditer(line):
-                kind, number = next(group for group in found.groups() if group), found.group(found.lastindex or 0)
-                name = {'ap': 'AP', 'all': 'mAP'}.get(found.lastgroup or '', '') or kind.decode('ascii', 'replace')
-                values = self.values.setdefault(name.strip(), [])
+                group, kind = next((group, kind) for group, kind in found.groupdict().items() if kind)
+                name = {'ap': 'AP', 'all': 'mAP'}.get(group) or kind.decode('ascii', 'replace')
+                if group == 'ap':  # of boxes and of masks, in one validation
+                    name = ' '.join(
+                        [name, *[part.decode() for part in _AP_OF.findall(text[max(start - _NEAR, 0) : start])][-1:]]
+                    )
+                values = self.values.setdefault(name, [])
                 if len(values) < _KEPT:
-                    values.append(float(number))
-                    self._last[name.strip()] = _number_row(text, start, line, first)
+                    values.append(float(found.group(found.lastindex or 0)))
+                    self._last[name] = _number_row(text, start, line, first)
                     for epoch in _EPOCH.finditer(text, max(start - _NEAR, 0), start + len(line)):
                         self._epoch = max(self._epoch, int(epoch.group(1) or epoch.group(2)))
 

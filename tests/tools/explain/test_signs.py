@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import List, Optional, Tuple
 
@@ -12,6 +13,7 @@ from explained_logs import find_code
 
 from mmguard.cli import main
 from mmguard.tools.explain.explained import explain_text
+from mmguard.tools.explain.scores import Scores
 
 
 def nnunet(*dice: float) -> str:
@@ -33,6 +35,20 @@ def table(*classes: str, last: str = 'nan') -> str:
     scores = [('91.2', '95.1')] * (len(classes) - 1) + [('0.0', last)]
     rows = ''.join(f'| {name:>9} | {iou:>5} | {acc:>5} |\n' for name, (iou, acc) in zip(classes, scores))
     return f'+-----------+-------+-------+\n|   Class   |  IoU  |  Acc  |\n+-----------+-------+-------+\n{rows}'
+
+
+def coco(*scores: float, kinds: Tuple[str, ...] = ('bbox',)) -> str:
+    """Write the summaries of pycocotools, one of each kind in each validation."""
+    rows = [('Precision', 'AP', '  all', 1), ('Precision', 'AP', 'small', 0), ('Recall', 'AR', '  all', 1)]
+    return ''.join(
+        f'Evaluate annotation type *{kind}*\n'
+        + ''.join(
+            f' Average {name} ({short}) @[ IoU=0.50:0.95 | area={area} | maxDets=100 ] = {factor * score:.3f}\n'
+            for name, short, area, factor in rows
+        )
+        for score in scores
+        for kind in kinds
+    )
 
 
 STEP = '2026/01/01 12:00:00 - mmengine - INFO - Iter(train) [{:6d}/{}]  lr: 9e-3  loss: {}\n'
@@ -116,3 +132,18 @@ def test_images_without_a_label_file_are_noted(
 @pytest.mark.parametrize(('log', 'code'), SIGNS)
 def test_signs_without_an_error_are_seen(log: str, code: Optional[str]) -> None:
     assert find_code(log) == code if code else explain_text([log]) is None
+
+
+@pytest.mark.parametrize(
+    ('log', 'validations', 'score'),
+    [
+        (coco(0, 0, 0, 0, 0, 0), 6, 'AP'),
+        (coco(0, 0.001, 0, kinds=('bbox', 'segm')), 3, 'AP'),
+        (yolo(0, 0, 0, 0.001), 4, 'mAP'),
+    ],
+)
+def test_each_validation_counts_once(log: str, validations: int, score: str) -> None:
+    scores = Scores()
+    scores.take(log.encode(), 1)
+    assert scores.sign is not None
+    assert re.search(rf'\b{score} .* {validations} validations$', scores.sign.text)
