@@ -26,8 +26,8 @@ class Offer(NamedTuple):
     facts: Facts
 
     def shares_finding(self, others: Sequence[Offer]) -> bool:
-        """Return True if another offer is for the same finding, so that only one of them can be written."""
-        return any(self.finding is other.finding for other in others)
+        """Return True if another offer is for the same finding, or writes the same, so that one of them is enough."""
+        return any(self.finding is other.finding or self.edit.number == other.edit.number for other in others)
 
 
 def first_safe(offers: Sequence[Offer]) -> List[Offer]:

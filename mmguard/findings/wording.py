@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from dataclasses import replace
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.config.changes import REMOVED
 from mmguard.findings.edits import Edit, plain
@@ -103,14 +102,23 @@ def _what_is_left(edits: Sequence[Edit]) -> Message:
     return join(', ', left)
 
 
-def number_edits(findings: Sequence[Finding], first: int = 1) -> List[Finding]:
-    """Number the edits of findings, for `mmguard apply` (config edits) and `mmguard fix` (label files)."""
-    numbers = itertools.count(first)
+def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = None) -> List[Finding]:
+    """Number the edits of findings, for `mmguard apply` (config edits) and `mmguard fix` (label files).
+
+    Edits that write the same have one number.
+
+    Args:
+        known (dict, optional): Numbers of other findings; new ones are added.
+    """
+    numbers = {} if known is None else known
     return [
         replace(
             finding,
             edits=tuple(
-                replace(edit, number=next(numbers)) if _can_be_written(edit) else edit for edit in finding.edits
+                replace(edit, number=numbers.setdefault(repr((edit.config, edit.files)), len(numbers) + 1))
+                if _can_be_written(edit)
+                else edit
+                for edit in finding.edits
             ),
         )
         for finding in findings

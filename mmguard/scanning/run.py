@@ -122,10 +122,9 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
         for result in results:  # an all-clear for one split would be read as one for all
             result.findings = [finding for finding in result.findings if finding.code not in VERDICTS]
     results.sort(key=lambda result: result.is_clean)  # problems are read first
-    first = 1
+    numbers: Dict[str, int] = {}
     for result in results:
-        result.findings = number_edits(result.findings, first)
-        first += sum(edit.number > 0 for finding in result.findings for edit in finding.edits)
+        result.findings = number_edits(result.findings, numbers)
 
 
 def offers_of(results: Sequence[SetResult]) -> List[Offer]:

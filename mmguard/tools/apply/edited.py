@@ -88,7 +88,7 @@ def _find_check_edits(config: ReadConfig) -> List[Offer]:
 
 
 def _apply_number(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:
-    known = {str(offer.edit.number): offer for offer in offers}
+    known = {str(offer.edit.number): offer for offer in reversed(offers)}  # the first of those with one number
     if number in known and not known[number].edit.config:
         raise CannotRun(f'edit {number} changes label files, not the config. Run `{_fix(source, scanned, number)}`')
     if number not in known:

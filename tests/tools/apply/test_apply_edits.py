@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from masks_of_255 import binary_masks
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
+from PIL import Image
 
 from mmguard.cli import main
 
@@ -143,6 +145,34 @@ def test_an_edit_of_a_scan_is_written_too(tmp_path: Path, capsys: Any) -> None:
     assert main(['scan', str(out)]) == 0
 
 
+def test_the_labels_are_scanned_again_after_an_edit_of_a_scan(tmp_path: Path, capsys: Any) -> None:
+    """The names are those of the file then, and the labels show that one of its categories is still left out."""
+    path = tmp_path / 'train.json'
+    boxes = [dict(id=i, image_id=i // 3, category_id=i % 3, bbox=[2, 2, 30, 20], area=600, iscrowd=0) for i in range(9)]
+    images = [dict(id=i, file_name=f'{i}.jpg', width=64, height=48) for i in range(3)]
+    for image in images:
+        Image.new('RGB', (64, 48)).save(tmp_path / image['file_name'])
+    categories = [dict(id=i, name=name) for i, name in enumerate(('ship', 'buoy', 'crane'))]
+    path.write_text(json.dumps(dict(images=images, annotations=boxes, categories=categories)))
+    data = dict(
+        type='CocoDataset',
+        ann_file=str(path),
+        data_prefix=dict(img=str(tmp_path)),
+        metainfo=dict(classes=('ship', 'Buoy')),
+        pipeline=[],
+    )
+    head = dict(type='RetinaHead', num_classes=2)
+    parts = dict(default_scope='mmdet', model=dict(type='RetinaNet', bbox_head=head))
+    parts['train_dataloader'] = dict(batch_size=1, dataset=data)
+    config = written(tmp_path, ''.join(f'{key} = {part!r}\n' for key, part in parts.items()))
+    assert offered(config, tmp_path, 'scan', '--no-verify')['MG140'] == [1]
+    capsys.readouterr()
+    words = ['-o', str(tmp_path / 'out.py'), '--scan', '--edit', '1', '--no-verify']
+    assert main(['apply', str(config), *words]) == 0
+    assert Config.fromfile(tmp_path / 'out.py').train_dataloader.dataset.metainfo.classes == ('ship', 'buoy')
+    assert re.findall(r'MG\d+', capsys.readouterr().out) == ['MG140', 'MG154']
+
+
 def test_two_edits_of_one_pipeline_are_both_in_it(tmp_path: Path, capsys: Any) -> None:
     """MG103 puts a label map behind the loading of the validation, another edit a guard at its end."""
     parts = dict(default_scope='mmseg')
@@ -160,6 +190,30 @@ def test_two_edits_of_one_pipeline_are_both_in_it(tmp_path: Path, capsys: Any) -
     names = 'LoadImageFromFile LoadAnnotations GuardSegLabels PackSegInputs GuardSegLabels'
     assert [step.type.rpartition('.')[2] for step in steps] == names.split()
     assert main(['scan', str(out)]) == 0
+
+
+def test_one_change_that_two_findings_ask_for_has_one_number(tmp_path: Path, capsys: Any) -> None:
+    """In both splits 0 is a class, and ``reduce_zero_label`` takes it away."""
+    parts = dict(default_scope='mmseg')
+    for split in ('train', 'val'):
+        data = binary_masks(tmp_path, split)
+        for path in tmp_path.rglob('*.png'):
+            Image.fromarray(np.minimum(np.array(Image.open(path)), 1)).save(path)
+        data.update(reduce_zero_label=True, metainfo=dict(classes=('background', 'cell')))
+        parts[f'{split}_dataloader'] = dict(batch_size=2, dataset=data)
+    head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
+    parts.update(model=dict(type='EncoderDecoder', decode_head=head))
+    config = written(tmp_path, ''.join(f'{key} = {part!r}\n' for key, part in parts.items()))
+    main(['scan', str(config), '--json', str(tmp_path / 'found.json'), '--no-verify'])
+    sets = json.loads((tmp_path / 'found.json').read_text())['datasets']
+    found = [(one['code'], [edit['number'] for edit in one['edits']]) for part in sets for one in part['findings']]
+    assert [numbers[:1] for code, numbers in found if code == 'MG124'] == [[1], [1]]
+    assert 'MG211' not in dict(found)
+    capsys.readouterr()
+    out = tmp_path / 'out.py'
+    assert main(['apply', str(config), '-o', str(out), '--scan', '--edit', '1', '--no-verify']) == 0
+    assert capsys.readouterr().out.count('MG124') == 1
+    assert not Config.fromfile(out).val_dataloader.dataset.reduce_zero_label
 
 
 def test_two_ways_of_one_finding_are_not_written_both(tmp_path: Path, capsys: Any) -> None:
