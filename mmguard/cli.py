@@ -91,7 +91,7 @@ def _write_every_character() -> None:
         sys.stdout.reconfigure(errors='backslashreplace')
 
 
-def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+def _parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return a parser for the command that ``argv`` names; for all commands, if it names none of them."""
     first = next((word for word in argv if not word.startswith('-')), '')
     asked = [name for name in COMMANDS if name.replace('_', '-') == first]
