@@ -46,7 +46,7 @@ INSTALL: Dict[str, Dict[str, str]] = {
     ONEDL: {module: f'pip install {names[0]}' for module, names in STACKS[ONEDL].items()},
 }
 
-#: Path inside the folder of a framework.
+#: Folder of the shipped configs inside the folder of a framework.
 SHIPPED = '/.mim/configs/'
 
 

@@ -175,9 +175,9 @@ def _list_class_checks(
     check_logits(logits)
     structure = [partial(check_loss_weight, logits, weight), partial(_check_channels, logits, target)]
     shape, squeezed = partial(_check_shape, logits, target), squeeze_channel(logits, target)
-    if squeezed is not None:  # some losses expect the extra channel: values come first
+    if squeezed is not None:  # some losses expect the extra channel, so a fault of the values is reported first
         return [*structure, partial(check_values, logits, squeezed, ignore_index, squeezed=True), shape]
-    # The values of one-hot vectors or colours are not class indices.
+    # The values of one-hot vectors or colors are not class indices.
     same_dims = target.dim() == max(logits.dim() - 1, 0)
     values = [partial(check_values, logits, target, ignore_index)] if same_dims else []
     return [*structure, shape, *values]

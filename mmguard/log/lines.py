@@ -17,7 +17,7 @@ from mmguard.text import quantity, shorten_list
 
 T = TypeVar('T')
 
-#: A line of a hook has fewer bytes.
+#: Limit of a line, in bytes; hooks write shorter ones.
 _LONGEST = 1 << 25
 #: Number of records that are named individually; a damaged disk may have many.
 _NAMED = 10
@@ -188,7 +188,7 @@ class ModeTotals:
                 files[source] = files[source] + found if source in files else found
 
     def worst(self, kind: str) -> List[Tally]:
-        """Return its files, the one with the most skipped or remapped elements first."""
+        """Return the tallies of its files, the one with the most skipped or remapped elements first."""
         return sort_worst_first(self.files[kind].values())
 
     def totals(self) -> Stats:

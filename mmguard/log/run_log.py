@@ -28,7 +28,7 @@ _FULL = 'limit reached: no further lines, label_guard.json goes on with the sums
 
 
 class JsonLines:
-    """Appends one JSON object per line, each passed to the operating system immediately.
+    """Writer of one JSON object per line, each passed to the operating system immediately.
 
     A process that dies loses no line already written. A last line that a killed process left half-written is ended
     first. A line that cannot be written is dropped, and the next one is tried again: training continues either way.
@@ -50,7 +50,7 @@ class JsonLines:
         self._file: Optional[int] = None
 
     def write(self, record: Dict[str, Any]) -> bool:
-        """Append a record. Returns False if it failed (see ``error`` and ``is_full``)."""
+        """Append a record; return False if it was not written (see ``error`` and ``is_full``)."""
         if self.is_full:
             return False
         line = encode_line(record)
@@ -175,7 +175,7 @@ class ModeStats:
 
 
 class RunLog:
-    """Writes ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
+    """Writer of ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
 
     The sums are a file of their own, because every line of the log is an iteration, which its readers
     (``pandas.read_json(lines=True)``, ``jq``) count on. They are written at the start and the end of a loop, and once a
@@ -185,7 +185,7 @@ class RunLog:
     Args:
         folder (str): Folder of the files; created with the first.
         rank, world_size (int): This process; every rank other than 0 has its own files.
-        framework (str): Who trains: ``'openmmlab'``, ``'pytorch'`` (your own loop) or ``'nnunet'``.
+        framework (str): ``'openmmlab'``, ``'pytorch'`` (your own loop) or ``'nnunet'``.
         config (str, optional): The config of the run.
 
     Attributes:

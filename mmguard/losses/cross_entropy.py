@@ -93,7 +93,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         loss_name (str): Name of the loss item; one that starts with ``loss_`` is trained on.
         avg_non_ignore (bool): Exclude ignored elements from the mean.
         on_invalid (str): Treatment of a label that is neither a class nor ``ignore_index``: ``'ignore'``
-            (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronises).
+            (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronizes).
 
     Raises:
         ValueError, TypeError: An invalid argument; the message says how to correct it.
@@ -101,7 +101,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
     average_by_class_weight: bool
-    #: True if that counts an ignored label that is a class, without ``avg_non_ignore``.
+    #: True if that average counts the weight of an ignored label that is a class, unless ``avg_non_ignore``.
     ignored_labels_weigh: bool = True
     #: In mmdet's sigmoid mode the label ``num_classes`` is the background.
     background: bool

@@ -1,4 +1,4 @@
-"""The guard of labels of whole images."""
+"""Guard of the labels of whole images, for MMPretrain."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GuardClsLabels(BaseTransform):
     the data preprocessor, whose MixUp and CutMix fail on an invalid label; with ``to_onehot`` it makes the scores
     that the preprocessor would make, and an image without a valid label gets a row of NaN, which spreads to every
     image that it is mixed with. If an image has several labels (``multi_label``) the invalid ones are removed, and the
-    others trained. Metrics of a validation count an image with an invalid label as predicted wrongly, as before.
+    others trained. Metrics of a validation count an image with an invalid label as wrong, as they do without a guard.
 
     Required keys: ``gt_label`` (an integer, or several) or ``gt_score`` (C,), or ``data_samples`` with them. Nothing
     happens without them (a test pipeline). Added key: ``label_guard``, with labels counted as instances.
