@@ -25,7 +25,7 @@ _OTHER_PACKS = {
     'Pack3DDetInputs': 'mmguard does not guard points and objects in space',
 }
 _NO_CLASSIFIER = 'no head takes image labels and sets its number of classes'
-#: Augments one image several times, so its labels would be counted several times.
+#: Transform that augments one image several times, so that its labels would be counted several times.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
 
@@ -124,7 +124,7 @@ def _guards(
     guards = []
     if _name(pack) == _INSTANCE_PACK and spaces.instances is not None:
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
-        # A metric reads ignored annotations.
+        # Metrics read ignored annotations, so they are kept.
         guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
         guards.append(guard)
     if spaces.pixels is not None and _packs_label_maps(steps, pack, scope):

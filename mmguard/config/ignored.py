@@ -79,9 +79,9 @@ def _note(found: List[Ignored], part: Part, key: str, value: Any, role: str, wri
         found.append(Ignored(part.place(key), value, role, written, part))
 
 
-#: Assigners that leave ignored regions out without an argument.
+#: Assigners that always leave ignored regions out; they have no ``ignore_iof_thr``.
 ALWAYS = ('CenterRegionAssigner',)
-#: They accept the argument but do not use it: mmdet3d has no ignored objects; mmrotate's assigner fails at one.
+#: Assigners that accept ``ignore_iof_thr`` in vain: mmdet3d has no ignored objects, mmrotate's fails if it meets one.
 _UNUSED_THRESHOLD = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
 #: An anchor or proposal with a larger share inside an ignored region is left out.
 IGNORE_IOF_THR = 0.5
@@ -129,7 +129,7 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """List the assigners that do not respect ignored regions: changing that would change how crowds are trained."""
+    """List the assigners that do not respect ignored regions, and must not, or crowds would be trained differently."""
     for one in _find_assigners(tree) if on_invalid(tree) == 'ignore' else ():
         if one.name not in ALWAYS and not has_threshold(one):
             yield (

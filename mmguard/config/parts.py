@@ -202,7 +202,7 @@ def metainfo_of(dataset: Part) -> Dict[str, Any]:
 
 
 def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:
-    """Return the colours of a data set's classes in order: from its ``metainfo``, else from its class.
+    """Return the colors of a data set's classes in order: from its ``metainfo``, else from its class.
 
     Empty if neither has any, or if the data set's class names differ from those of its class.
     """

@@ -132,7 +132,7 @@ def match_heads_and_list(
     said = any(says_classes(dataset) for dataset in data)
     known = {name for dataset in data for name in classes_of(dataset) or ()}
     in_files = list(dict.fromkeys(annotations_of(labels).categories.values())) if labels is not None else []
-    # The head that predicts comes first; another one may merely have been forgotten.
+    # The head that predicts comes first; the number of another one may merely not have been updated.
     leading = next((count.path for count in counts(config) if count.kind == 'all'), None)
     agrees = leading is not None and leading not in wanted
     certain = agrees or (said and labels is not None)
@@ -148,7 +148,7 @@ def match_heads_and_list(
     lists = [classes_of(dataset) for dataset in datasets(config) if says_classes(dataset)]
     elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
     if in_files and len(in_files) == number and known != set(in_files):
-        # The files know as many classes as the heads: the list is what is wrong.
+        # The files have as many classes as the heads, so the list is wrong.
         yield set_classes(facts, in_files, 'Do you train all of these?' if said else '')
         if said and known & set(in_files):
             yield replace(heads, question='Do you train only these classes?')
@@ -182,6 +182,6 @@ def _propose_names(config: ReadConfig, number: int) -> Edit:
         Message('Is this your own data, with {classes}?', classes=quantity(number, 'class')),
         tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
-        commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names from the file
-        is_manual=by_name,  # by its name an annotation is found
+        commands=('mmguard scan CONFIG',) if by_name else (),  # the scan reads the names from the file
+        is_manual=by_name,  # annotations are matched by name, so placeholders would match none
     )

@@ -28,10 +28,10 @@ class MapFacts:
             ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
         lossy (int): Files that were compressed with loss (JPEG).
         loaded_otherwise (dict[str, int]): Change of the stored values by the framework's loader -> files: ``'wrapped'``
-            (16 bits modulo 256), ``'colours'`` (palette or RGB read as colours), ``'scaled'`` (fewer than 8 bits
+            (16 bits modulo 256), ``'colours'`` (palette or RGB read as colors), ``'scaled'`` (fewer than 8 bits
             stretched over 0 to 255), ``'truncated'`` (fractions cut off).
         at_edges (float, optional): Share of the invalid pixels at the border of two other values: with a lower and a
-            higher one among their eight neighbours, as interpolation makes them.
+            higher one among their eight neighbors, as interpolation makes them.
         all_void (list[str]): Files without a single pixel to train on.
         size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
         missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
@@ -42,9 +42,9 @@ class MapFacts:
         void_files (int): Number of files in ``all_void``, which may be cut.
         image_forms (dict[str, int]): As ``forms``, of the images.
         files_with_class (dict[int, int]): Label as trained -> files that contain it.
-        colours (dict[tuple, int]): (r, g, b) -> pixels, of colour files with few colours.
+        colours (dict[tuple, int]): (r, g, b) -> pixels, of color files with few colors.
         black_palettes (int): Palette files whose palette shows all of their values as black.
-        gray_in_colour (int): Colour files whose channels are equal; their ``raw`` values are those of one channel.
+        gray_in_colour (int): Color files whose channels are equal; their ``raw`` values are those of one channel.
         counts (dict[str, int]): Full length of each list above, which may be cut: ``'all_void'``, ...,
             ``'unreadable <what is wrong>'``.
         sources (list[str]): The folders (or the single file) that were read.
@@ -128,7 +128,7 @@ class AnnotationFacts:
         without_key (dict[str, int]): Key that mmdet needs, as ``'annotations.area'`` -> records without it.
         inside_as (dict[str, int]): Another format of boxes -> boxes that are inside their image if they are read so:
             ``'corners'``, ``'rows'`` and ``'centres'`` of COCO (x1, y1, x2, y2; y1, x1, y2, x2;
-            centre, width, height),
+            center, width, height),
             ``'sizes'`` of VOC (x, y, width, height); ``'swapped'``: with width and height of the image swapped.
             Counted if boxes cannot be used, or reach beyond their images, or images have another size.
         all_zero (int): Boxes whose four numbers are 0.
@@ -202,7 +202,7 @@ class AnnotationFacts:
 
 @dataclass
 class ConfigFacts:
-    """Facts about labels in a config. Keys are paths in it, ``model.decode_head.loss_decode[0].class_weight``.
+    """Facts about labels in a config. Paths are places in it, ``model.decode_head.loss_decode[0].class_weight``.
 
     Args:
         framework (str): ``'mmseg'`` or ``'mmdet'``.

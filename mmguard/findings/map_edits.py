@@ -109,7 +109,7 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
         return ()
     if len(table) > _IN_COMMANDS['label_map']:
         if facts.options.get('reduce_zero_label'):
-            return ()  # the displayed map applies after the shift
+            return ()  # the map that is shown applies after the shift, so it is not that of the files
         size = max(VOID, *table) + 1
         return (
             Message(

@@ -1,6 +1,6 @@
 """Edits that several rules offer: of a config at every affected place, else of the options of a scan.
 
-Each takes the facts and returns an :class:`~mmguard.findings.edits.Edit`; it is tried later.
+Each function takes the facts and returns an :class:`~mmguard.findings.edits.Edit`, which is tried later.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = ''
 
 
 def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
-    """Add the settings that depend on edited heads: class weights, and num_classes of losses and guards."""
+    """Add the settings that depend on edited heads: class weights, num_classes of losses, guards and preprocessors."""
     if config is None:
         return edit
     after = change_config(config, edit.config)
@@ -203,14 +203,14 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
     """Add to an edit that guards the training the same guard for the evaluation.
 
-    A label map of the training is copied where no other split was read: with others at hand the edit itself says in
-    which of them it belongs.
+    A label map of the training is copied only if no other split was read; otherwise the edit itself says which splits
+    need the map.
     """
     if facts.config is None or not edit.config:
         return edit
     try:
         after = change_config(facts.config, edit.config)
-    except (LookupError, TypeError):  # it is not offered
+    except (LookupError, TypeError):  # the edit cannot be applied, so it will not be offered
         return edit
     missing = list(find_unguarded_evaluation(after))
     if not missing or any(find_unguarded_evaluation(facts.config)):  # another finding reports it

@@ -28,7 +28,7 @@ from mmguard.text import shorten
 #: Size in bytes and modification time in nanoseconds of a file.
 Stamp = Tuple[int, int]
 
-#: A scheme, or a chain of schemes. ``labels/http://host`` is a path that contains one.
+#: A scheme, or a chain of schemes, at the beginning; ``labels/http://host`` is a path.
 _URL = re.compile(r'[A-Za-z][\w+.:-]*://')
 #: mmengine's file backends that read a disk; without a name the path decides.
 _BACKENDS = (None, 'local', 'disk')

@@ -166,7 +166,7 @@ def encode_picture(values: np.ndarray, outlined: Optional[np.ndarray] = None) ->
     """Return an array of shape (H, W) or (H, W, 3), scaled to 0..255, as a data URL of a PNG.
 
     Args:
-        values (ndarray): Gray levels or colours.
+        values (ndarray): Gray levels or colors.
         outlined (ndarray, optional): Of shape (H, W): borders between its values are drawn over the picture.
     """
     from PIL import Image

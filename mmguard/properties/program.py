@@ -101,7 +101,7 @@ class Program:
             self.config = Config(guarded)
 
     def scope(self) -> Any:
-        """Look up types without a scope as a training would."""
+        """Return a context in which types without a scope are looked up as in a training."""
         return DefaultScope.overwrite_default_scope(self.config.get('default_scope') or 'mmengine')
 
     def seconds_left(self) -> float:
@@ -171,7 +171,7 @@ class Program:
 
     @once
     def model(self) -> Any:
-        """Build and initialise the model, without pretrained weights and with BN instead of SyncBN."""
+        """Build and initialize the model, without pretrained weights and with BN instead of SyncBN."""
         if not self.config.get('model'):
             raise Unavailable('the config has no model')
         seed_all(0)

@@ -278,7 +278,7 @@ def _is_text(value: Any) -> bool:
 
 
 _OF_SEGMENT = ('id', 'category_id', 'bbox', 'area', 'iscrowd')
-#: Key -> what is said of a value that is not accepted, and functions that accept and convert one.
+#: Key -> fault of a value that is not accepted, and functions that accept and convert a value.
 _ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
     **dict.fromkeys(
         ('id', 'image_id', 'category_id'), ('is neither a number nor a string', is_id, lambda value: value)

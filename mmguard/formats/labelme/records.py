@@ -14,7 +14,7 @@ from mmguard.formats.files import FILES
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
 
-#: A file with an embedded image has tens of megabytes.
+#: Maximum size of a file in bytes; one with an embedded image has tens of megabytes.
 LARGEST = 512 << 20
 Points = List[Tuple[float, float]]
 NO_CORNERS = (float(NO_NUMBER),) * 4
@@ -148,7 +148,7 @@ def _corners(kind: str, points: Points) -> Tuple[float, ...]:
         radius = math.hypot(other[0] - x, other[1] - y)
         return x - radius, y - radius, x + radius, y + radius
     xs, ys = zip(*points)
-    one = float(kind == 'mask')  # its corners are pixels that both belong to it
+    one = float(kind == 'mask')  # the corners of a mask are pixels that belong to it
     return min(xs), min(ys), max(xs) + one, max(ys) + one
 
 

@@ -115,9 +115,9 @@ class MapSource(Source):
         super().__init__(name)
         self.settings = settings
         self.root = root
-        #: The folder of its label maps.
+        #: Folder of the label maps.
         self.folder = root or ''
-        #: The end of their names, if other images are in the same folder.
+        #: End of the names of the label maps, if other images are in the same folder.
         self.suffix = ''
         self.class_names = class_names or []
         #: Faults seen while files were listed: missing partners, unreadable folders.

@@ -74,7 +74,7 @@ def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
 
 
 def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
-    """Return the values (H, W) as stored (thresholded, or listed colours' indices), the form, and True for a PNG."""
+    """Return the values (H, W) as stored (thresholded, or listed colors' indices), the form, and True for a PNG."""
     from PIL import Image
 
     scale, lossy, is_png, in_colour = 1.0, False, False, False
@@ -168,7 +168,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
     channels = coloured + summary.forms.get('gray_alpha', 0)
     counts: Dict[int, int] = {}
     if options.colours:
-        # In a mixed folder, gray and colour values can be separated only if no colour is gray.
+        # In a mixed folder, gray and color values can be separated only if no color is gray.
         apart = not summary.gray_in_colour or coloured == sum(summary.forms.values())
         if summary.uncounted or len(summary.colours) >= MAX_COLOURS or not apart:
             return None

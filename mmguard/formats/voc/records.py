@@ -11,7 +11,7 @@ from mmguard.formats.files import FILES
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
 
-#: The annotation of one image has a few kilobytes, and a few elements per object.
+#: Maximum number of bytes and of elements; usually a file has a few kilobytes, and a few elements per object.
 LARGEST, _MOST_ELEMENTS = 64 << 20, 1 << 20
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 #: Elements that mmdet looks for, in any namespace.

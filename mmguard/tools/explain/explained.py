@@ -289,7 +289,7 @@ def _judge(log: Reader) -> List[_Judged]:
     ]
     if not troubles:
         pasted = None if log.classes.is_now_and_then or log.classes.always else _find_in_few_lines(log.beginning)
-        # A sign that the reader has found itself is at its own line.
+        # If the reader has found the same sign in the log, that one is used: it has the line number.
         signed = [signature_of(sign.chain[0]) for sign in log.signs]
         is_new = pasted is not None and signature_of(pasted.chain[0]) not in signed
         troubles = [pasted] if pasted is not None and is_new else log.signs

@@ -115,7 +115,7 @@ class Line(NamedTuple):
 
 
 def read_line(raw: bytes) -> Line:
-    r"""Return a line without its rank, time and colours.
+    r"""Return a line without its rank, time and colors.
 
     Example:
         >>> read_line(b'[rank1]: \x1b[31mIndexError\x1b[0m: Target 7 is out of bounds.')

@@ -15,7 +15,7 @@ from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Expl
 from mmguard.tools.explain.log_errors import LogError, Piece, Raised
 from mmguard.version import __version__
 
-#: Number of possible causes on the first screen if more than one would be left.
+#: Number of possible causes on the first screen; one more is shown, too, rather than a line about it.
 _POSSIBLE = 3
 _TRUE_LINE = (
     'The line that Python shows is only where it waited for the device. To see the true line, run the same command '

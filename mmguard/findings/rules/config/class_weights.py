@@ -182,6 +182,6 @@ def _guard_all(config: ReadConfig) -> Edit:
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
-    """Return the part of the config that adds ignored pixels to label maps without any; empty if none does."""
+    """Return the part of a config that adds ignored pixels, also to label maps without any; empty if none does."""
     places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')

@@ -112,7 +112,7 @@ class IgnoredClass(ConfigRule):
         for place in places:
             classes = classes_in(place.part if place.role == 'head' else place.part.owner)
             if place.role in ('head', 'loss') and classes is not None and 0 <= place.value < classes:
-                # The values that others fill in or ignore are then classes, or beyond the classes.
+                # Pixels with the value that these parts fill in or ignore are then trained, or are out of range.
                 others = [one for one in places if one.value != place.value and one.role in ('head', 'loss', 'fill')]
                 yield self._inside(place.path, place.value, classes, ERROR if others else WARNING)
 

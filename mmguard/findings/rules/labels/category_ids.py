@@ -23,9 +23,9 @@ from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, framework_t
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Largest id for which models have outputs.
+#: Largest id for which a model may have an output.
 _MOST = 1000
-#: Looking ids up in COCO's table trains other classes, often without an error.
+#: Looking up your own ids in COCO's table trains other classes, often without an error.
 _OWN_IDS = 'RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
 _ASKED = Message(
     'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=framework_titles(IDS)

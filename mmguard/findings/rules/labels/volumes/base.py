@@ -79,7 +79,7 @@ def renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
 
 
 class VolumeCause(DataRule):
-    """A cause that names cases. The scan's JSON lists all of them in ``facts.volumes.faults``."""
+    """Base class of rules about single cases. The scan's JSON lists all cases in ``facts.volumes.faults``."""
 
     kinds = ('voxels',)
     needs: ClassVar[Tuple[str, ...]] = ('volumes',)
@@ -109,13 +109,13 @@ def files_of(faults: Sequence[CaseFault]) -> List[str]:
 
 
 def find_next(labels: LabelFacts) -> int:
-    """Return the number of the ignored label: the highest declared one, or where nothing is ignored the next."""
+    """Return the highest declared number, which the ignored label has; if nothing is ignored, the next one."""
     highest = max(volumes_of(labels).expected, default=0)
     return highest if labels.ignore_index is not None else highest + 1
 
 
 class DeclaredCause(DataRule):
-    """A cause in dataset.json."""
+    """Base class of rules about dataset.json."""
 
     kinds = ('voxels',)
     needs = ('volumes',)
