@@ -70,7 +70,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
 
 
 def _find_unknown_packs(loader: Any) -> Iterator[str]:
-    """Report that a training packs its samples with an unknown transform, or not at all."""
+    """Yield the reason if a training packs its samples with an unknown transform, or not at all."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
     is_packed = any(True for _ in _find_pipelines(loader, ('train_dataloader',)))

@@ -132,7 +132,7 @@ def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     if framework != 'mmdet':
         return {'type': outer, 'loss': loss}
     # mmdet's heads read arguments next to a loss's type before it is built.
-    inner = rest if package == 'mmdet' and '.' not in rest else kind  # the guard of that scope looks there
+    inner = rest if package == 'mmdet' and '.' not in rest else kind  # mmdet's GuardedLoss needs no prefix of mmdet
     return {'type': outer, 'loss': inner, **{key: value for key, value in loss.items() if key != 'type'}}
 
 

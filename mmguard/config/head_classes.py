@@ -45,7 +45,7 @@ def is_one_more(count: Count, expected: int) -> bool:
 
 
 def classes_in(head: Optional[Part]) -> Optional[int]:
-    """Return the number of classes that a head distinguishes, without background and "no object"."""
+    """Return the number of classes of a head, without background and "no object"; ``None`` if it does not set one."""
     if head is None:
         return None
     things, stuff = head.config.get(THINGS), head.config.get(STUFF)

@@ -65,7 +65,7 @@ def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
 
 
 def find_leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
-    """Return the place that all others must match, that of the decode head."""
+    """Return the place that all others must match, that of the decode head; ``None`` without one."""
     first = next((head for head in heads(config) if head.key == 'decode_head'), None)
     return next((place for place in places if place.part == first), None)
 
@@ -129,7 +129,7 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """List the assigners that do not respect ignored regions, and must not, or crowds would be trained differently."""
+    """Yield the assigners that do not respect ignored regions, and must not, or crowds would be trained differently."""
     for one in _find_assigners(tree) if on_invalid(tree) == 'ignore' else ():
         if one.name not in ALWAYS and not has_threshold(one):
             yield (

@@ -12,7 +12,7 @@ from mmguard.text import quantity
 
 #: Heads whose loss_cls has an extra weight for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
-#: Default weight of "no object" in them.
+#: Default weight of "no object" in these heads.
 NO_OBJECT = 0.1
 
 
@@ -136,6 +136,6 @@ def is_sigmoid_of_maps(loss: Part) -> bool:
 
 
 def find_ignore_index(loss: Part) -> Optional[int]:
-    """Return the ignored label that a head passes to its loss."""
+    """Return the ignored label that a head passes to its loss; ``None`` without a head."""
     value = None if loss.owner is None else loss.owner.get('ignore_index', 255)
     return value if isinstance(value, int) else None

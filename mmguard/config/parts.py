@@ -227,7 +227,7 @@ def _read_classes(dataset: Part) -> Any:
         return dataset.config.get('classes')
     metainfo = dataset.config.get('metainfo')
     said = metainfo.get('classes') if isinstance(metainfo, dict) else None
-    # mmpretrain's data sets also take them outside of metainfo.
+    # mmpretrain's data sets also take class names outside of metainfo.
     return dataset.config.get('classes') if said is None and dataset.scope == 'mmpretrain' else said
 
 

@@ -218,8 +218,8 @@ def check_may_build(file: str, run_code: bool) -> None:
 def _read_as_plain_data() -> Iterator[None]:
     """Let mmengine read YAML and JSON as data.
 
-    Its own YAML loader runs ``!!python/object/apply``, and ``_base_`` may lead to Python. The text is checked here,
-    not in the file, because mmengine fills in templates first.
+    mmengine's own YAML loader runs ``!!python/object/apply``, and ``_base_`` may name a Python file. What is checked is
+    the text that mmengine parses, after it has filled in templates, not the file.
     """
     from mmengine.fileio import JsonHandler, YamlHandler, register_handler
 

@@ -85,7 +85,7 @@ class AnnotationFacts:
         format (str): ``'coco'``, ``'voc'``, ...
         categories (dict[int, str]): Category id -> name, in the order of the file (VOC: position -> name).
         instances_of (dict[str, int]): Category (id in COCO, name in VOC, as text) -> annotations.
-        images, annotations (int): Numbers of them.
+        images, annotations (int): Number of images, and of annotations.
         images_without_target (int): Images without a single usable annotation.
         images_kept_empty (int): Those of them that ``filter_empty_gt=True`` keeps: they have annotations of the
             classes, which are crowds, or left out one by one.
@@ -113,8 +113,8 @@ class AnnotationFacts:
         missing (int): Listed images that are not on disk; ``missing_files`` names the first.
         min_size (int): Images with a shorter side below it are left out by the data set's filter.
         small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
-        negative_boxes (int): Boxes with a corner below 0 (VOC: after its minus-one), whatever their other faults.
-        below_minus_one (int): Those of them with a corner below -1, which no minus-one makes.
+        negative_boxes (int): Boxes with a corner below 0 (VOC: after 1 was subtracted), whatever their other faults.
+        below_minus_one (int): Those of them with a corner below -1, which subtracting 1 does not explain.
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside.
         left_out (dict[str, int]): Why mmdet leaves annotations out silently -> how many: ``'category not in the
             class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,

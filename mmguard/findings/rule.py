@@ -187,7 +187,7 @@ class ConfigRule(Rule):
         severity: Optional[str] = None,
         edits: Sequence[Edit] = (),
     ) -> Finding:
-        """Return a finding of this rule at one place of the config, whose value is there."""
+        """Return a finding of this rule at one place of the config, which has this value."""
         evidence = Message('{places} = {value}', places=path, value=format_value(value))
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 

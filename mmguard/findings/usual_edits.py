@@ -29,7 +29,7 @@ def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: A
 
 
 def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
-    """Set ``num_classes`` of every head and guard, and dependent settings."""
+    """Return an edit that sets ``num_classes`` of every head and guard, and dependent settings."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in counts(facts.config) if count.kind == 'all')
@@ -40,7 +40,7 @@ def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = '') -> Edit:
-    """Set the numbers of classes of some heads, and dependent settings.
+    """Return an edit that sets the numbers of classes of some heads, and dependent settings.
 
     Args:
         numbers (dict[str, int]): Path, ``model.panoptic_head.num_things_classes`` -> number.
@@ -81,7 +81,7 @@ def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
 
 
 def set_ignore_index(facts: Facts, value: int, question: str = '') -> Edit:
-    """Set one ignored label in heads, losses, metrics and fill values."""
+    """Return an edit that sets one ignored label in heads, losses, metrics and fill values."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple(
@@ -253,7 +253,7 @@ def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard t
 
 
 def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
-    """Write a value at a path; write out defaults of classes on the way."""
+    """Yield the change that writes a value at a path, with the defaults of classes on the way written out."""
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
     if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
@@ -263,7 +263,7 @@ def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
 
 
 def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Insert a guard after label maps are loaded; give the map to an existing guard."""
+    """Yield changes that insert a guard after label maps are loaded, or give its map to an existing guard."""
     yield from add_reporting(config)
     for dataset in [*datasets(config), *datasets(config, wrappers=True)]:
         steps = dataset.config.get('pipeline')
@@ -283,7 +283,7 @@ def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence
 
 
 def _pass_counts(dataset: Part, step: Any) -> Any:
-    """Pass a guard's counts through a Pack transform."""
+    """Return a step of a pipeline; a Pack transform with ``label_guard`` added to its ``meta_keys``."""
     part = Part('', step, dataset.scope, 'TRANSFORMS') if isinstance(step, dict) else None
     keys = part.get('meta_keys') if part is not None and part.name.startswith('Pack') else None
     if not isinstance(keys, (list, tuple)) or 'label_guard' in keys:
@@ -292,7 +292,7 @@ def _pass_counts(dataset: Part, step: Any) -> Any:
 
 
 def set_filter(config: ReadConfig, key: str, value: Any, question: str = '') -> Edit:
-    """Set a key of ``filter_cfg`` in mmdet's training data sets; mmdet3d's take it as an argument."""
+    """Return an edit that sets a key of ``filter_cfg`` in mmdet's training data sets (an argument in mmdet3d's)."""
     places = tuple(
         (dataset.place(key), value)
         if dataset.is_a(OF_OBJECTS_3D)

@@ -36,7 +36,7 @@ def split_into_chunks(elements: Iterable[Element], size: int, most: int = 0) -> 
 
 
 class Task(Protocol):
-    """Settings of a scan, which are sent to a process with a task's items and read them."""
+    """Settings of a scan and the code that reads items with them, sent to a process together with the items."""
 
     def scan(self, items: List[Any]) -> Any:
         """Return the result of one task."""

@@ -51,6 +51,7 @@ def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
     """Return the share of invalid pixels with a lower and a higher value among their eight neighbors.
 
     The least and the greatest value of all, e.g. 255 of a 0/255 mask, cannot have such neighbors and are left out.
+    ``None`` if fewer than two invalid values remain.
 
     Args:
         target (Tensor): Label maps, (N, H, W).

@@ -186,7 +186,7 @@ class LabelGuardHook(Hook):
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
         """Pass the counts since the last call to the LoggerHook, which runs next.
 
-        With ``at``, nothing is shown here: the visualizer gets it immediately, for this training iteration.
+        With ``at``, no LoggerHook will show them, so the visualizer gets them immediately, for that training iteration.
         """
         self._log_window(runner, 'train')
         if at is not None and not self._unshown:

@@ -6,8 +6,8 @@ Heads of a config and built heads have the same interface, :class:`Head`.
   channel tells 0 from 1.
 - Semantic heads of mmdet do the same with maps of stuff. That of Panoptic FPN has ``num_stuff_classes + 1`` channels,
   but its maps hold things and stuff: it makes one class of all things itself.
-- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; what a map has
-  beyond both is left out, 255 by name. mmseg's heads of these names take classes only from maps.
+- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; they leave out
+  255 and all other labels of a map. mmseg's heads of these names take classes only from maps.
 - Heads of boxes, masks and queries index their scores by the label of an instance. Those of mmyolo hold their layers,
   and the number of classes, in a ``head_module``.
 - Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance.
@@ -119,7 +119,7 @@ def is_classifier(head: Head) -> bool:
 
 
 def group_of(head: Head, kind: str) -> Optional[str]:
-    """Return the name in :data:`GROUPS` that applies to a head."""
+    """Return the name in :data:`GROUPS` that applies to a head; ``None`` if none does."""
     names = split_path(head.path)
     if names[-1:] == ['head']:
         return 'head' if kind == 'instances' and is_classifier(head) else None
@@ -157,7 +157,7 @@ def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str
 
 
 def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """Return the smallest space in the most relevant group."""
+    """Return the smallest space in the most relevant group; ``None`` if no space is of this kind."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:

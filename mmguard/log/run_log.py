@@ -177,10 +177,10 @@ class ModeStats:
 class RunLog:
     """Writer of ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
 
-    The sums are a file of their own, because every line of the log is an iteration, which its readers
-    (``pandas.read_json(lines=True)``, ``jq``) count on. They are written at the start and the end of a loop, and once a
-    minute in between. A run that continues in the same folder adds its sums to those of the file. Nothing is raised if
-    the disk cannot be written: see :meth:`take_problems`.
+    The sums are in a file of their own, because readers of the log (``pandas.read_json(lines=True)``, ``jq``) rely on
+    one iteration per line. They are written at the start and the end of a loop, and once a minute in between. A run
+    that continues in the same folder adds its sums to those of the file. Nothing is raised if the disk cannot be
+    written: see :meth:`take_problems`.
 
     Args:
         folder (str): Folder of the files; created with the first.

@@ -31,7 +31,7 @@ def load_class_weight(class_weight: Optional[ClassWeight]) -> Optional[List[floa
 
     Args:
         class_weight: A list, array or tensor of numbers, or the path of a ``.npy``, ``.json`` or ``.yaml`` file with
-            such a list (any mmengine file backend).
+            such a list (any mmengine file backend); ``None`` is returned as it is.
 
     Raises:
         ValueError: An unknown or refused file type, or content that is not a flat list of finite numbers.
@@ -138,7 +138,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     @property
     def class_weight(self) -> Optional[List[float]]:
-        """One weight per class; may be replaced, or changed in place, while training."""
+        """One weight per class, or ``None``; may be replaced, or changed in place, while training."""
         return self._class_weight
 
     @class_weight.setter

@@ -140,7 +140,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     @property
     def ignore_index(self) -> Optional[int]:
-        """The label to ignore: the guard's own, if it was given one that the loss does not have."""
+        """The label to ignore: that given to the guard, else the loss's; ``None`` if neither has one."""
         own = self._own_ignore_index
         return getattr(self.loss, 'ignore_index', None) if own is None else own
 

@@ -144,6 +144,6 @@ class GuardClsLabels(BaseTransform):
 
 
 def _source_of(sample: Any) -> Optional[str]:
-    """Return the file of an image; for a data set in memory (CIFAR, MNIST) its number."""
+    """Return the file of an image; for a data set in memory (CIFAR, MNIST) its number; ``None`` if unknown."""
     source, number = sample.get('img_path'), sample.get('sample_idx')
     return source if source or number is None else f'sample {number}'

@@ -173,7 +173,7 @@ def annotation_columns(records: Sequence[Any], ids: Ids, masks: bool = False, ty
 
     Args:
         masks (bool): The annotations are of :data:`TYPES_WITH_MASKS`.
-        typed (bool): Ids are integers; otherwise they are what :func:`read_annotations` has left of them.
+        typed (bool): True if all ids are integers; False for records of :func:`read_annotations`.
     """
     count = len(records)
     boxes = chain.from_iterable([record.bbox for record in records])

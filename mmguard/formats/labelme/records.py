@@ -79,7 +79,7 @@ def is_of_others(record: Any) -> bool:
 
 
 def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, float]]:
-    """Return the height and width that a file gives."""
+    """Return the height and width that a file gives; ``None`` if it does not, or with a fault recorded."""
     height, width = record.get('imageHeight'), record.get('imageWidth')
     if height is None and width is None:
         return None
@@ -131,7 +131,7 @@ def _fault_of(kind: str, points: Points, mask: Any) -> str:
 
 
 def _mask_size(mask: Any) -> Optional[Tuple[int, int]]:
-    """Return height and width of an embedded PNG from its first bytes."""
+    """Return height and width of an embedded PNG from its first bytes; ``None`` if it is not a PNG."""
     try:
         head = base64.b64decode(mask[:32]) if isinstance(mask, str) else b''
     except ValueError:

@@ -112,7 +112,7 @@ class FolderSource(MapSource):
         return [name for name in names if is_label(name) and name.endswith(self.suffix)]
 
     def _has_arrays_alone(self) -> bool:
-        """Return True if only numpy files are label maps: ``images`` next to them holds no labels."""
+        """Return True if the label maps are numpy files: there are images only in ``images``, next to them."""
         for folder, names in self._folders(quiet=True):
             if 'images' not in os.path.relpath(folder, self._target).replace(os.sep, '/').split('/') and any(
                 map(is_image_name, names)

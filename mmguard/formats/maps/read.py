@@ -209,7 +209,7 @@ def _look_at_image(record: MapRecord, path: str) -> None:
 
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
-    """Count the stored values, and the values decoded by pillow; return the array if one was made."""
+    """Count the stored values, and the values decoded by pillow; return the array if one was made, else ``None``."""
     record.form = forms.form_of(image)
     record.shape = (image.size[1], image.size[0])
     record.lossy = forms.is_lossy(image, head)

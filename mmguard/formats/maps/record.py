@@ -153,9 +153,9 @@ class Journal:
         return not line.endswith(b'\n')
 
     def find(self, item: MapItem, invalid: Sequence[bool], backend: str) -> Optional[MapRecord]:
-        """Return the record of a file if it and its image are unchanged and the record has everything requested.
+        """Return the record of a file if it and its image are unchanged and the record has all that is needed.
 
-        A value that was valid when the file was read, but is ``invalid`` now, was not inspected further.
+        ``None`` otherwise: a value that is ``invalid`` now was not inspected if it was valid when the file was read.
         """
         line = self.line_of(item.path)
         if line is None:

@@ -129,7 +129,7 @@ class MapSource(Source):
         raise TypeError(f'{type(self).__name__} lists no files')
 
     def list_items(self) -> Optional[List[MapItem]]:
-        """Return the files if a config names them: another config may name others."""
+        """Return the files if a config names them, since another config may name others; else ``None``."""
         return None
 
     def sample(self) -> List[str]:
@@ -137,7 +137,7 @@ class MapSource(Source):
         return []
 
     def compare_with_loader(self) -> Optional[LoaderFacts]:
-        """Load a few files with the framework's own loader, and compare them with the scan."""
+        """Load a few files with the framework's own loader, and compare them with the scan; ``None`` without one."""
         return None
 
     def scan(
@@ -184,7 +184,7 @@ class MapSource(Source):
 
 
 def _scan_corrected(listed: MapSource, source: MapSource, options: FixOptions) -> Optional[LabelFacts]:
-    """Correct the files of ``listed`` and read them as ``source`` does, if they are few."""
+    """Correct the files of ``listed`` and read them as ``source`` does; ``None`` if they are too many."""
     items = list(islice(listed.items(), OTHER_FILES + 1))
     if len(items) > OTHER_FILES:
         return None

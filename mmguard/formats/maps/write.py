@@ -159,7 +159,7 @@ def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSumm
 
 
 def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
-    """Return class index -> pixels."""
+    """Return class index -> pixels of the corrected files; ``None`` if the counts do not tell."""
     if summary.lossy and options.threshold is None:
         return None
     if summary.fractions or options.scale is not None:
@@ -189,7 +189,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
 
 
 def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
-    """Return the counts of files that are scaled or whose values are fractions."""
+    """Return class index -> pixels of files that are scaled or have fractions; ``None`` if the counts do not tell."""
     if options.scale is None or len(summary.fractions) >= FEW_FRACTIONS or set(summary.forms) != {'float'}:
         return None
     values: Dict[float, int] = {float(value): count for value, count in summary.raw.items()}

@@ -90,7 +90,7 @@ class CaseRecord:
     path: str  #: Path of its label file, the key in the journal.
     case: str  #: Name of the case.
     reader: str = ''  #: Name of the nnU-Net class that reads it.
-    #: :func:`digest_of` the expected values at the time of reading, whose slices are not kept.
+    #: :func:`digest_of` the values that were expected when the files were read; only for others are slices kept.
     expected: str = ''
     label: Optional[FileRecord] = None  #: Label file, if there is one.
     images: List[FileRecord] = field(default_factory=list)  #: Image files.

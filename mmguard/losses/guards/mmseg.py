@@ -176,7 +176,7 @@ class LovaszGuard(LossGuard):
         if not target.numel():
             return pred[:0].sum()
         if self._is_binary():
-            # Images without a pixel count as 0 there, and a single pixel is fine.
+            # The binary stock loss accepts images without a pixel, which count as 0, and with a single one.
             return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
         pixels = sanitized.keep.flatten(1).sum(1)
         if not pixels.any():

@@ -65,7 +65,7 @@ def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
 
 
 def read_declared_mmcv(module: str) -> Optional[Limits]:
-    """Return the limits of mmcv in a framework's metadata; onedl's packages do not check mmcv on import."""
+    """Return the limits of mmcv in a framework's metadata, else ``None``: onedl's do not check it on import."""
     for name in distributions_of(module):
         try:
             requirements = metadata.requires(name) or []
@@ -79,7 +79,7 @@ def read_declared_mmcv(module: str) -> Optional[Limits]:
 
 
 def limits_in(requirement: str) -> Optional[Limits]:
-    """Return the version limits of a requirement if it is one of mmcv.
+    """Return the version limits of a requirement if it is one of mmcv with limits; else ``None``.
 
     Example:
         >>> limits_in('onedl-mmcv>=2.0.0; extra == "mminstall"')

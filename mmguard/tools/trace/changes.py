@@ -118,7 +118,7 @@ class Change:
 
     @property
     def makes(self) -> Optional[int]:
-        """Value that the step created or made more frequent."""
+        """Value that the step created or made more frequent; ``None`` if it did neither."""
         if self.what == 'becomes':
             return self.to
         return self.value if self.what in ('appears', 'grows') else None

@@ -174,7 +174,7 @@ class WeightedIgnored(ConfigRule):
 
 
 def _guard_all(config: ReadConfig) -> Edit:
-    """Guard the losses of every head together, with a single ignored label."""
+    """Return an edit that guards the losses of all heads together, with a single ignored label."""
     weighted = [loss.path for loss in find_weighted_cross_entropies(config)]
     swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
     ignored = set_ignore_index(Facts(config=config), 255).config

@@ -73,7 +73,7 @@ class IgnoredLabelsAgree(ConfigRule):
 
 
 def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
-    """Set the head's ignored label here, or this one everywhere."""
+    """Return an edit that sets the head's ignored label here, and one that sets this label everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {value} your void (unlabeled) value?'
     question = '' if filled else Message(asked, value=first.value)

@@ -65,7 +65,7 @@ class OneChannelSoftmax(ConfigRule):
 
 
 def _offer_ways(config: ReadConfig) -> List[Edit]:
-    """Offer two classes in one channel with a sigmoid, or in two channels with a softmax, for all heads together."""
+    """Return edits of all heads: two classes in one channel with a sigmoid, or in two channels with a softmax."""
     found = one_channel_softmax(config)
     if not found:
         return []

@@ -153,7 +153,7 @@ class StoredAsColours(DataRule):
 
 
 def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
-    """Return the known palette that contains all of the colors."""
+    """Return the known palette that contains all of the colors; ``None`` if there is none."""
     for palette in (CITYSCAPES, VOC):
         # Pure red on black is also Cityscapes' rider.
         classes = [colour for colour in colours & set(palette) if palette[colour] != VOID]
@@ -233,7 +233,7 @@ class PaletteReadAsColours(DataRule):
         yield self.report_in(facts, certainty, join('; ', texts), words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return how certain it is that indices are, or were, read as colors."""
+        """Return the certainty that indices are, or were, read as colors; ``None`` if nothing shows it."""
         maps = maps_of(labels)
         palette = maps.forms.get('palette8', 0)
         # Multi-channel files are also read as colors, and rightly so.

@@ -65,7 +65,7 @@ class LossyOrInterpolated(DataRule):
         yield self.report_in(facts, certainty, evidence, {'number': len(counts)})
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return how certain it is that the labels were changed."""
+        """Return the certainty that the labels were changed; ``None`` if nothing shows it."""
         maps = maps_of(labels)
         if maps.lossy:
             return PROVEN if labels.values else LIKELY

@@ -85,7 +85,7 @@ class CountsFromOne(DataRule):
             yield from renumber(facts, table, question)
 
     def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        """Leave out an empty category 0, or count it, if category ids are labels."""
+        """Yield edits that leave out an empty category 0, or count it, if category ids are labels."""
         found = annotations_of(labels)
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return

@@ -77,7 +77,7 @@ class ReduceZeroHidesClass(DataRule):
         yield self.report_in(facts, certainty, join('; ', texts), words, severity=severity, values=values)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return how certain it is that 0 is a class."""
+        """Return the certainty that 0 is a class; ``None`` if nothing shows it."""
         if not subtracts_one(labels):
             return None
         names = labels.class_names or next(iter(config_of(labels).dataset_classes.values()), [])

@@ -39,7 +39,7 @@ def is_old(labels: LabelFacts) -> bool:
 
 
 def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
-    """Write name -> value in the layout of dataset.json: v1 writes the value first."""
+    """Convert name -> value to the layout of dataset.json: v1 has value -> name."""
     return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
 
 
