@@ -204,7 +204,7 @@ INSTALL: Dict[str, str] = {
 
 
 def how_to_install(error: ModuleNotFoundError) -> Optional[str]:
-    """Return the command that installs a missing module; ``None`` if only the config needs it.
+    """Return which module is missing, and how to install it; ``None`` if only the config needs it.
 
     Example:
         >>> how_to_install(ModuleNotFoundError("No module named 'PIL'", name='PIL'))

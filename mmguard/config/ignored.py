@@ -129,7 +129,7 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """Yield the assigners that do not respect ignored regions, and must not, or crowds would be trained differently."""
+    """Yield a line per assigner that trains ignored regions as background, which it must go on doing for crowds."""
     for one in _find_assigners(tree) if on_invalid(tree) == 'ignore' else ():
         if one.name not in ALWAYS and not has_threshold(one):
             yield (
@@ -141,7 +141,7 @@ def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
 def classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
     """Return the arguments of ``GuardClsLabels`` that depend on the model: multi-label, one-hot.
 
-    Outside of training, several labels remain labels, because their metrics do not accept scores without any label.
+    Outside of training, several labels per image are not turned into scores: their metrics need at least one label.
     """
     model = tree.get('model', {})
     head, at = model.get('head'), ('model', 'head')

@@ -268,7 +268,7 @@ MOST_FILES = 100_000
 
 @dataclass
 class LabelFacts:
-    """Facts about labels.
+    """Facts about the labels of a data set, a training or a batch.
 
     Args:
         values (dict[int, int]): Invalid value -> count.

@@ -38,7 +38,7 @@ class Unread:
     cut_off: List[str] = field(default_factory=list)
 
     def add(self, place: str, why: object) -> None:
-        """Leave a record out."""
+        """Count a record that is left out, and keep the reason of the first ones."""
         self.records += 1
         if self.records <= _NAMED:
             self.first.append(f'{place} is left out: {why}')

@@ -212,7 +212,7 @@ class Program:
         return space.num_classes
 
     def some_classes(self) -> List[int]:
-        """Choose classes: the first, the last, and some in between."""
+        """Return some classes: the first, the last, and a few in between."""
         return sorted(set(np.linspace(0, self.num_classes - 1, ASKED).round().astype(int).tolist()))
 
     @property

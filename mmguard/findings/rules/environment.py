@@ -40,7 +40,7 @@ def find_command(module: str, stack: str, environment: EnvironmentFacts) -> Tupl
     if not (low or high):
         return INSTALL[stack][module], (name, NEWEST)
     limits = ','.join([f'>={low}'] * bool(low) + [f'<{high}'] * bool(high))
-    # A version just below the limit stands in for the last release before it, whose number is unknown.
+    # The number of the last release before the limit is unknown, so a version just below the limit takes its place.
     return f'{find_installer(name)} "{name}{limits}"', (name, f'{high}dev0' if high else NEWEST)
 
 

@@ -123,7 +123,7 @@ class FolderSource(MapSource):
         return False
 
     def list_other_files(self) -> Optional[List[str]]:
-        """Return the other files found if the folder has no label map; ``None`` if it has one."""
+        """Return the other files found if the folder has no label map; ``None`` if it has one, or cannot be read."""
         others: List[str] = []
         closed: List[str] = []
         photos = False

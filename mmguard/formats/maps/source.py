@@ -198,7 +198,7 @@ def _scan_corrected(listed: MapSource, source: MapSource, options: FixOptions) -
 
 
 def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
-    """Return the names of the copies of a few label maps, and their contents.
+    """Return name of the copy -> corrected content for a few label maps.
 
     Raises:
         NotTried: A readable file would be left out.

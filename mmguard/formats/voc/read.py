@@ -171,7 +171,7 @@ def scan_voc_files(
 
 
 def read_list(path: str, source: str, faults: Faults) -> List[str]:
-    """Return the lines of an image list, split the way mmengine does."""
+    """Return the lines of an image list, split the way mmengine does; empty, with a fault, if it cannot be read."""
     try:
         with FILES.open(path) as file:
             text = file.read()

@@ -124,7 +124,7 @@ class Explanation:
 
     @property
     def own_place(self) -> Optional[Frame]:
-        """Innermost line of the traceback in the user's own files; ``None`` if there is none."""
+        """Innermost line of the traceback in the user's own files, or ``None``."""
         return next((frame for frame in reversed((self.late or self.raised).frames) if not frame.is_installed), None)
 
     @property

@@ -224,8 +224,7 @@ def _step(height: int, width: int) -> int:
 
 @lru_cache(maxsize=None)
 def palette() -> np.ndarray:
-    """Return 256 colors, (256, 3) uint8: neighbors far apart in hue, all darker than the ignored one, none like
-    ``LOUD``."""
+    """Return 256 colors, (256, 3) uint8: neighbors differ in hue, all are darker than ``IGNORED``, none is ``LOUD``."""
     colours = []
     for value in range(256):
         # Golden-ratio steps through the hues except magenta, which marks invalid pixels; lightness in three turns.

@@ -170,7 +170,7 @@ def _counts(judged: Dict[str, InvalidLabels]) -> Dict[str, Any]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A sample of a recorded batch: its original path and its path in the data root; ``unfinished``: the last batch."""
+    """A sample of a recorded batch: original path, path in the data root; ``unfinished``: its iteration did not end."""
 
     path: str
     source: str

@@ -228,7 +228,7 @@ class Replayer:
             outcome.status = NOT_FINITE
 
     def _weigh(self, sample: Sample, outcome: Outcome) -> None:
-        """Report invalid labels in the files that no seed has shown, and the likely causes."""
+        """Note invalid labels that are in the files but in no sample drawn, and find the likely causes."""
         hidden = '; '.join(str(judged) for judged in outcome.loaded.values() if judged.is_invalid)
         if hidden and any(True for _ in rules_in(sample.transforms)):
             if not outcome.invalid:

@@ -184,7 +184,7 @@ def _find_moves(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequen
 
 
 def _estimate_count(count: int, before: np.ndarray, after: np.ndarray) -> int:
-    """Return the expected pixels after scaling down, cutting or turning an image; padding does not reduce them."""
+    """Return the expected number of pixels after scaling down, cutting or turning; padding does not reduce it."""
     return count if after.size >= before.size else round(count * after.size / before.size)
 
 

@@ -128,7 +128,7 @@ class SamplerOneChannel(ConfigRule):
 
 
 def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[Edit]:
-    """Yield one channel without the sampler, and two channels with it."""
+    """Yield an edit to one channel without the sampler, and one to two channels with it."""
     losses = losses_of(config, head)
     crossed = [loss for loss in losses if loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss')]
     if losses != crossed:

@@ -153,7 +153,7 @@ class StoredAsColours(DataRule):
 
 
 def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
-    """Return the known palette that contains all of the colors; ``None`` if there is none."""
+    """Return the known palette that contains all of the colors; else ``None``."""
     for palette in (CITYSCAPES, VOC):
         # Pure red on black is also Cityscapes' rider.
         classes = [colour for colour in colours & set(palette) if palette[colour] != VOID]
