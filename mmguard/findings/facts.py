@@ -245,14 +245,14 @@ class LoaderFacts:
 
 
 class DrawnBox(NamedTuple):
-    """Box to draw."""
+    """A box in a picture of the report, with its fault."""
 
     corners: Tuple[float, ...]  #: x1, y1, x2, y2.
     fault: str = ''  #: Reason as in ``LabelFacts.reasons`` and ``AnnotationFacts.box_examples``; empty: none.
 
 
 class BoxedImage(NamedTuple):
-    """Image with its boxes, to draw."""
+    """An image whose boxes the report draws."""
 
     file: str  #: Its name in messages: the image or its label file.
     path: str  #: Path of the image; empty if it is not known.

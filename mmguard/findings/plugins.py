@@ -25,7 +25,7 @@ _MAY_BE_EMPTY = ('title', 'limits')
 
 
 class EntryPoint(NamedTuple):
-    """Entry point of a package."""
+    """Object that an installed package provides under a name, not yet imported."""
 
     name: str  #: Name of the entry point: the code of a rule, or a format.
     package: str  #: Package and version, ``'acme-rules 1.0'``.

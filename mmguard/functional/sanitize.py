@@ -87,7 +87,7 @@ def count(invalid: Tensor, on_invalid: str) -> Tensor:
     """Count the elements seen, skipped and remapped: int64 (3,)."""
     number = invalid.sum()
     none = torch.zeros_like(number)
-    # torch.full on the device, not a tensor from a Python number: that is a blocking copy on CUDA.
+    # torch.full on the device, since a tensor from a Python number is a blocking copy on CUDA.
     seen = torch.full_like(number, invalid.numel())
     return torch.stack((seen, none, number) if on_invalid == 'clip' else (seen, number, none))
 

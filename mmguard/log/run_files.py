@@ -175,7 +175,7 @@ class LoggedRun:
 
 @dataclass
 class _RecordJson:
-    """A record file."""
+    """Content of ``label_guard.json``."""
 
     format: int
     runs: List[Any]

@@ -301,7 +301,7 @@ def is_writable(text: str) -> bool:
 
 @dataclass
 class CocoFile:
-    """Content of a COCO file."""
+    """Images, annotations and categories read from a COCO file."""
 
     images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], [], []))  #: Images of the file.
     annotations: AnnotationColumns = field(default_factory=AnnotationColumns.empty)  #: Annotations of the file.

@@ -33,7 +33,7 @@ _PNG = b'\x89PNG\r\n\x1a\n'
 
 
 class Shape(NamedTuple):
-    """A shape of an image."""
+    """A shape drawn on an image: its label, its box and its fault."""
 
     place: int  #: Index in the list of shapes.
     label: str  #: Name of its class.

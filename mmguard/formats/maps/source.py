@@ -29,7 +29,7 @@ OTHER_FILES = 64
 
 
 class ChunkResult(NamedTuple):
-    """Result of one task."""
+    """Records of the label maps of one task, and their sum."""
 
     lines: List[str]  #: The records, as lines of JSON.
     summary: MapSummary  #: Their sum.

@@ -28,7 +28,7 @@ _MAX_VALUES = 1 << 16
 
 
 class CaseSummary:
-    """Sum of cases. The memory for valid cases is constant; all faulty ones are kept."""
+    """Sum of the records of cases. The memory for valid cases is constant; the faults of all others are kept."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec

@@ -23,7 +23,7 @@ _PATHS += [f'{{*}}object/{{*}}bndbox/{{*}}{side}' for side in _SIDES]
 
 
 class VocObject(NamedTuple):
-    """An annotated object."""
+    """An object in an XML file: its category and its box."""
 
     name: str  #: Name of its category.
     difficult: bool  #: True if it is not trained on.
@@ -32,7 +32,7 @@ class VocObject(NamedTuple):
 
 
 class VocFile(NamedTuple):
-    """An annotation file."""
+    """Image size and objects in an XML file."""
 
     size: Optional[Tuple[float, float]]  #: Height and width as written, ``None`` without a ``<size>``.
     objects: List[VocObject]  #: The objects that have a name.

@@ -35,7 +35,7 @@ _QUOTE = 240
 def as_text(
     found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
 ) -> str:
-    """Return the error, its meaning, its causes in order (brief: the most likely, in three sentences), and advice."""
+    """Return the error, its meaning, its causes in order (without ``verbose`` only the most likely), and advice."""
     signature, error = found.signature, _build_error_rows(found, name, width)
     if signature is None:
         head = translate('not known: none of {number} signatures matches', number=len(read_signatures()))

@@ -69,7 +69,7 @@ class StoredAsColours(DataRule):
         evidence += f'; {quantity(len(ranked), "colour")}: {listing(ranked, FEW_COLOURS)}' if ranked else ''
         files = [file for form in forms for file in maps.form_examples.get(form, ())]
         files = files or find_files_with(labels, labels.values) or find_files_named(labels, '')
-        # Gray nevertheless: the values changed by compression (MG136) are the worse fault.
+        # If files with several channels are gray, values changed by compression (MG136) are the worse fault.
         certainty = LIKELY if maps.lossy and self._is_gray(labels) else PROVEN
         words = {'forms': listing(Message(MANY_CHANNELS[form]) for form in forms)}
         yield self.report_in(facts, certainty, evidence, words, files=files)
@@ -101,7 +101,7 @@ class StoredAsColours(DataRule):
     def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
         if self._is_alpha(labels) and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
-            return  # first of two steps: without alpha another mistake appears
+            return  # the labels stay wrong without alpha: another rule finds the mistake once it is removed
         if values == [0, VOID]:
             question: str = 'Is white the object (not void)?'
             title = 'Keep the first channel, as 0 and 1.'
