@@ -149,7 +149,7 @@ def _is_of(path: Path, *splits: str) -> bool:
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
-    """Return True if mmdet's annotations include a label map; a wrapped data set may also load one."""
+    """Return True if a pipeline packs label maps; one that loads nothing may get them from a wrapped data set."""
     if _name(pack) != _INSTANCE_PACK:
         return _name(pack) == 'PackSegInputs'
     loaders = [step for step in steps if 'Annotations' in _name(step)]

@@ -77,7 +77,7 @@ class Source:
 
     Args:
         name (str): Displayed name.
-        notes (list[str]): Notes for the user on how it is read.
+        notes (list[str], optional): Notes for the user on how it is read.
     """
 
     #: True if a journal can resume its scan.
@@ -119,7 +119,7 @@ class LabelSet(Source):
 
     Args:
         read (callable): Returns the facts; with ``by_tasks`` it takes a mapper and ``on_files``.
-        files (list): Names of the files to read, to detect identical splits.
+        files (list, optional): Names of the files to read, to detect identical splits.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ def check_target(
         logits (Tensor): Scores, floating point, shape (C), (N, C) or (N, C, \*).
         target (Tensor): The target for the loss.
         weight (Tensor, optional): Weight per class, shape (C).
-        ignore_index (int): The class index that is excluded; with ``'multilabel'`` any value, also NaN.
+        ignore_index (float): The class index that is excluded; with ``'multilabel'`` any value, also NaN.
         kind (str, optional): ``'classes'`` (indices, (N, \*)), ``'probabilities'`` (rows that add up to 1, the shape of
             ``logits``) or ``'multilabel'`` (the shape of ``logits``, each in [0, 1] or ``ignore_index``). ``None``: as
             ``F.cross_entropy`` decides, probabilities where the shapes are equal; of one channel, ``'multilabel'``.

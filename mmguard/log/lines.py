@@ -70,7 +70,7 @@ def read_lines(file: BinaryIO, path: str, kind: Type[T], unread: Unread) -> Iter
 
 @dataclass
 class FoundIn(Tally):
-    """Tally of a file; other versions may have other values of ``kind``."""
+    """Tally of a file in a log line; a log of another version may have a ``kind`` that is unknown here."""
 
     kind: str = 'pixels'
 

@@ -30,8 +30,8 @@ _FULL = 'limit reached: no further lines, label_guard.json goes on with the sums
 class JsonLines:
     """Writer of one JSON object per line, each passed to the operating system immediately.
 
-    A process that dies loses no line already written. A last line that a killed process left half-written is ended
-    first. A line that cannot be written is dropped, and the next one is tried again: training continues either way.
+    A process that dies loses no line already written. If a killed process left a last line half-written, a new line is
+    begun after it. A line that cannot be written is dropped, and the next one is tried: training continues either way.
 
     Args:
         path (str): The file; created, with its folder, at the first line. When it reaches ``MAX_MB``, a last line says

@@ -19,12 +19,12 @@ _TOLERANCE = 0.1
 class GuardClsLabels(BaseTransform):
     """Check and sanitize the label of an image (MMPretrain), before or after PackInputs.
 
-    No pixel can be ignored here: an image whose label is invalid stays in the batch, and the guarded losses exclude it
-    from sum and denominator. Its label becomes ``ignore_index``. The guard runs before
-    the data preprocessor, whose MixUp and CutMix fail on an invalid label; with ``to_onehot`` it makes the scores
-    that the preprocessor would make, and an image without a valid label gets a row of NaN, which spreads to every
-    image that it is mixed with. If an image has several labels (``multi_label``) the invalid ones are removed, and the
-    others trained. Metrics of a validation count an image with an invalid label as wrong, as they do without a guard.
+    An image whose label is invalid stays in the batch with the label ``ignore_index``, and the guarded losses exclude
+    it from sum and denominator. The guard runs before the data preprocessor, whose MixUp and CutMix fail on an invalid
+    label; with ``to_onehot`` it makes the scores that the preprocessor would make, and an image without a valid label
+    gets a row of NaN, which spreads to every image that it is mixed with. If an image has several labels
+    (``multi_label``) the invalid ones are removed, and the others trained. Metrics of a validation count an image with
+    an invalid label as wrong, as they do without a guard.
 
     Required keys: ``gt_label`` (an integer, or several) or ``gt_score`` (C,), or ``data_samples`` with them. Nothing
     happens without them (a test pipeline). Added key: ``label_guard``, with labels counted as instances.

@@ -27,8 +27,8 @@ class Edited(NamedTuple):
         tree (dict): The tree.
         changed, left (list[str]): Descriptions of the changed and the unchanged parts.
         codes (list[str]): Codes of the findings that are gone.
-        verdicts (list): Verdict of the verifier on each edit.
-        broken (list): Changes that break the program.
+        verdicts (tuple): Verdict of the verifier on each edit.
+        broken (tuple): Changes that break the program.
     """
 
     tree: Dict[str, Any]

@@ -64,7 +64,7 @@ def rewrite_volumes(
     """Return an edit of dataset.json and of all label files, written by hand.
 
     Args:
-        dataset_json (dict): Key -> value.
+        dataset_json (dict, optional): Key of dataset.json -> new value.
         changes: Changes of the label files: ``label_map``.
     """
     written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
