@@ -300,7 +300,7 @@ class RunLog:
 
 
 def _read_runs(path: str) -> List[Any]:
-    """Read the runs of an existing file; one of another format is replaced."""
+    """Return the runs in a file, none if it is unreadable or has another format."""
     try:
         record = json.loads(Path(path).read_bytes())
     except (OSError, ValueError):
