@@ -107,7 +107,7 @@ def _read_label_file(dataset: Any, info: Dict[str, Any]) -> Optional[np.ndarray]
 
 
 def _decode(dataset: Any, path: str) -> Optional[np.ndarray]:
-    """Decode a label map as the pipeline's own loader does."""
+    """Decode a label map as the pipeline's own loader does; ``None`` if it is not an integer map (H, W)."""
     import mmcv
 
     steps = [step for step in getattr(dataset.pipeline, 'transforms', ()) if hasattr(step, 'imdecode_backend')]

@@ -81,7 +81,7 @@ class OneChannelSoftmax(ConfigRule):
 
 
 def _offer_ways(config: ReadConfig) -> List[Edit]:
-    """Offer two classes in one channel with a sigmoid, or in two channels with a softmax, for all heads together."""
+    """Return edits of all heads: two classes in one channel with a sigmoid, or in two channels with a softmax."""
     found = one_channel_softmax(config)
     if not found:
         return []
@@ -158,7 +158,7 @@ class SamplerOneChannel(ConfigRule):
 
 
 def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[Edit]:
-    """Yield one channel without the sampler, and two channels with it."""
+    """Yield an edit to one channel without the sampler, and one to two channels with it."""
     losses = losses_of(config, head)
     crossed = [loss for loss in losses if loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss')]
     if losses != crossed:
