@@ -128,7 +128,7 @@ class ErrorBesides(NamedTuple):
 BUS = format_traceback('RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error.', CALL)
 KILLED = 'epoch 3\nslurmstepd: error: Detected 1 oom_kill event in StepId=7.0\n'
 BOXES = format_traceback('AssertionError', ('/home/me/box_ops.py', 'assert (boxes2[:, 2:] >= boxes2[:, :2]).all()'))
-NLL = 'NLLLoss2d.cu:104: nll_loss2d_forward_kernel: block: [3,0,0], thread: [0,0,0] Assertion `t >= 0 && t < n_classes` failed.\n'
+NLL = 'NLLLoss2d.cu:104: nll_loss2d_forward_kernel: block: [3,0,0] Assertion `t >= 0 && t < n_classes` failed.\n'
 BESIDES = {
     'a line of the log is nearer than an error that is not among its causes': ErrorBesides(
         BUS, (('MG103', 'error'),), ['MG465', 'MG103']
