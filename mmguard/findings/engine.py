@@ -213,6 +213,8 @@ def _passes_recheck_in(
         return False
     if facts.labels is None or after.labels is None:
         return True
+    if _leaves_out_classes(facts.labels, after.labels) and not _lists(facts.config, after.labels.class_names):
+        return False
     is_here = any(found.code == finding.code and _is_same(found, finding) for found in before)
     return _keeps_training_data(edit, facts.labels, after.labels, is_here)
 
@@ -272,8 +274,6 @@ def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_h
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
         return bool(count_trained_classes(after))  # other files, whose counts cannot be compared
-    if _leaves_out_classes(before, after):
-        return False
     # A split without the finding may use these numbers for classes.
     nothing = edit.unlabelled if is_here else ()
     old = {label: count for label, count in _count_meant(before).items() if label not in nothing}
@@ -292,6 +292,12 @@ def _leaves_out_classes(before: LabelFacts, after: LabelFacts) -> bool:
     )
     was_chosen = bool(count_trained_classes(before))
     return before.class_names != after.class_names and bool(new - old if was_chosen else new)
+
+
+def _lists(config: Optional[ReadConfig], names: Sequence[str]) -> bool:
+    """Return True if a config has this class list anywhere, because the user chose it."""
+    said = '' if config is None else repr(config.data)
+    return repr(list(names)) in said or repr(tuple(names)) in said
 
 
 def _count_meant(labels: LabelFacts) -> Dict[int, int]:

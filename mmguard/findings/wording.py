@@ -136,7 +136,7 @@ def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = 
         target (str): The target of the scan.
         options (list[str]): Options of the scan, which are needed to get the same numbers.
     """
-    numbers = [edit.number for finding in findings for edit in finding.edits if edit.number and edit.files]
+    numbers = {edit.number: None for finding in findings for edit in finding.edits if edit.number and edit.files}
     if not numbers:
         return ''
     words = shlex.join(['mmguard', 'fix', target, '--out', 'DIR', *options])
