@@ -37,7 +37,7 @@ class DatasetJson(DeclaredCause):
         'Complete it: `"channel_names": {{"0": "CT"}}, "labels": {{"background": 0, "liver": 1}}, "numTraining": '
         '{cases}, "file_ending": "{ending}"`; if there are more cases, copy those that are missing. If the data set is '
         'of nnU-Net v1, convert it: `nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`; one of the '
-        'Decathlon: `nnUNetv2_convert_MSD_dataset -i FOLDER`.'
+        'Decathlon: `nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -48,10 +48,17 @@ class DatasetJson(DeclaredCause):
         yield from self.report_texts(facts, self.texts(labels), certainty, words=words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if volumes_of(labels).declared.get('count'):
-            cases = volumes_of(labels).cases
+        volumes, content = volumes_of(labels), volumes_of(labels).content
+        if volumes.declared.get('count'):
+            cases = volumes.cases
             title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
             yield rewrite_volumes(labels, title, 'Are all cases there?', lines, {'numTraining': cases})
+        if 'modality' in content:
+            keys = {'channel_names': content['modality'], 'file_ending': volumes.file_ending or '.nii.gz'}
+            written = {key: value for key, value in keys.items() if key not in content}
+            entries = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in written.items()]
+            if written:
+                yield rewrite_volumes(labels, 'Add what nnU-Net v2 reads in place of "modality".', '', entries, written)
 
 
 class LabelList(DeclaredCause):

@@ -7,10 +7,11 @@ from typing import Iterator
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AllClear, Example, Facts
-from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_next, volumes_of
+from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_next, is_old, volumes_of
 from mmguard.findings.views import listing
 from mmguard.findings.volumes import (
     BACKGROUND_ONLY,
+    CONVERSIONS,
     FRACTIONS,
     IGNORED_ONLY,
     INTENSITIES,
@@ -140,10 +141,10 @@ class VolumesFine(AllClear):
     limits = 'It cannot tell whether a declared label is the right one for its voxels.'
     advice = (
         'Continue with `nnUNetv2_plan_and_preprocess -d DATASET_ID`, also if an older version of the labels was '
-        'preprocessed before. A data set in the format of nnU-Net v1 has to be converted for v2: '
-        '`nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`, or `nnUNetv2_convert_MSD_dataset -i '
-        'FOLDER` for the Decathlon.'
+        'preprocessed before.'
     )
+    title_old = 'The label files are fine, but nnU-Net v2 reads this data set only after its conversion.'
+    advice_old = 'Convert it, `{command}`, and scan the result.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         volumes = volumes_of(labels)
@@ -155,5 +156,8 @@ class VolumesFine(AllClear):
             expected=listing(volumes.expected, 16),
             labels=quantity(volumes.labels_read, 'label file'),
         )
-        if volumes.labels_read:
+        if volumes.labels_read and is_old(labels):
+            words = {'command': CONVERSIONS[volumes.layout]}
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_old, advice=self.advice_old)
+        elif volumes.labels_read:
             yield self.report_in(facts, PROVEN, evidence)
