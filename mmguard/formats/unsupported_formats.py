@@ -25,7 +25,7 @@ _TEXTS = 50
 _HEAD = 1 << 14
 
 _VOLUMES = ('.nii.gz', '.nii', '.mha', '.mhd', '.nrrd', '.dcm')
-_YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
+_YOLO = re.compile(rb'\s*-?\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def describe_files(files: Sequence[str], suffix: str = '') -> str:
