@@ -115,17 +115,22 @@ class NegativeLabels(DataRule):
     advice = (
         'Find what makes them: an ignored value of another framework, a label_map that leads below 0, or 1 subtracted '
         'from labels that count from 0. Keep only one shift. If -1 marks ignored pixels, map it: `label_map={{-1: '
-        '{void}}}`. A box with such a label is not an object: delete it.'
+        '{void}}}`.'
     )
     pytorch = (
         'Find what makes them. If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels '
         'should be ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another '
-        'value is ignored already. A detector has no ignored label: delete such boxes.'
+        'value is ignored already.'
+    )
+    advice_boxes = (
+        'Find what makes them: a converter writes -1 for a name that it does not find (another spelling, a blank), and '
+        '1 subtracted from ids that count from 0 makes the first class -1. Correct it, and convert the originals again.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         if all(value < 0 for value in labels.values):
-            yield self.report_in(facts, PROVEN)
+            advice = self.advice_boxes if labels.kind == 'instances' else self.advise(facts)
+            yield self.report_in(facts, PROVEN, advice=advice)
 
 
 #: Share of the pixels: unlabeled pixels are fewer.
