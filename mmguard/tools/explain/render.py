@@ -107,6 +107,7 @@ def _build_finding_rows(finding: Finding, width: int, indent: str = '', cause: s
     """Return a finding with its own advice; with a cause that it confirms, that cause with its advice."""
     texts: Dict[str, str] = {
         Message('found'): join(' ', (finding.code, as_message(finding.title))),
+        Message('in'): join('', [_show(finding.files[0])]) if finding.files else '',
         Message('cause'): cause,
         Message('do'): advice if cause else finding.next_step,
     }
