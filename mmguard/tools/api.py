@@ -14,7 +14,7 @@ from mmguard.text import visible
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Result of a command; true if it contains nothing but remarks.
+    """Result of a command; true if it has no findings except remarks.
 
     Attributes:
         target (str): Target of the command.
@@ -195,7 +195,8 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
         options: ``num_classes``, ``ignore_index``, ``framework``, ``run_code``.
 
     Returns:
-        Diagnosis: The error, with its code, is the first finding; those in config and labels follow. True without one.
+        Diagnosis: The error, with its code, is the first finding; those in config and labels follow. It is true if the
+        log shows no error.
 
     Raises:
         mmguard.errors.CannotRun: The file does not exist.

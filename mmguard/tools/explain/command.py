@@ -119,7 +119,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     from mmguard.tools.spinner import Spinner
 
     out = sys.stderr if args.json == '-' else sys.stdout
-    # The terminal may be where standard input is typed.
+    # No spinner if the log is typed or pasted on the same terminal.
     with nullcontext() if what == '-' else Spinner('explain', visible_name(what)):
         from mmguard.formats.options import ScanOptions
         from mmguard.tools.explain.render import as_json, as_text

@@ -15,7 +15,7 @@ from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Expl
 from mmguard.tools.explain.log_errors import LogError, Piece, Raised
 from mmguard.version import __version__
 
-#: Number of possible causes on the first screen if more than one would be left.
+#: Number of possible causes on the first screen; one more is shown, too, rather than a line about it.
 _POSSIBLE = 3
 _TRUE_LINE = (
     'The line that Python shows is only where it waited for the device. To see the true line, run the same command '
@@ -35,7 +35,7 @@ _QUOTE = 240
 def as_text(
     found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
 ) -> str:
-    """Return the error, its meaning, its causes in order (brief: the most likely, in three sentences), and advice."""
+    """Return the error, its meaning, its causes in order (without ``verbose`` only the most likely), and advice."""
     signature, error = found.signature, _build_error_rows(found, name, width)
     if signature is None:
         head = translate('not known: none of {number} signatures matches', number=len(read_signatures()))
