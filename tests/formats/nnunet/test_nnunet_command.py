@@ -178,6 +178,19 @@ def test_a_dataset_json_of_v1_is_an_error_in_a_folder_of_v2(
     assert all(bool(finding['edits']) == is_readable for finding in reported['findings']), 'none that was not tried'
 
 
+@pytest.mark.parametrize(('modality', 'labels'), OF_V1)
+def test_a_set_of_the_decathlon_is_not_converted_by_hand(
+    modality: Any, labels: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    images = [{'image': f'./imagesTr/case_{number:03d}.nii.gz'} for number in range(3)]
+    changes: Any = dict(channel_names=None, file_ending=None, modality={'0': modality['0']}, training=images)
+    root = make_set(tmp_path / 'Dataset013_Any', channels=1, labels=labels, **changes)
+    for path in (root / 'imagesTr').iterdir():
+        path.rename(str(path).replace('_0000', ''))
+    reported = scan(capsys, root)
+    assert [(one['code'], one['edits']) for one in reported['findings']] == [('MG180', []), ('MG181', [])]
+
+
 @pytest.mark.parametrize(
     ('cases', 'with_tumor', 'name', 'code'),
     [

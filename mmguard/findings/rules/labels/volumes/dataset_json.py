@@ -10,6 +10,7 @@ from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     DeclaredCause,
     as_written,
+    is_old,
     labels_by_name,
     renumbering,
     rewrite_volumes,
@@ -53,7 +54,7 @@ class DatasetJson(DeclaredCause):
             cases = volumes.cases
             title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
             yield rewrite_volumes(labels, title, 'Are all cases there?', lines, {'numTraining': cases})
-        if 'modality' in content:
+        if 'modality' in content and not is_old(labels):
             keys = {'channel_names': content['modality'], 'file_ending': volumes.file_ending or '.nii.gz'}
             written = {key: value for key, value in keys.items() if key not in content}
             entries = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in written.items()]
