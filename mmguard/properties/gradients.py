@@ -28,7 +28,7 @@ def check_outputs(program: Program) -> List[Result]:
     results = _check_names(names, program.num_classes) + _check_things(program)
     classes = program.some_classes()
     if len(classes) < 2:
-        raise Unavailable('there is one class only')
+        raise Unavailable('there is only one class')
     tables = _sum_gradients(program, classes, 0)
     found = {place: find_raised_outputs(table) for place, table in tables.items()}
     if any(output not in (None, label) for one in found.values() for label, output in zip(classes, one)):

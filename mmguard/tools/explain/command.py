@@ -144,8 +144,8 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         print(
             '\n'
             + translate(
-                '{config} is next to the log. With `--config {config}` it is run, its labels are read, and the causes '
-                'are weighed.',
+                'Found the config {config} next to the log. To check the causes against it and its labels, add '
+                '`--config {config}` (a config in Python is run).',
                 config=shlex.quote(config),
             ),
             file=out,

@@ -90,7 +90,7 @@ def add_to(commands: Any) -> None:
         type=_parse_colours,
         default={},
         metavar='TABLE',
-        help='for label maps that are stored as colours: the label of each colour, "{(128, 0, 0): 1, ...}", '
+        help='for label maps that are stored as colors: the label of each color, "{(128, 0, 0): 1, ...}", '
         'or a .json file of {"128,0,0": 1, ...}',
     )
     parser.add_argument(
