@@ -70,7 +70,9 @@ def edit_tree(
             raise CannotRun(f'{done.left[-1]}; nothing was written')
         if offer.edit.files:
             number = str(offer.edit.number)
-            done.left.append(f'[{number}]: run `{_fix(source, scanned, number)}` to rewrite the label files')
+            done.left.append(
+                f'[{number}]: run `{_fix(source, scanned, number)}`, and train with the copies that it writes'
+            )
     if ALL_SAFE not in wanted:
         return done
     return (

@@ -45,6 +45,7 @@ _PROGRESS_WORDS = (b'poch', b'Iter', b'it/s', b's/it', b'_loss', b'step')
 
 _WARNED = re.compile(r'Warning\b')
 _IS_NAN = re.compile(r'\bloss\w*["\']?\s?[:=]\s?(?:-?inf|nan|NaN)\b')
+_IS_FINITE = re.compile(r'\bloss\w*["\']?\s?[:=]\s?-?\d')
 _NUMBERS = re.compile(r'\d+')
 
 
@@ -80,6 +81,7 @@ class Reader:
         self._shapes: Dict[bytes, Optional[LogError]] = {}
         self._progress = 0
         self._since = 0
+        self._has_finite_loss = False
         self._last_was_ignored = False
         self._bare: Optional[LogError] = None
         self._root_cause_lines = 0
@@ -127,7 +129,7 @@ class Reader:
         if self._read >= _BEGINNING and not self._open and not self._has_more(text):
             self.lines += text.count(b'\n')
             if self.troubles:
-                self._pass(sum(text.count(word) for word in _PROGRESS_WORDS), len(text))
+                self._pass(text)
         else:
             self._take_lines(text)
         self._read += len(text)
@@ -153,7 +155,7 @@ class Reader:
             like = shapes.get(shape)
             if like is not None:
                 like.times += 1
-                self._progress = self._since = 0
+                self._restart_progress()
             elif shape not in shapes and any(word in raw for word in _TRIGGERS):
                 self._take_like(raw, shape)
             elif self.troubles and any(word in raw for word in _PROGRESS_WORDS):
@@ -168,26 +170,33 @@ class Reader:
 
     # ---- progress: training that continues has survived
 
+    def _restart_progress(self) -> None:
+        self._progress = self._since = 0
+        self._has_finite_loss = False
+
     def _see_progress(self, line: Line) -> None:
         if PROGRESS.search(line.text) and not _IS_NAN.search(line.text):
             self._progress += 1
+            self._has_finite_loss |= bool(_IS_FINITE.search(line.text))
             if self._progress >= _ENOUGH_PROGRESS and (line.is_dated or self._since > _BUFFERED):
                 self._forget()
 
-    def _pass(self, progress: int, size: int) -> None:
-        self._progress += progress
-        self._since += size
+    def _pass(self, text: bytes) -> None:
+        self._progress += sum(text.count(word) for word in _PROGRESS_WORDS)
+        self._since += len(text)
+        self._has_finite_loss |= b'loss' in text
         if self._progress >= _ENOUGH_PROGRESS and self._since > _BUFFERED:
             self._forget()
 
     def _forget(self) -> None:
-        self.troubles.clear()
+        # Lines of a validation have no loss: they do not show that a loss of nan is finite again.
+        self.troubles = [one for one in self.troubles if not self._has_finite_loss and _is_nan(one)]
         self._said.clear()
         self._shapes.clear()
         self.first_rank = ''
 
     def _add(self, trouble: LogError) -> None:
-        self._progress = self._since = 0
+        self._restart_progress()
         if len(self.troubles) < _WITH_BEFORE:
             trouble.before = self._get_lines_before(trouble.line)
         if len(self.troubles) < _TROUBLES:
@@ -248,7 +257,7 @@ class Reader:
             if key in self._said:
                 self._bare = self._said[key]
                 self._bare.times += 1
-                self._progress = self._since = 0
+                self._restart_progress()
             else:
                 trouble = LogError(
                     self.lines, line.rank, [Raised('', text.strip(), lines=[(self.lines, text.strip())])]
@@ -260,3 +269,7 @@ class Reader:
                 self._add(trouble)
         elif self.troubles:
             self._see_progress(line)
+
+
+def _is_nan(trouble: LogError) -> bool:
+    return any(_IS_NAN.search(raised.message) for raised in trouble.chain)

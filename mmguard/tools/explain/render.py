@@ -51,7 +51,7 @@ def as_text(
     if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append(translate('      without a config: mmguard scan FOLDER --num-classes N'))
     rows += _build_other_rows(found, width)
-    for finding in found.more[: 3 if verbose else 1]:
+    for finding in found.more[:3]:
         title = visible(translate(finding.title))
         rows += _wrap(translate('also found: {code} {title}', code=finding.code, title=title), width, '  ')
     return '\n'.join(rows)
@@ -76,9 +76,7 @@ def _build_first_rows(found: Explanation, signature: Signature, width: int) -> L
     if first is None:
         rows.append(translate(_NO_CAUSE))
     elif _is_confirmed(found):
-        # An error without a listed cause does not hide a confirmed one.
-        shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in found.causes[1:2]) else 1
-        rows += [row for one in found.causes[:shown] for row in _build_confirmed_rows(one, width)]
+        rows += _build_confirmed_rows(first, width)
     elif first.evidence is not None:
         rows += _wrap(
             translate('likely cause: {cause} [the log points to it]', cause=as_message(first.cause.text)), width, '  '

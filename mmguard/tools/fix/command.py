@@ -9,7 +9,7 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
 from mmguard.text import quantity, visible_name
 from mmguard.tools.arguments import class_names, label
@@ -18,6 +18,7 @@ from mmguard.tools.scan.command import add_reading, add_split, add_valid, option
 
 if TYPE_CHECKING:
     from mmguard.formats.options import Colour
+    from mmguard.scanning.plans import Plan
     from mmguard.tools.fix.copies import Copies
 
 #: Maximum number of files named per kind.
@@ -193,9 +194,17 @@ def _write_edits(args: argparse.Namespace) -> int:
     }
     with Spinner('fix', args.target), redirect_stdout(sys.stderr):
         again = scan_again(offered.plan, in_place, written)
-    then = f'; the config changes, too: `{chosen.config}`' if chosen.config else ''
-    print('\n'.join(filter(None, [again, f'train with the copies in place of the originals{then}'])))
+    print('\n'.join(filter(None, [again, *_list_next_steps(offered.plan, in_place, chosen.config)])))
     return CLEAN
+
+
+def _list_next_steps(plan: Plan, places: Mapping[str, Path], config: str) -> List[str]:
+    """Return how to train with the copies (``places``: original -> copy; ``config``: the command for the config)."""
+    if plan.tree is None:
+        return ['train with the copies in place of the originals']
+    steps = ['train with the copies in place of the originals, or name them in the config:']
+    steps += [f'  {visible_name(path)} -> {visible_name(str(place))}' for path, place in places.items()]
+    return [*steps, f'the config changes, too: `{config}`'] if config else steps
 
 
 def _choose_exit_code(written: Sequence[Copies]) -> int:

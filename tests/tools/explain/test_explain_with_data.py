@@ -128,13 +128,18 @@ class ErrorBesides(NamedTuple):
 BUS = format_traceback('RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error.', CALL)
 KILLED = 'epoch 3\nslurmstepd: error: Detected 1 oom_kill event in StepId=7.0\n'
 BOXES = format_traceback('AssertionError', ('/home/me/box_ops.py', 'assert (boxes2[:, 2:] >= boxes2[:, :2]).all()'))
+NLL = 'NLLLoss2d.cu:104: nll_loss2d_forward_kernel: block: [3,0,0] Assertion `t >= 0 && t < n_classes` failed.\n'
 BESIDES = {
-    'a line of the log is nearer than an error that no cause foresaw': ErrorBesides(
+    'a line of the log is nearer than an error that is not among its causes': ErrorBesides(
         BUS, (('MG103', 'error'),), ['MG465', 'MG103']
     ),
     'an error of labels does not end a process': ErrorBesides(KILLED, (('MG103', 'error'),), ['MG458', 'MG103']),
-    'an error goes before a warning that confirms a cause': ErrorBesides(
-        BOXES, (('MG149', 'error'), ('MG172', 'warning')), ['MG445', 'MG149', 'MG172']
+    'a cause of the error goes before another error': ErrorBesides(
+        BOXES, (('MG149', 'error'), ('MG172', 'warning')), ['MG445', 'MG172', 'MG149']
+    ),
+    'the kernel of the loss looks up no class weight': ErrorBesides(NLL, (('MG214', 'error'),), ['MG402', 'MG214']),
+    'a target out of range is not a background that is listed': ErrorBesides(
+        format_traceback('IndexError: Target 9 is out of bounds.', CALL), (('MG160', 'error'),), ['MG413', 'MG160']
     ),
     'an error that confirms a cause goes before any other': ErrorBesides(
         BOXES, (('MG172', 'error'), ('MG149', 'error')), ['MG445', 'MG172', 'MG149']
@@ -151,6 +156,8 @@ def test_the_most_severe_finding_comes_first(name: str) -> None:
     found = explain_log(log, Known(tuple(finding(*one) for one in findings), labels=True))
     text = as_text(found, verbose=False)
     assert re.findall(r'^(?:found: |also found: )?(MG\d+) ', text, re.M) == shown
+    confirmed = [one.code for weighed in found.causes for one in weighed.findings]
+    assert set(confirmed) <= {code for cause in found.signature.causes for code in cause.codes}
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,19 @@ PRINTED = ''.join(f'epoch 1 step {number} loss 0.5\n' for number in range(100))
         (PRINTED + CROSS_ENTROPY + PRINTED, 'MG413'),
         ('CUDA error: device-side assert triggered', 'MG401'),
         ('weight tensor should be defined either for all or no classes', 'MG424'),
+        # A validation has no loss, so it does not show that the loss is finite again.
+        *[
+            (LOG + ITERATION.format(0, 50).replace('1.2345', 'nan') + lines, 'MG442')
+            for lines in (
+                ''.join(
+                    f'2026/01/01 12:00:0{n} - mmengine - INFO - Epoch(val) [1][{n}/9]  time: 0.02\n' for n in range(9)
+                ),
+                ''.join(
+                    f'2026/01/01 12:00:0{n} - mmengine - INFO - Iter(val) [{n}/9]  eta: 0:00:01\n' for n in range(9)
+                ),
+                ''.join(f'val step {n}: dice 0.5, 3.1 it/s, {"x" * 2000}\n' for n in range(20)),
+            )
+        ],
         # What goes on training has survived, and what Python ignores ends nothing.
         (LOG + CROSS_ENTROPY + LOG, None),
         (LOG + ITERATION.format(0, 50).replace('1.2345', 'nan') + LOG, None),

@@ -3,7 +3,7 @@
 # ruff: noqa: E501  quoted lines are not broken
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 import pytest
 from explained_logs import explain_log, raised
@@ -239,3 +239,19 @@ def test_a_class_that_is_predicted_may_only_be_left_out_of_the_evaluation(
     assert ('no-file-has-it', SUPPORTED if decided else POSSIBLE) in shown
     assert ('metric-ignores', POSSIBLE) in shown
     assert shown[0][0] == ('no-file-has-it' if decided else 'metric-ignores')
+
+
+@pytest.mark.parametrize(
+    ('line', 'standing'),
+    [
+        ('assert label.max() <= 1, \\', SUPPORTED),
+        ('assert label[label != ignore_index].max() <= 1, \\', None),
+        ('', POSSIBLE),
+    ],
+)
+def test_a_check_that_leaves_out_ignored_pixels_does_not_count_padding(line: str, standing: Optional[str]) -> None:
+    message = 'AssertionError: For pred with shape [N, 1, H, W], its label must have at most 2 classes'
+    found = explain_log(raised(message, '/w/mmseg/models/losses/cross_entropy_loss.py', line))
+    assert found.signature.code == 'MG413'
+    assert dict(keys(found)).get('padding-counted') == standing
+    assert 'value-negative' not in dict(keys(found))
