@@ -156,7 +156,7 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
         if logits.dim() == 1:
             raise TargetTypeError(
                 f'{describe_pair(logits, target)}: logits with one dimension are the scores (C) of one element, whose '
-                f'class index is a single number. One score per element, for a yes or no, wants {MULTILABEL}'
+                f'class index is a single number. For one yes-or-no score per element, use {MULTILABEL}'
             )
         raise TargetTypeError(
             f'{describe_pair(logits, target)}: an integer target of the shape of the logits looks one-hot. Either '

@@ -160,7 +160,9 @@ def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[
         subject, ignored = f'{one.head}, {one.loss}', getattr(head, 'ignore_index', program.ignore_index)
         share = measure_ignored_share(one.gradient)
         if ignored != program.ignore_index:
-            results.append(not_tested(subject, f'this head ignores {ignored}, the first one {program.ignore_index}'))
+            results.append(
+                not_tested(subject, f'this head ignores label {ignored}, the first head {program.ignore_index}')
+            )
         elif share < 0:
             results.append(not_tested(subject, f'its scores are too coarse ({tuple(one.scores.shape[-2:])})'))
         else:

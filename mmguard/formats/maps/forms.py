@@ -154,7 +154,7 @@ _CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}
 _TO_LABELS = (
     (r'array \(\d+, H, W\)', _CHANNELS.format('0')),
     (r'array \(H, W, \d+\)', _CHANNELS.format('-1')),
-    (r'\d+ dimensions', 'take out the axes of length 1, `array.squeeze()`'),
+    (r'\d+ dimensions', 'remove the axes of length 1, `array.squeeze()`'),
     (
         'several pages',
         'save each page as a file of its own; if a page is a class, `np.argmax` over the pages converts them to labels',

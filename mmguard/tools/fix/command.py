@@ -101,7 +101,7 @@ def add_to(commands: Any) -> None:
         help='for label maps of two classes: values above V become 1, the others 0',
     )
     edit = parser.add_argument_group(
-        'what `mmguard scan TARGET` offers',
+        'edits that `mmguard scan TARGET` offers',
         'With --edit, the options --num-classes, --ignore-index, --label-map, --images and those below have the same '
         'meaning as in the scan: repeat the options of the scan, so that the numbers are the same.',
     )

@@ -81,8 +81,8 @@ class BoxesBeyondImage(AnnotationRule):
     summary = 'Boxes reach beyond the image.'
     title = 'Boxes reach beyond the image: {which}.'
     why = (
-        'A transform clips them, some to nothing: a box without area makes the loss inf or nan. Many of them mean '
-        'another convention, or a wrong size of the image.'
+        'A transform clips them, some to nothing: a box without area makes the loss inf or nan. If there are many, the '
+        'boxes follow another convention, or the size of the image is wrong.'
     )
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
     limits = 'If fewer than 1 % of the boxes cross the edge, it assumes rounding.'

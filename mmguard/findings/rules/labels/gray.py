@@ -44,7 +44,9 @@ class BinaryMask(DataRule):
         'Elsewhere it is a device-side assert.'
     )
     example = Example(wrong='mask: 0 and 255, num_classes=2', right='label_map={255: 1}')
-    limits = 'Values do not tell an object stored as 255 from void, nor what a loader without a config makes of them.'
+    limits = (
+        'The values show neither whether 255 is the object or void, nor how a loader without a config converts them.'
+    )
     advice = (
         'Look at a file of each split. If 255 is the object, save the masks with 0 and 1, or write '
         "`dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` directly after LoadAnnotations, and do not "

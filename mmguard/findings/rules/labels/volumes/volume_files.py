@@ -41,10 +41,9 @@ class GridsDiffer(VolumeCause):
     )
     limits = 'It does not know which of two headers is wrong. Equal grids may still be of two different volumes.'
     advice = (
-        'Look at them one over the other: `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, '
-        'copy the header, `label.CopyInformation(image)`; if not, resample the label onto the image with '
-        '`sitk.sitkNearestNeighbor`. The same numbers in another order are axes that were moved: `np.transpose(seg, '
-        '(2, 1, 0))`.'
+        'Overlay them: `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, copy the header, '
+        '`label.CopyInformation(image)`; if not, resample the label onto the image with `sitk.sitkNearestNeighbor`. '
+        'The same numbers in another order are axes that were moved: `np.transpose(seg, (2, 1, 0))`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
