@@ -19,7 +19,7 @@ __all__ = [
     'LabelGuardError', 'Tally', '__version__', 'check', 'dry_run', 'explain', 'read_log', 'register', 'scan',
 ]  # fmt: skip
 
-#: Public names that are imported where they are used -> the module that defines them.
+#: Public names that are imported at their first use -> the module that defines them.
 _LAZY = {
     'check_target': 'mmguard.functional.check_target',
     'read_log': 'mmguard.log.guard_log',
@@ -43,12 +43,11 @@ _OF_FRAMEWORKS = {
 
 
 def register() -> None:
-    """Register transforms, losses and hooks with mmengine, and with mmseg, mmdet and mmpretrain if they can be
-    imported.
+    """Register transforms, losses and hooks with mmengine, and with each of mmseg, mmdet and mmpretrain that imports.
 
     ``import mmguard`` does it if mmengine is already imported, as with ``custom_imports`` of a config; otherwise it
-    is done as soon as ``mmengine.runner`` or the registry of one of these frameworks is, or one of the classes is used,
-    such as ``mmguard.GuardedLoss``. Calling it again is harmless.
+    happens as soon as ``mmengine.runner`` or a registry of these frameworks is imported, or a class such as
+    ``mmguard.GuardedLoss`` is used. Calling it again is harmless.
 
     Raises:
         ImportError: mmengine is not installed, or cannot be imported.

@@ -64,7 +64,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     except (Exception, SystemExit) as error:  # SystemExit: a config is a program, and its code 1 would mean findings
         if isinstance(error, SystemExit) and not is_parsed:  # argparse has printed help, version or usage
             raise
-        # rich turns it into a SystemExit.
+        # rich turns a BrokenPipeError into a SystemExit.
         if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again when it exits
             return READER_GONE
@@ -78,7 +78,7 @@ def _has_streams() -> bool:
     """Replace closed standard streams by the null device; report it and return False if output is closed."""
     closed = [name for name in ('stdin', 'stdout', 'stderr') if getattr(sys, name) is None]
     for name in closed:
-        # Stays open until the end. Reading a closed standard input fails: it is not an empty one.
+        # Open until the process ends; for writing, because reading a closed standard input must fail, not find its end.
         setattr(sys, name, open(os.devnull, 'w'))  # noqa: SIM115
     if 'stdout' in closed:
         print('mmguard: standard output is closed: write it to a file, or to /dev/null', file=sys.stderr)
@@ -91,7 +91,7 @@ def _write_every_character() -> None:
         sys.stdout.reconfigure(errors='backslashreplace')
 
 
-def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+def _parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return a parser for the command that ``argv`` names; for all commands, if it names none of them."""
     first = next((word for word in argv if not word.startswith('-')), '')
     asked = [name for name in COMMANDS if name.replace('_', '-') == first]
@@ -204,7 +204,7 @@ INSTALL: Dict[str, str] = {
 
 
 def how_to_install(error: ModuleNotFoundError) -> Optional[str]:
-    """Return the command that installs a missing module; ``None`` if only the config needs it.
+    """Return which module is missing, and how to install it; ``None`` if only the config needs it.
 
     Example:
         >>> how_to_install(ModuleNotFoundError("No module named 'PIL'", name='PIL'))

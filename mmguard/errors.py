@@ -1,4 +1,4 @@
-"""Exception and failures of commands; for invalid labels see :class:`mmguard.labels.tally.LabelGuardError`."""
+"""Failures of commands, and of rules in them; for invalid labels see :class:`mmguard.labels.tally.LabelGuardError`."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def register_all() -> None:
 
 
 def _find_run() -> Optional[Run]:
-    """Return the current run of mmengine's Runner."""
+    """Return the current run of mmengine's Runner; ``None`` outside of one."""
     name = MessageHub.get_current_instance().instance_name
     return None if name == _NO_RUN else (name, partial(print_log, logger='current', level=logging.WARNING))
 

@@ -76,6 +76,9 @@ def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int =
         ignore_index (int): Label of ignored pixels.
         num_classes (int): C.
 
+    Raises:
+        AssertionError: Gives the largest gradient of an ignored pixel, relative to the others.
+
     Example:
         >>> assert_ignores(nn.CrossEntropyLoss(ignore_index=255))
     """
@@ -123,12 +126,15 @@ def label_to_output(
 
 
 def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.Module) -> None:
-    """Assert that a batch without targets gives the same losses, finite, and reaches the same parameters.
+    """Assert that a batch without targets gives finite losses that reach the same parameters as an ordinary batch.
 
     Args:
         step (callable): Takes ``True`` for a batch without targets, ``False`` for an ordinary one; returns the losses
             by name, before the backward pass.
         model (nn.Module): The model that is trained.
+
+    Raises:
+        AssertionError: Names the loss that is not finite, or the parameters that get no gradient.
     """
 
     def add(losses: Mapping[str, Tensor]) -> Tensor:
@@ -153,6 +159,9 @@ def assert_full_marks(
             the target that the pipeline makes of this file.
         full (float): The best possible value.
 
+    Raises:
+        AssertionError: Gives the value that the ground truth gets.
+
     Example:
         >>> assert_full_marks(lambda found, wanted: float(found == wanted), [(1, 1), (2, 2)])
     """
@@ -168,6 +177,9 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> None:
     Args:
         trainer (nnUNetTrainer): A trainer of any class, after ``initialize()``. Its data are not read.
         tries (int): Number of seeds for each plane of a volume.
+
+    Raises:
+        AssertionError: Gives the shift or flip and its seed, or the label without an output of its own.
     """
     manager, configuration = trainer.label_manager, trainer.configuration_manager
     rotation, dummy, initial, mirror = trainer.configure_rotation_dummyDA_mirroring_and_inital_patch_size()

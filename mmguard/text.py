@@ -118,7 +118,7 @@ def _pieces(value: Any, length: int) -> Iterator[str]:
             yield f'a {type(value).__name__}'
 
 
-#: Longest text and longest name that are shown; paths are not longer.
+#: Most characters shown of a text and of a name. No path is longer than the latter.
 LONGEST, LONGEST_NAME = 20_000, 4096
 
 

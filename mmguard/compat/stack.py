@@ -1,6 +1,6 @@
 """OpenMMLab's packages and their onedl forks: the same modules from other distributions.
 
-Everything in which the two differ for mmguard is here, or asks here:
+The differences that matter to mmguard:
 
 - the names of the distributions, and which versions accept each other (:mod:`mmguard.tools.env`);
 - the name of a config that ships with a framework: the forks' mmengine looks ``'mmseg::...'`` up under OpenMMLab's
@@ -46,7 +46,7 @@ INSTALL: Dict[str, Dict[str, str]] = {
     ONEDL: {module: f'pip install {names[0]}' for module, names in STACKS[ONEDL].items()},
 }
 
-#: Path inside the folder of a framework.
+#: Folder of the shipped configs inside the folder of a framework.
 SHIPPED = '/.mim/configs/'
 
 

@@ -67,7 +67,7 @@ def is_recomputed() -> bool:
 
 
 def exclude_from_compile(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Exclude ``call`` from compilation by ``torch.compile``: it causes a graph break."""
+    """Exclude ``call`` from compilation by ``torch.compile``, so that it causes a graph break."""
     if hasattr(torch, 'compiler'):
         return torch.compiler.disable(call)
     # torch 2.0 has no public name yet; torch 1.13 has no compiler

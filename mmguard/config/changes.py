@@ -11,7 +11,7 @@ from mmguard.config.read import ReadConfig
 
 #: Changes of a config: (path, new value).
 Changes = Tuple[Tuple[str, Any], ...]
-#: Instead of a value: remove the key.
+#: Value in an edit that means: remove the key.
 REMOVED = object()
 
 
@@ -55,7 +55,7 @@ def steps(path: str) -> List[Union[str, int]]:
 
 
 def _copy(value: Any) -> Any:
-    # Not deepcopy: it would keep parts that are one object shared, but they must not change together.
+    # Not deepcopy: two places that share one object would still share it in the copy, and change together.
     if isinstance(value, dict):
         return {key: _copy(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -63,7 +63,7 @@ def _copy(value: Any) -> Any:
     return value
 
 
-#: Instead of a value that one side lacks.
+#: Placeholder for a value that one side lacks.
 _MISSING = object()
 
 
@@ -179,8 +179,8 @@ def name_types(tree: Any) -> Any:
 def scope_at(tree: Dict[str, Any], path: Path) -> str:
     """Return the scope in which a part is built: the innermost ``_scope_`` around it.
 
-    The prefix of a type applies only to that type: ``mmdet.RetinaHead`` in a config of mmrotate builds its losses
-    there.
+    The prefix of a type applies only to that type: ``mmdet.RetinaHead`` in a config of mmrotate builds its losses in
+    mmrotate's scope.
     """
     scope = str(tree.get('default_scope') or '')
     node: Any = tree

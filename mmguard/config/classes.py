@@ -61,7 +61,7 @@ def metainfo_of_class(cls: Any, version: Any = None, classwise: bool = False) ->
     """
     if version is not None and hasattr(cls, 'set_dataset_classes'):
         cls = type(cls.__name__, (cls,), {})  # it writes to the class
-        with contextlib.suppress(Exception):  # an unknown version: building it raises
+        with contextlib.suppress(Exception):  # an unknown version, with which building the data set raises
             cls.set_dataset_classes(version)
     metainfo = getattr(cls, 'METAINFO', None)
     if not isinstance(metainfo, dict):

@@ -17,7 +17,7 @@ _DEEPEST = 20
 #: Maximum size of an annotation file that is read.
 _LARGEST = 1 << 30
 _SPLITS = ('train', 'val')
-#: Outputs of a model of COCO's classes: one for each class, or for each id.
+#: Numbers of outputs of models for COCO's classes: one for each class, or for each id.
 OF_COCO = (80, 90, 91)
 
 
@@ -58,7 +58,7 @@ def fits_coco_ids(path: str) -> bool:
         said = read_detr_yaml(path)
         return bool(said.files) and all(_fits(file, said.num_classes or 0) for _, file, _ in said.files)
     except (CannotRun, OSError, ValueError, KeyError, TypeError, RecursionError, MemoryError):
-        return False  # nothing is known about them
+        return False  # nothing is known about the other files
 
 
 def _fits(path: str, num_classes: int) -> bool:

@@ -25,7 +25,7 @@ _OTHER_PACKS = {
     'Pack3DDetInputs': 'mmguard does not guard points and objects in space',
 }
 _NO_CLASSIFIER = 'no head takes image labels and sets its number of classes'
-#: Augments one image several times, so its labels would be counted several times.
+#: Transform that augments one image several times, so that its labels would be counted several times.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
 
@@ -70,7 +70,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
 
 
 def _find_unknown_packs(loader: Any) -> Iterator[str]:
-    """Report that a training packs its samples with an unknown transform, or not at all."""
+    """Yield the reason if a training packs its samples with an unknown transform, or not at all."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
     is_packed = any(True for _ in _find_pipelines(loader, ('train_dataloader',)))
@@ -124,7 +124,7 @@ def _guards(
     guards = []
     if _name(pack) == _INSTANCE_PACK and spaces.instances is not None:
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
-        # A metric reads ignored annotations.
+        # Metrics read ignored annotations, so they are kept.
         guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
         guards.append(guard)
     if spaces.pixels is not None and _packs_label_maps(steps, pack, scope):
@@ -149,7 +149,7 @@ def _is_of(path: Path, *splits: str) -> bool:
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
-    """Return True if mmdet's annotations include a label map; a wrapped data set may also load one."""
+    """Return True if a pipeline packs label maps; one that loads nothing may get them from a wrapped data set."""
     if _name(pack) != _INSTANCE_PACK:
         return _name(pack) == 'PackSegInputs'
     loaders = [step for step in steps if 'Annotations' in _name(step)]

@@ -96,7 +96,7 @@ def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List
 def add_reporting(config: ReadConfig) -> Changes:
     """Add to an edit that inserts a guard the import of mmguard and the hook, if missing."""
     kind = full_name(config.part('model').get('type'))
-    is_full = kind.count('.') > 1  # new-style classes, or their paths: they import their modules
+    is_full = kind.count('.') > 1  # a class of the new style, or its full path, which mmengine imports
     imports = config.part('custom_imports')
     found: Changes = ()
     if not is_full and 'mmguard' not in imports_of(config):
@@ -132,7 +132,7 @@ def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     if framework != 'mmdet':
         return {'type': outer, 'loss': loss}
     # mmdet's heads read arguments next to a loss's type before it is built.
-    inner = rest if package == 'mmdet' and '.' not in rest else kind  # the guard of that scope looks there
+    inner = rest if package == 'mmdet' and '.' not in rest else kind  # mmdet's GuardedLoss needs no prefix of mmdet
     return {'type': outer, 'loss': inner, **{key: value for key, value in loss.items() if key != 'type'}}
 
 

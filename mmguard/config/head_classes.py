@@ -1,4 +1,4 @@
-"""Numbers of classes stated by heads, and their expected values; see :mod:`mmguard.labels.spaces` for valid labels."""
+"""Numbers of classes in heads and in data sets, which must agree; :mod:`mmguard.labels.spaces` has the valid labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Count(NamedTuple):
 def counts(config: ReadConfig) -> List[Count]:
     """Return the numbers of classes that must equal the data set's."""
     found = []
-    for head in heads(config) + assigners(config):  # mmyolo's also count classes
+    for head in heads(config) + assigners(config):  # mmyolo's assigners also count classes
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
             continue
         for key, kind in (('num_classes', 'all'), (THINGS, 'things'), (STUFF, 'stuff')):
@@ -45,7 +45,7 @@ def is_one_more(count: Count, expected: int) -> bool:
 
 
 def classes_in(head: Optional[Part]) -> Optional[int]:
-    """Return the number of classes that a head distinguishes, without background and "no object"."""
+    """Return the number of classes of a head, without background and "no object"; ``None`` if it does not set one."""
     if head is None:
         return None
     things, stuff = head.config.get(THINGS), head.config.get(STUFF)
@@ -108,10 +108,7 @@ def training_data(config: ReadConfig) -> List[Part]:
 
 
 def one_hot_counts(config: ReadConfig) -> List[Tuple[str, int]]:
-    """Return the data preprocessors of classifiers whose one-hot scores do not have as many classes as the head.
-
-    Each with the number of the head.
-    """
+    """Return (path, the head's number of classes) for each data preprocessor of a classifier with another number."""
     head = next((head for head in heads(config) if is_classifier(head)), None)
     number = classes_in(head)
     own = config.part('model').get('data_preprocessor')

@@ -65,7 +65,7 @@ def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
 
 
 def find_leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
-    """Return the place that all others must match, that of the decode head."""
+    """Return the place that all others must match, that of the decode head; ``None`` without one."""
     first = next((head for head in heads(config) if head.key == 'decode_head'), None)
     return next((place for place in places if place.part == first), None)
 
@@ -79,9 +79,9 @@ def _note(found: List[Ignored], part: Part, key: str, value: Any, role: str, wri
         found.append(Ignored(part.place(key), value, role, written, part))
 
 
-#: Assigners that leave ignored regions out without an argument.
+#: Assigners that always leave ignored regions out; they have no ``ignore_iof_thr``.
 ALWAYS = ('CenterRegionAssigner',)
-#: They accept the argument but do not use it: mmdet3d has no ignored objects; mmrotate's assigner fails at one.
+#: Assigners that accept ``ignore_iof_thr`` in vain: mmdet3d has no ignored objects, mmrotate's fails if it meets one.
 _UNUSED_THRESHOLD = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
 #: An anchor or proposal with a larger share inside an ignored region is left out.
 IGNORE_IOF_THR = 0.5
@@ -129,7 +129,7 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """List the assigners that do not respect ignored regions: changing that would change how crowds are trained."""
+    """Yield a line per assigner that trains ignored regions as background, which it must go on doing for crowds."""
     for one in _find_assigners(tree) if on_invalid(tree) == 'ignore' else ():
         if one.name not in ALWAYS and not has_threshold(one):
             yield (
@@ -141,7 +141,7 @@ def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
 def classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
     """Return the arguments of ``GuardClsLabels`` that depend on the model: multi-label, one-hot.
 
-    Outside of training, several labels remain labels, because their metrics do not accept scores without any label.
+    Outside of training, several labels per image are not turned into scores: their metrics need at least one label.
     """
     model = tree.get('model', {})
     head, at = model.get('head'), ('model', 'head')

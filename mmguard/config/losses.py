@@ -12,7 +12,7 @@ from mmguard.text import quantity
 
 #: Heads whose loss_cls has an extra weight for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
-#: Default weight of "no object" in them.
+#: Default weight of "no object" in these heads.
 NO_OBJECT = 0.1
 
 
@@ -29,7 +29,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':
         channels = output_channels(head)
-        return (None if channels == 1 else channels), ''  # one channel: MG215, or a weight of no class
+        return (None if channels == 1 else channels), ''  # one channel: MG215, or the weight is not that of a class
     if loss.key != 'loss_cls' or not loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
         return None, ''
     if head.is_a('BBoxHead', 'DETRHead') and head.name != 'DETRHead':  # that one takes a number
@@ -89,7 +89,7 @@ def is_softmax(loss: Part) -> bool:
 
 
 def one_channel_softmax(config: ReadConfig) -> List[Part]:
-    """Return the losses that apply a softmax to one channel: they are always 0, or raise an IndexError."""
+    """Return the losses that apply a softmax to one channel, which are always 0 or raise an IndexError."""
     if config.scope != 'mmseg':
         return []
     return [
@@ -101,7 +101,7 @@ def one_channel_softmax(config: ReadConfig) -> List[Part]:
     ]
 
 
-#: Heads whose loss_decode classifies queries: "no object" has a weight of its own, ignored pixels never reach it.
+#: Heads whose loss_decode classifies queries, with a weight for "no object"; ignored pixels never reach this loss.
 QUERIES = ('SideAdapterCLIPHead',)
 
 
@@ -109,7 +109,7 @@ def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     """Return mmseg's softmax losses that look up ``class_weight[label]`` for every pixel.
 
     These are CrossEntropyLoss with ``reduction='mean'`` (``avg_non_ignore`` or not: the look-up comes first) in a head
-    that passes no ``avg_factor``, as all of mmseg's decode heads. The guarded loss does no such look-up.
+    that passes no ``avg_factor``, as all of mmseg's decode heads do. The guarded loss does no such look-up.
     """
     return [
         loss
@@ -136,6 +136,6 @@ def is_sigmoid_of_maps(loss: Part) -> bool:
 
 
 def find_ignore_index(loss: Part) -> Optional[int]:
-    """Return the ignored label that a head passes to its loss."""
+    """Return the ignored label that a head passes to its loss; ``None`` without a head."""
     value = None if loss.owner is None else loss.owner.get('ignore_index', 255)
     return value if isinstance(value, int) else None

@@ -88,9 +88,9 @@ def _translate_maps(old: Dict[str, Any]) -> Dict[str, Any]:
     new = dict(kept, data_prefix=places, ann_file=old.get('split') or '')
     steps = [one for one in old.get('pipeline') or () if isinstance(one, dict)]
     loaders = [one for one in steps if name_of(one.get('type')) == 'LoadAnnotations']
-    if not loaders:  # a validation set had a loader apart from its pipeline
+    if not loaders:  # the evaluation loaded the labels outside of the pipeline
         new['pipeline'] = [dict(type='LoadAnnotations'), *steps]
-    # In training only the loader decided, in the evaluation the data set.
+    # In training only the loader's reduce_zero_label counted, in the evaluation only that of the data set.
     usual = False if loaders else default_of(class_of(old['type'], 'DATASETS', 'mmseg'), 'reduce_zero_label')
     new['reduce_zero_label'] = (loaders[0] if loaders else old).get('reduce_zero_label', usual) is True
     return _add_classes(new, old)

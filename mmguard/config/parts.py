@@ -202,7 +202,7 @@ def metainfo_of(dataset: Part) -> Dict[str, Any]:
 
 
 def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:
-    """Return the colours of a data set's classes in order: from its ``metainfo``, else from its class.
+    """Return the colors of a data set's classes in order: from its ``metainfo``, else from its class.
 
     Empty if neither has any, or if the data set's class names differ from those of its class.
     """
@@ -227,7 +227,7 @@ def _read_classes(dataset: Part) -> Any:
         return dataset.config.get('classes')
     metainfo = dataset.config.get('metainfo')
     said = metainfo.get('classes') if isinstance(metainfo, dict) else None
-    # mmpretrain's data sets also take them outside of metainfo.
+    # mmpretrain's data sets also take class names outside of metainfo.
     return dataset.config.get('classes') if said is None and dataset.scope == 'mmpretrain' else said
 
 

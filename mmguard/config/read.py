@@ -31,13 +31,13 @@ class ReadConfig:
 
     Args:
         data (dict): The config; classes of the new style are dotted strings. Values of a wrong type are left out of it,
-            and listed in ``misplaced``.
+            and listed in ``wrong_types``.
         file (str): Its file.
         notes (list[str]): What could not be checked, and why.
 
     Attributes:
         written (dict): ``data`` as it was given.
-        misplaced (list[WrongTypeValue]): The values of a wrong type.
+        wrong_types (list[WrongTypeValue]): The values of a wrong type.
     """
 
     data: Dict[str, Any]
@@ -218,8 +218,8 @@ def check_may_build(file: str, run_code: bool) -> None:
 def _read_as_plain_data() -> Iterator[None]:
     """Let mmengine read YAML and JSON as data.
 
-    Its own YAML loader runs ``!!python/object/apply``, and ``_base_`` may lead to Python. The text is checked here,
-    not in the file, because mmengine fills in templates first.
+    mmengine's own YAML loader runs ``!!python/object/apply``, and ``_base_`` may name a Python file. What is checked is
+    the text that mmengine parses, after it has filled in templates, not the file.
     """
     from mmengine.fileio import JsonHandler, YamlHandler, register_handler
 
@@ -278,7 +278,7 @@ def _is_type(kind: str) -> bool:
     return not dot or (_is_framework(scope) and name[:1].isupper())
 
 
-#: Keys of what mmengine looks up -> whether a value is of a framework.
+#: Key whose value mmengine looks up or runs -> check that the value is plain data or part of a framework.
 _NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
     'type': _is_type,
     'default_scope': _is_framework,
@@ -290,7 +290,7 @@ _NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
 def import_scope(config: Any) -> None:
     """Import the package of a config's ``default_scope``, if installed.
 
-    mmengine ignores its ImportError, and then does not know its types.
+    mmengine ignores an ImportError of that package, and then does not know its types.
     """
     scope = config.get('default_scope')
     if isinstance(scope, str) and scope.isidentifier() and folder_of(scope) is not None:

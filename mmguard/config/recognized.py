@@ -293,7 +293,7 @@ def _find_text_style_bases(body: Sequence[ast.stmt]) -> Iterator[Any]:
 
 
 def _find_shipped(node: ast.BinOp) -> str:
-    """Return the shipped config, ``'mmseg::...'``, that ``base_source`` writes as such an expression; else ``''``."""
+    """Return the name ``'mmseg::...'`` for which ``base_source`` writes this expression; else ``''``."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
     said = ast.dump(node)

@@ -24,7 +24,7 @@ BOX_FORMATS = ('xyxy', 'xywh', 'cxcywh')
 def check_targets(
     targets: Sequence[Target], label_key: str, box_format: Optional[str], instance_keys: Optional[Sequence[str]]
 ) -> None:
-    """Check types, shapes and dtypes without reading values, so without synchronisation.
+    """Check types, shapes and dtypes without reading values, so without synchronization.
 
     Raises:
         TypeError: Targets that are not a list of dicts of tensors, or labels that are not integers.

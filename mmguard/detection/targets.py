@@ -133,7 +133,7 @@ def guard_batch(
 
     Such an image has no valid label, so its objects would be trained as background. A loss that divides
     by the number of images (RetinaNet's in torchvision and MLPerf) then divides by the remaining ones. Images without
-    an instance from the start stay: they are meant as background.
+    an instance from the start stay: they are annotated as background.
 
     If no image would remain, all stay, without instances, because a rank must have something to run. The size of
     the batch may change: with static shapes (CUDA graphs) use :func:`guard_targets`.

@@ -90,7 +90,7 @@ class LossAgreement:
         self._limiter = RateLimiter()
         #: Digest of a layout -> parameters that its losses do not reach on this rank.
         self._unreached: Dict[int, List[str]] = {}
-        #: Items, in order, and digest of the last layout that needed no change.
+        #: The items (in order) and the digest of the last layout that needed no change.
         self._settled: Tuple[Optional[List[Tuple[str, Entry]]], int] = (None, 0)
 
     def __call__(self, losses: Losses, samples: Sequence[str] = ()) -> Agreed:
@@ -155,7 +155,7 @@ class LossAgreement:
         return {**whole, **(constant or {FILLED: Entry(is_list=False, graph=True)})}
 
     def _look(self, channel: Channel, losses: Losses, mine: int) -> None:
-        """Find the parameters that no loss reaches, once per layout; the first rank names them the first time."""
+        """Find the parameters that no loss reaches, once per layout; the first time, report those of all ranks."""
         is_first = not self._unreached
         if mine not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in tensors_of(key, value)]

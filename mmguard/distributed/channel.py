@@ -23,8 +23,8 @@ class Channel:
     connections, so that the ranks that wait for it notice immediately.
 
     It is not created by ``dist.new_group``, which names a group after the number of groups before it. If only some
-    ranks create one, these numbers differ between ranks, and the next group waits for ranks that look elsewhere: since
-    torch 2.14 any group, before that one of ``use_local_synchronization``. So this one neither counts nor is counted.
+    ranks create one, these numbers differ between ranks, and the next group waits for ranks that use another name: any
+    group since torch 2.14, before that one with ``use_local_synchronization``. So this group has no number.
 
     Args:
         timeout (float): Seconds after which an absent rank is named.
@@ -50,8 +50,8 @@ class Channel:
 
     def is_same(self, digest: int) -> bool:
         """Return True if all ranks gave the same digest."""
-        # The largest digest and the (negated) smallest are equal if all are. With two numbers, a rank of three notices
-        # one that was killed only after the other has come.
+        # The largest digest and the (negated) smallest add up to 0 if all are equal. The third number only makes the
+        # vector longer: with two, one rank of three notices a killed one only after the other has come.
         vector = torch.tensor([digest, -digest, 0], dtype=torch.int64)
         self._call(lambda group: group.allreduce([vector], dist.ReduceOp.MAX), vector)
         return bool(vector.sum() == 0)

@@ -26,7 +26,7 @@ WAITING = ('torch.distributed', 'torch.nn.parallel', 'torch.autograd', 'mmguard.
 
 
 class AbsentRankError(RuntimeError):
-    """A rank did not join a collective.
+    """Error if a rank did not join a collective.
 
     Args:
         message (str): The missing rank, and advice.
@@ -60,7 +60,7 @@ class Heartbeat:
     @property
     def store(self) -> Any:
         """The part of the common store that is reserved for this purpose."""
-        # Not kept: its process would hold the port after the process group is destroyed.
+        # Not kept as an attribute, which would hold the store's port after the process group is destroyed.
         return dist.PrefixStore(self._prefix, default_store())
 
     def end(self) -> None:
@@ -69,7 +69,7 @@ class Heartbeat:
 
     def leave(self, why: str) -> None:
         """Record that this rank has left."""
-        with contextlib.suppress(Exception):  # the store may be gone, and with it the others
+        with contextlib.suppress(Exception):  # the store may be gone, and then no rank can read it
             self.store.set(f'why/{self.rank}', why)
             self.store.add(f'left/{self.rank}', 1)
             self.store.add('left', 1)

@@ -63,7 +63,7 @@ def _find_reached(losses: Iterable[Tensor]) -> Any:
 
 
 def explain_error(error: Exception, model: Any) -> str:
-    """Explain DistributedDataParallel's error about missing gradients, with names and a remedy; else empty."""
+    """Explain DistributedDataParallel's error about missing gradients, with names and a remedy; empty for others."""
     if 'Expected to have finished reduction' not in str(error):
         return ''
     names = [name for name, _ in list_trainable(model)]

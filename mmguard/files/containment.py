@@ -24,7 +24,7 @@ import re
 from functools import lru_cache
 from typing import Callable
 
-#: Suffix for the message on a name that is not read.
+#: Note after the name of a file that is not read.
 OUTSIDE = 'outside of the data set'
 _CONTROL = re.compile(r'[\x00-\x1f\x7f]')
 _HOST = re.compile(r'[/\\]{2}')

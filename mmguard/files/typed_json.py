@@ -13,10 +13,10 @@ from typing import Any, Callable, Dict, List, NewType, Type, TypeVar, Union, get
 T = TypeVar('T')
 Decode = Callable[[Any], Any]
 
-#: Number of a process. No training has had so many.
+#: Number of a process, or number of processes; one above _RANKS is refused, since no training has had so many.
 Rank = NewType('Rank', int)
 _RANKS = 1 << 20
-#: Every reader of JSON supports integers up to here.
+#: Largest integer that every reader of JSON supports.
 _MOST = 1 << 53
 
 

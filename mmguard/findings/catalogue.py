@@ -91,7 +91,7 @@ def _explain_placeholders(template: str) -> str:
 
 
 def page() -> str:
-    """Return docs/findings.md."""
+    """Return the text of docs/findings.md."""
     rules = sorted(RULES, key=lambda rule: rule.code)
     lines = [INTRODUCTION, '| code | severity | what is wrong |', '| --- | --- | --- |']
     for rule in rules:

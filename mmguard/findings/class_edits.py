@@ -28,7 +28,7 @@ COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
 
 
 def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
-    """Set ``metainfo.classes`` of every data set, without its palette."""
+    """Return an edit that sets ``metainfo.classes`` of every data set, without its palette."""
     sets = datasets(facts.config) if facts.config is not None else ()
     places = tuple(change for dataset in sets for change in name_classes(dataset, names))
     line = f'classes={format_classes(names)}'
@@ -37,7 +37,7 @@ def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
 
 
 def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
-    """Set a class list, and the number of classes of the heads."""
+    """Return an edit that sets a class list, and the number of classes of the heads."""
     found = set_classes(facts, names, question)
     heads = [] if facts.config is None else [count for count in counts(facts.config) if count.kind == 'all']
     if all(count.value == len(names) for count in heads):
@@ -52,7 +52,7 @@ def format_classes(names: Sequence[str]) -> str:
 
 
 def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Set ``metainfo.classes`` of one data set; use BaseSegDataset if its class accepts no new names."""
+    """Yield changes that name the classes of one data set, with BaseSegDataset if its class accepts no new names."""
     if classes_of(dataset) == list(names):
         return
     if dataset.is_old:
@@ -67,7 +67,7 @@ def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any
 
 
 def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
-    """Use mmseg's class for custom data, with the file suffixes and the label shift of the previous class."""
+    """Yield changes to mmseg's class for custom data, with the file suffixes and the label shift of the old class."""
     kind = str(dataset.config['type'])
     yield (
         dataset.place('type'),
@@ -103,7 +103,7 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
 
 
 def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
-    """Remove the first class: 0 becomes the ignored label, and list and heads have one class less."""
+    """Return an edit that drops the first class: 0 is ignored, list and heads have one class less; else ``None``."""
     sets = datasets(config)
     names = next((classes_of(dataset) for dataset in sets if dataset.split == 'train'), None)
     if not names or len(names) < 2 or any(metainfo_of(dataset).get('classes') for dataset in sets):
@@ -119,7 +119,7 @@ def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
 def match_heads_and_list(
     facts: Facts, wanted: Mapping[str, int], number: int, counted_one_more: bool = False
 ) -> Iterator[Edit]:
-    """Make heads and class list agree by changing either the heads or the list.
+    """Yield edits that make heads and class list agree, by changing either the heads or the list.
 
     Args:
         wanted (dict[str, int]): Path of a head -> number of classes in the list.
@@ -132,7 +132,7 @@ def match_heads_and_list(
     said = any(says_classes(dataset) for dataset in data)
     known = {name for dataset in data for name in classes_of(dataset) or ()}
     in_files = list(dict.fromkeys(annotations_of(labels).categories.values())) if labels is not None else []
-    # The head that predicts comes first; another one may merely have been forgotten.
+    # The head that predicts comes first; the number of another one may merely not have been updated.
     leading = next((count.path for count in counts(config) if count.kind == 'all'), None)
     agrees = leading is not None and leading not in wanted
     certain = agrees or (said and labels is not None)
@@ -148,7 +148,7 @@ def match_heads_and_list(
     lists = [classes_of(dataset) for dataset in datasets(config) if says_classes(dataset)]
     elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
     if in_files and len(in_files) == number and known != set(in_files):
-        # The files know as many classes as the heads: the list is what is wrong.
+        # The files have as many classes as the heads, so the list is wrong.
         yield set_classes(facts, in_files, 'Do you train all of these?' if said else '')
         if said and known & set(in_files):
             yield replace(heads, question='Do you train only these classes?')
@@ -174,7 +174,7 @@ def match_heads_and_list(
 
 
 def _propose_names(config: ReadConfig, number: int) -> Edit:
-    """Name classes in place of a missing list, for the user to fill in."""
+    """Return an edit that lists placeholder names in place of a missing list, for the user to replace."""
     names = tuple(f'class {label}' for label in range(number))
     by_name = config.framework == 'mmdet'
     return Edit(
@@ -182,6 +182,6 @@ def _propose_names(config: ReadConfig, number: int) -> Edit:
         Message('Is this your own data, with {classes}?', classes=quantity(number, 'class')),
         tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
-        commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names from the file
-        is_manual=by_name,  # by its name an annotation is found
+        commands=('mmguard scan CONFIG',) if by_name else (),  # the scan reads the names from the file
+        is_manual=by_name,  # annotations are matched by name, so placeholders would match none
     )

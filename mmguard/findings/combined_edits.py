@@ -84,7 +84,7 @@ def combine_edits(edits: Sequence[Edit], config: Optional[ReadConfig] = None) ->
 
 
 def _merge_config(edits: Sequence[Edit], base: Mapping[str, Any]) -> Changes:
-    """Merge the edits' config changes: two edits may rewrite one pipeline."""
+    """Merge the edits' config changes, since two edits may rewrite one pipeline."""
     tree: Any = base
     for edit in edits:
         tree = merge(base, tree, change_data(base, edit.config))

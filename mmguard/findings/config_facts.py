@@ -37,7 +37,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
                 {'filter_empty_gt': True, **dataset.config} if dataset.is_old else dataset.config.get('filter_cfg')
             )
             filters = filters if isinstance(filters, dict) else {}
-            usual = dataset.is_a('BaseVideoDataset')  # frames without an object are left out
+            usual = dataset.is_a('BaseVideoDataset')  # by default it leaves out frames without an object
             if dataset.is_a(OF_OBJECTS_3D):  # an argument of the class
                 filters = {'filter_empty_gt': dataset.get('filter_empty_gt', True)}
             facts.filter_empty_gt[dataset.path] = bool(filters.get('filter_empty_gt', usual))

@@ -13,11 +13,11 @@ from mmguard.text import quantity, shorten
 #: Label files and the options of `mmguard fix` for each: (file or folder, ((option, value), ...)).
 FileChanges = Tuple[Tuple[str, Tuple[Tuple[str, Any], ...]], ...]
 
-#: Which edits may be written automatically. ``'safe'``: no label changes its meaning by a guess. ``'asks'``: the user
-#: must know the answer to its question. ``'manual'``: it is shown, and written by hand.
+#: Ways in which an edit may be written. ``'safe'``: automatically, because it guesses the meaning of no label.
+#: ``'asks'``: after the user has answered its question. ``'manual'``: by hand.
 SAFE, ASKS, MANUAL = ('safe', 'asks', 'manual')
 
-#: On a command line, instead of a number: every edit without a question.
+#: Value on the command line, in place of a number, for every edit without a question.
 ALL_SAFE = 'safe'
 
 #: Maximum number of config paths on a line.

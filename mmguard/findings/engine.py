@@ -19,7 +19,7 @@ from mmguard.findings.usual_edits import guard_evaluation
 from mmguard.language import Message, as_message
 from mmguard.text import quantity
 
-#: Compares a program before and after an edit: has ``state`` (``'verified'``, ``'broken'``, ...) and ``reason``.
+#: Compares a program before and after an edit; the result has ``state`` (``'verified'``, ...) and ``reason``.
 Verifier = Callable[[ReadConfig, ReadConfig], Any]
 
 
@@ -37,7 +37,7 @@ def diagnose(
     Args:
         labels (LabelFacts, optional): Facts about the labels.
         config (ReadConfig, optional): The config.
-        rules (list[type], optional): Default: all rules that are not on request.
+        rules (list[type], optional): Rules to check. Default: all.
         options (dict, optional): Options of the command line, in place of a config.
         reread (callable, optional): Reads the labels again with another config and other options; without it only edits
             that the config decides are offered.
@@ -61,7 +61,7 @@ def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rule
     edits: List[Edit] = []
     with contain_failure(rule):
         for edit in [guard_evaluation(facts, edit) for edit in rule().edits(finding, facts)]:
-            # About labels: the first of those with the same meaning (in all splits, in only this one).
+            # Of edits with the same question (in all splits, in this one), a finding about labels offers the first.
             same = not finding.places and any(edit.question == known.question for known in edits)
             if not same and holds(edit, finding, splits, rules):
                 was_read = bool(edit.files or (edit.options and not edit.config))
@@ -111,7 +111,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> List
         ignore (list[str]): Codes, or beginnings of codes, to leave out.
 
     Raises:
-        ValueError: No rule has a code.
+        ValueError: No rule has one of the codes.
     """
     known = list_rules()
     unknown = [code for code in (*select, *ignore) if not any(_has(rule, [code]) for rule in known)]
@@ -130,7 +130,7 @@ def search(facts: Facts, rules: Sequence[Type[Rule]], failed: Optional[Set[str]]
     If no finding is about the labels, and all were read, the verdict that they are fine comes last (MG100).
 
     Args:
-        failed (set[str], optional): The codes of rules of other packages that raise are added to it.
+        failed (set[str], optional): Gets the codes of rules of other packages that raise.
     """
     chosen = [rule for rule in rules if any(getattr(facts, name) not in (None, ()) for name in rule.looks_at)]
     found: List[Finding] = []
@@ -199,7 +199,7 @@ def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence
 def _passes_recheck_in(
     edit: Edit, finding: Finding, facts: Facts, before: Sequence[Finding], rules: Sequence[Type[Rule]]
 ) -> bool:
-    # An edit that rewrites files must not even leave boxes or ids that look wrong.
+    # An edit that rewrites files must not cause new warnings either, about boxes or ids that look wrong.
     grave = (ERROR, WARNING) if edit.files else (ERROR,)
     known: Set[str] = {found.code for found in before if found.severity in grave}
     after = apply_edit(edit, facts)
@@ -217,7 +217,7 @@ def _passes_recheck_in(
     return _keeps_training_data(edit, facts.labels, after.labels, is_here)
 
 
-#: Share and number of trainable objects: if an edit leaves out more, they are not slips.
+#: Maximum share and number of trainable objects that an edit may leave out; more are not slips.
 SLIPS, FEW = 0.05, 3
 
 
@@ -271,7 +271,7 @@ def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_h
     be the object in one split and void in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
-        return bool(count_trained_classes(after))  # other files: nothing is missing from the previous ones
+        return bool(count_trained_classes(after))  # other files, whose counts cannot be compared
     # A split without the finding may use these numbers for classes.
     nothing = edit.unlabelled if is_here else ()
     old = {label: count for label, count in _count_meant(before).items() if label not in nothing}
@@ -312,8 +312,8 @@ def diagnose_for(framework: str, labels: LabelFacts, roots: Sequence[str] = ()) 
 
     Args:
         framework (str): One of :data:`FRAMEWORKS`; any other means OpenMMLab.
-        facts (LabelFacts): Facts about the labels.
-        roots (sequence of str): Data roots: nnU-Net's raw folder.
+        labels (LabelFacts): Facts about the labels.
+        roots (sequence of str): Data roots; for nnU-Net, its raw folder.
     """
     if framework == NNUNET:
         advice = ' '.join(advise_nnunet(roots[0] if roots else '$nnUNet_raw/DATASET'))

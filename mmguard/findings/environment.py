@@ -44,7 +44,7 @@ class EnvironmentFacts:
         cuda_available (bool, optional): True if torch can use a GPU; ``None``: unknown.
         driver (str, optional): Version of the NVIDIA driver.
         driver_cuda (str, optional): The newest CUDA that the driver runs.
-        gpus (list[str]): Their names.
+        gpus (list[str]): Names of the GPUs.
         ops (bool, optional): True if mmcv has compiled ops; ``None``: no mmcv.
         accepts (dict[str, tuple]): ``'mmseg'``, ``'mmdet'`` -> the versions of mmcv that they accept, from, below
             (empty: no limit).

@@ -28,10 +28,10 @@ class MapFacts:
             ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
         lossy (int): Files that were compressed with loss (JPEG).
         loaded_otherwise (dict[str, int]): Change of the stored values by the framework's loader -> files: ``'wrapped'``
-            (16 bits modulo 256), ``'colours'`` (palette or RGB read as colours), ``'scaled'`` (fewer than 8 bits
+            (16 bits modulo 256), ``'colours'`` (palette or RGB read as colors), ``'scaled'`` (fewer than 8 bits
             stretched over 0 to 255), ``'truncated'`` (fractions cut off).
         at_edges (float, optional): Share of the invalid pixels at the border of two other values: with a lower and a
-            higher one among their eight neighbours, as interpolation makes them.
+            higher one among their eight neighbors, as interpolation makes them.
         all_void (list[str]): Files without a single pixel to train on.
         size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
         missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
@@ -42,9 +42,9 @@ class MapFacts:
         void_files (int): Number of files in ``all_void``, which may be cut.
         image_forms (dict[str, int]): As ``forms``, of the images.
         files_with_class (dict[int, int]): Label as trained -> files that contain it.
-        colours (dict[tuple, int]): (r, g, b) -> pixels, of colour files with few colours.
+        colours (dict[tuple, int]): (r, g, b) -> pixels, of color files with few colors.
         black_palettes (int): Palette files whose palette shows all of their values as black.
-        gray_in_colour (int): Colour files whose channels are equal; their ``raw`` values are those of one channel.
+        gray_in_colour (int): Color files whose channels are equal; their ``raw`` values are those of one channel.
         counts (dict[str, int]): Full length of each list above, which may be cut: ``'all_void'``, ...,
             ``'unreadable <what is wrong>'``.
         sources (list[str]): The folders (or the single file) that were read.
@@ -85,7 +85,7 @@ class AnnotationFacts:
         format (str): ``'coco'``, ``'voc'``, ...
         categories (dict[int, str]): Category id -> name, in the order of the file (VOC: position -> name).
         instances_of (dict[str, int]): Category (id in COCO, name in VOC, as text) -> annotations.
-        images, annotations (int): Numbers of them.
+        images, annotations (int): Number of images, and of annotations.
         images_without_target (int): Images without a single usable annotation.
         images_kept_empty (int): Those of them that ``filter_empty_gt=True`` keeps: they have annotations of the
             classes, which are crowds, or left out one by one.
@@ -113,8 +113,8 @@ class AnnotationFacts:
         missing (int): Listed images that are not on disk; ``missing_files`` names the first.
         min_size (int): Images with a shorter side below it are left out by the data set's filter.
         small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
-        negative_boxes (int): Boxes with a corner below 0 (VOC: after its minus-one), whatever their other faults.
-        below_minus_one (int): Those of them with a corner below -1, which no minus-one makes.
+        negative_boxes (int): Boxes with a corner below 0 (VOC: after 1 was subtracted), whatever their other faults.
+        below_minus_one (int): Those of them with a corner below -1, which subtracting 1 does not explain.
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside.
         left_out (dict[str, int]): Why mmdet leaves annotations out silently -> how many: ``'category not in the
             class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
@@ -128,7 +128,7 @@ class AnnotationFacts:
         without_key (dict[str, int]): Key that mmdet needs, as ``'annotations.area'`` -> records without it.
         inside_as (dict[str, int]): Another format of boxes -> boxes that are inside their image if they are read so:
             ``'corners'``, ``'rows'`` and ``'centres'`` of COCO (x1, y1, x2, y2; y1, x1, y2, x2;
-            centre, width, height),
+            center, width, height),
             ``'sizes'`` of VOC (x, y, width, height); ``'swapped'``: with width and height of the image swapped.
             Counted if boxes cannot be used, or reach beyond their images, or images have another size.
         all_zero (int): Boxes whose four numbers are 0.
@@ -202,7 +202,7 @@ class AnnotationFacts:
 
 @dataclass
 class ConfigFacts:
-    """Facts about labels in a config. Keys are paths in it, ``model.decode_head.loss_decode[0].class_weight``.
+    """Facts about labels in a config. Paths are places in it, ``model.decode_head.loss_decode[0].class_weight``.
 
     Args:
         framework (str): ``'mmseg'`` or ``'mmdet'``.
@@ -245,14 +245,14 @@ class LoaderFacts:
 
 
 class DrawnBox(NamedTuple):
-    """Box to draw."""
+    """A box in a picture of the report, with its fault."""
 
     corners: Tuple[float, ...]  #: x1, y1, x2, y2.
     fault: str = ''  #: Reason as in ``LabelFacts.reasons`` and ``AnnotationFacts.box_examples``; empty: none.
 
 
 class BoxedImage(NamedTuple):
-    """Image with its boxes, to draw."""
+    """An image whose boxes the report draws."""
 
     file: str  #: Its name in messages: the image or its label file.
     path: str  #: Path of the image; empty if it is not known.
@@ -268,7 +268,7 @@ MOST_FILES = 100_000
 
 @dataclass
 class LabelFacts:
-    """Facts about labels.
+    """Facts about the labels of a data set, a training or a batch.
 
     Args:
         values (dict[int, int]): Invalid value -> count.

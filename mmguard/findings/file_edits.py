@@ -106,7 +106,7 @@ _OTHER_FORMATS = {
 
 def fitting(found: AnnotationFacts) -> List[str]:
     """List the box formats in which nearly all boxes, and more than now, are inside their images."""
-    # On square images both orders fit, and nearly everyone writes x first.
+    # On square images both orders fit; then x first is assumed, as most tools write it.
     square = found.inside_as.get('rows', 0) <= found.inside_as.get('corners', 0)
     return [
         name

@@ -18,7 +18,7 @@ CERTAINTIES = PROVEN, LIKELY, POSSIBLE = ('proven', 'likely', 'possible')
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding of one rule.
+    """One mistake found by a rule: title, evidence, advice, and the edits that correct it.
 
     Args:
         code (str): Stable code of the rule, ``MG101``.

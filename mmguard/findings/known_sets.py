@@ -21,7 +21,7 @@ COCO_STUFF_CLASSES: Dict[int, int] = {
 #: Cityscapes: ids of the few pixels that benchmarks do not count.
 CITYSCAPES_RARE = frozenset({9, 10, 14, 15, 16, 18, 29, 30})
 
-#: Numbers of classes of data sets whose 0 is not a class: Pascal Context.
+#: Numbers of classes of data sets in which 0 is not a class (Pascal Context).
 COUNTED_WITHOUT_ZERO = (59,)
 
 #: Numbers of classes of CamVid, Cityscapes and Mapillary (1.2, 2.0), whose void has the next number.
@@ -93,7 +93,7 @@ Colour = Tuple[int, int, int]
 
 
 def voc_colour(label: int) -> Colour:
-    """Return the colour of a label in PASCAL VOC's palette, which labelme and most tools use.
+    """Return the color of a label in PASCAL VOC's palette, which labelme and most tools use.
 
     Example:
         >>> [voc_colour(label) for label in (0, 1, 2, 3)]
@@ -115,7 +115,7 @@ _CITYSCAPES_COLOURS: Tuple[Colour, ...] = (
     (220, 220, 0), (107, 142, 35), (152, 251, 152), (70, 130, 180), (220, 20, 60), (255, 0, 0), (0, 0, 142),
     (0, 0, 70), (0, 60, 100), (0, 80, 100), (0, 0, 230), (119, 11, 32),
 )  # fmt: skip
-#: Colours outside of the 19 classes.
+#: Colors outside of the 19 classes.
 _CITYSCAPES_VOID: Tuple[Colour, ...] = (
     (0, 0, 0), (111, 74, 0), (81, 0, 81), (250, 170, 160), (230, 150, 140), (180, 165, 180), (150, 100, 100),
     (150, 120, 90), (0, 0, 90), (0, 0, 110),

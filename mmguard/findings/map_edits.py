@@ -84,7 +84,7 @@ def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
 
 
 def _find_ignored_class(facts: Facts) -> Optional[int]:
-    """Return the ignored label if it is one of the classes: renumbering would discard another class."""
+    """Return the ignored label if it is a class, as renumbering would then discard another class; else ``None``."""
     ignored = None if facts.labels is None else facts.labels.ignore_index
     return ignored if ignored is not None and facts.labels and 0 <= ignored < facts.labels.num_classes else None
 
@@ -109,7 +109,7 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
         return ()
     if len(table) > _IN_COMMANDS['label_map']:
         if facts.options.get('reduce_zero_label'):
-            return ()  # the displayed map applies after the shift
+            return ()  # the map that is shown applies after the shift, so it is not that of the files
         size = max(VOID, *table) + 1
         return (
             Message(
@@ -229,7 +229,7 @@ _EXACT = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.pgm')
 
 
 def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
-    """Set ``seg_map_suffix`` in the data sets of all splits in which a rule finds missing label files."""
+    """Yield an edit of ``seg_map_suffix`` in the data sets of all splits in which a rule finds missing label files."""
     found = [
         (dataset, _find_suffixes(dataset, split.labels.maps.missing_labels))
         for split in (facts, *facts.others)

@@ -15,9 +15,9 @@ ORDER: Tuple[str, ...] = (
     # The files are not label maps of the kind that the loader expects: nothing that it reads is a label.
     'MG123',  # fractions, truncated to 0
     'MG122',  # bit depths other than 8
-    'MG120',  # colours
+    'MG120',  # colors
     'MG103',  # 0 and 255, made for viewing
-    'MG121',  # palette files whose colours are read
+    'MG121',  # palette files whose colors are read
     'MG137',  # instance ids
     # Labels are changed on loading: the values in the files are right.
     'MG124',  # reduce_zero_label takes a class away

@@ -1,4 +1,4 @@
-"""Rules and formats that installed packages bring by entry points."""
+"""Rules and formats that installed packages provide as entry points."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _MAY_BE_EMPTY = ('title', 'limits')
 
 
 class EntryPoint(NamedTuple):
-    """Entry point of a package."""
+    """Object that an installed package provides under a name, not yet imported."""
 
-    name: str  #: Name of what is brought.
+    name: str  #: Name of the entry point: the code of a rule, or a format.
     package: str  #: Package and version, ``'acme-rules 1.0'``.
     point: Any  #: Entry point of importlib.metadata.
 
@@ -50,7 +50,7 @@ def find_entry_points(group: str) -> List[EntryPoint]:
         try:
             points = [point for point in package.entry_points if point.group == group]
             name = f'{package.metadata["Name"]} {package.version}' if points else ''
-        except Exception:  # of a damaged package nothing is known, not even that it brings a rule
+        except Exception:  # nothing is known of a damaged package, not even that it provides a rule
             continue
         for point in points:
             found.setdefault((name.partition(' ')[0], point.name), EntryPoint(point.name, name, point))
@@ -122,7 +122,7 @@ def _find_objection(rule: Any, code: str) -> str:
 
 @contextmanager
 def contain_failure(rule: Type[Rule], failed: Optional[Set[str]] = None) -> Iterator[None]:
-    """Report an exception of a rule of another package, and go on; add its code to ``failed``."""
+    """Report an exception of another package's rule instead of raising it; add the rule's code to ``failed``."""
     try:
         yield
     except (Exception, SystemExit) as error:

@@ -1,4 +1,4 @@
-"""Base classes of rules: each describes one kind of mistake and recognises it in the facts."""
+"""Base classes of rules: each describes one kind of mistake and recognizes it in the facts."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Rule:
 
 
 class ConfigRule(Rule):
-    """A mistake in a config. Facts about the labels only change its certainty."""
+    """Base class of rules about a config. Facts about the labels only change the certainty of a finding."""
 
     about_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
@@ -187,7 +187,7 @@ class ConfigRule(Rule):
         severity: Optional[str] = None,
         edits: Sequence[Edit] = (),
     ) -> Finding:
-        """Return a finding of this rule at one place of the config, whose value is there."""
+        """Return a finding of this rule at one place of the config, which has this value."""
         evidence = Message('{places} = {value}', places=path, value=format_value(value))
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
@@ -202,7 +202,7 @@ def _merge_places(one: Edit, other: Edit) -> Edit:
 
 
 class DataRule(Rule):
-    """A mistake in labels, which a subclass recognises in :meth:`look`."""
+    """Base class of rules about labels, which a subclass examines in :meth:`look`."""
 
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
     #: Kinds of labels that can show it.
@@ -287,7 +287,7 @@ def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> List[str]:
 
 
 class AnnotationRule(DataRule):
-    """A mistake in annotation files other than in label values."""
+    """Base class of rules about annotation files, other than about label values."""
 
     kinds: ClassVar[Tuple[str, ...]] = ('pixels', 'instances')
     needs: ClassVar[Tuple[str, ...]] = ('annotations',)
@@ -295,7 +295,7 @@ class AnnotationRule(DataRule):
 
 
 class EnvironmentRule(Rule):
-    """A mistake in an installation. Its places are lines of ``mmguard env``."""
+    """Base class of rules about an installation. The places of a finding are lines of ``mmguard env``."""
 
     about_labels = False
     looks_at = ('environment',)
@@ -310,14 +310,14 @@ class EnvironmentRule(Rule):
 
 
 class RunRule(Rule):
-    """A mistake visible in the traces of a run and its ranks."""
+    """Base class of rules about the records of a run and its ranks."""
 
     about_labels = False
     looks_at = ('run', 'ranks')
 
 
 class AllClear(DataRule):
-    """A verdict given only if no finding is about the labels."""
+    """Base class of verdicts that labels are fine, given only if no finding is about the labels."""
 
     severity = INFO
     about_labels = False
@@ -330,7 +330,7 @@ def common_placeholders(labels: LabelFacts) -> Dict[str, Any]:
         'last': labels.num_classes - 1,
         'more': labels.num_classes + 1,
         'ignore_index': labels.ignore_index,
-        # If nothing is ignored yet, the usual value is proposed.
+        # The ignored label; if nothing is ignored yet, the usual one, as a proposal.
         'void': labels.void,
         'values': ', '.join(map(str, sorted(labels.values)[:8])),
         'classes': len(labels.class_names),

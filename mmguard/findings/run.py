@@ -10,8 +10,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from mmguard.language import Message, join
 from mmguard.text import plural, quantity
 
-#: Ends of a rank: it raised; it raised because another rank did not join; it ended without an exception; an iteration
-#: took too long.
+#: Ends of a rank: it raised; it raised because another rank did not join; it ended without an exception; unknown.
 RAISED, MISSED_ANOTHER, KILLED, UNCLEAR = ('raised', 'missed another', 'killed', 'unclear')
 
 

@@ -1,6 +1,6 @@
 """Edits that several rules offer: of a config at every affected place, else of the options of a scan.
 
-Each takes the facts and returns an :class:`~mmguard.findings.edits.Edit`; it is tried later.
+Each function takes the facts and returns an :class:`~mmguard.findings.edits.Edit`, which is tried later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: A
 
 
 def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
-    """Set ``num_classes`` of every head and guard, and dependent settings."""
+    """Return an edit that sets ``num_classes`` of every head and guard, and dependent settings."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in counts(facts.config) if count.kind == 'all')
@@ -40,7 +40,7 @@ def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = '') -> Edit:
-    """Set the numbers of classes of some heads, and dependent settings.
+    """Return an edit that sets the numbers of classes of some heads, and dependent settings.
 
     Args:
         numbers (dict[str, int]): Path, ``model.panoptic_head.num_things_classes`` -> number.
@@ -50,7 +50,7 @@ def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = ''
 
 
 def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
-    """Add the settings that depend on edited heads: class weights, and num_classes of losses and guards."""
+    """Add the settings that depend on edited heads: class weights, num_classes of losses, guards and preprocessors."""
     if config is None:
         return edit
     after = change_config(config, edit.config)
@@ -81,7 +81,7 @@ def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
 
 
 def set_ignore_index(facts: Facts, value: int, question: str = '') -> Edit:
-    """Set one ignored label in heads, losses, metrics and fill values."""
+    """Return an edit that sets one ignored label in heads, losses, metrics and fill values."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple(
@@ -203,14 +203,14 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
     """Add to an edit that guards the training the same guard for the evaluation.
 
-    A label map of the training is copied where no other split was read: with others at hand the edit itself says in
-    which of them it belongs.
+    A label map of the training is copied only if no other split was read; otherwise the edit itself says which splits
+    need the map.
     """
     if facts.config is None or not edit.config:
         return edit
     try:
         after = change_config(facts.config, edit.config)
-    except (LookupError, TypeError):  # it is not offered
+    except (LookupError, TypeError):  # the edit cannot be applied, so it will not be offered
         return edit
     missing = list(find_unguarded_evaluation(after))
     if not missing or any(find_unguarded_evaluation(facts.config)):  # another finding reports it
@@ -253,7 +253,7 @@ def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard t
 
 
 def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
-    """Write a value at a path; write out defaults of classes on the way."""
+    """Yield the change that writes a value at a path, with the defaults of classes on the way written out."""
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
     if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
@@ -263,7 +263,7 @@ def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
 
 
 def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Insert a guard after label maps are loaded; give the map to an existing guard."""
+    """Yield changes that insert a guard after label maps are loaded, or give its map to an existing guard."""
     yield from add_reporting(config)
     for dataset in [*datasets(config), *datasets(config, wrappers=True)]:
         steps = dataset.config.get('pipeline')
@@ -283,7 +283,7 @@ def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence
 
 
 def _pass_counts(dataset: Part, step: Any) -> Any:
-    """Pass a guard's counts through a Pack transform."""
+    """Return a step of a pipeline; a Pack transform with ``label_guard`` added to its ``meta_keys``."""
     part = Part('', step, dataset.scope, 'TRANSFORMS') if isinstance(step, dict) else None
     keys = part.get('meta_keys') if part is not None and part.name.startswith('Pack') else None
     if not isinstance(keys, (list, tuple)) or 'label_guard' in keys:
@@ -292,7 +292,7 @@ def _pass_counts(dataset: Part, step: Any) -> Any:
 
 
 def set_filter(config: ReadConfig, key: str, value: Any, question: str = '') -> Edit:
-    """Set a key of ``filter_cfg`` in mmdet's training data sets; mmdet3d's take it as an argument."""
+    """Return an edit that sets a key of ``filter_cfg`` in mmdet's training data sets (an argument in mmdet3d's)."""
     places = tuple(
         (dataset.place(key), value)
         if dataset.is_a(OF_OBJECTS_3D)

@@ -91,7 +91,7 @@ def share(part: float, whole: float) -> float:
 
 
 def certainty_of_share(part: float) -> Optional[str]:
-    """Return the certainty of a cause from the share of the invalid labels that it explains."""
+    """Return the certainty of a cause from the share of the invalid labels that it explains; ``None`` for 0."""
     if part <= 0:
         return None
     return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE

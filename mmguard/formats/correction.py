@@ -73,9 +73,12 @@ class LabelFiles(NamedTuple):
 def correct_file(
     found: LabelFiles, path: str, name: str, final: AbstractSet[str] = frozenset()
 ) -> Tuple[bytes, Corrected]:
-    """Return a label file and its correction.
+    """Return the bytes of a label file, and its correction.
 
     Args:
+        found (LabelFiles): The label files of the target.
+        path (str): Path of the file.
+        name (str): Its name in the copy.
         final (set[str]): Digests of files that are corrected already; they must not be mapped twice.
 
     Raises:
@@ -97,7 +100,7 @@ def digest_of(data: bytes) -> str:
 
 def _check(labels: LabelFacts) -> None:
     found = labels.annotations or AnnotationFacts()
-    # The image of a VOC copy without a size is in another folder.
+    # A VOC file without a size is fine: its image is not in the folder of the copy.
     wrong = [what for what in found.unreadable if not what.startswith('has no size')]
     wrong += describe_boxes(labels.reasons)
     wrong += [f'{count:,} without {key}' for key, count in found.without_key.items()]

@@ -19,7 +19,7 @@ from mmguard.formats.unsupported_formats import UnsupportedFormat
 from mmguard.formats.voc.read import Voc
 from mmguard.formats.yolo.detect import Yolo
 
-#: In the order of detection: the signs of one format may also be those of a later one.
+#: Formats in the order of detection: what identifies one may also occur in a later one.
 BUILT_IN: List[Format] = [
     NnUNet(), UnsupportedFormat(), Voc(), Yolo(), Labelme(), Coco(), OpenImages(), ClassFolders(), LabelMaps(),
 ]  # fmt: skip

@@ -28,7 +28,7 @@ from mmguard.text import shorten
 #: Size in bytes and modification time in nanoseconds of a file.
 Stamp = Tuple[int, int]
 
-#: A scheme, or a chain of schemes. ``labels/http://host`` is a path that contains one.
+#: A scheme, or a chain of schemes, at the beginning; ``labels/http://host`` is a path.
 _URL = re.compile(r'[A-Za-z][\w+.:-]*://')
 #: mmengine's file backends that read a disk; without a name the path decides.
 _BACKENDS = (None, 'local', 'disk')
@@ -67,7 +67,7 @@ class Files:
         return open_regular(path) if held is None else io.BytesIO(held)
 
     def read(self, path: str, most: int) -> bytes:
-        """Read a regular file of at most so many bytes.
+        """Read a regular file of at most ``most`` bytes.
 
         Raises:
             OSError: As :meth:`open`, or the file is larger.
@@ -146,7 +146,7 @@ def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[
         try:
             status = os.stat(folder)
             if (status.st_dev, status.st_ino) in seen:
-                continue  # a link back to a folder on the way here
+                continue  # visited already: a link leads to it
             seen.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as entries:
                 for entry in entries:

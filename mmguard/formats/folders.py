@@ -128,7 +128,7 @@ def _count_missing(images: List[Labelled]) -> Tuple[int, List[str]]:
 
 #: Names of split folders.
 SPLITS = ('train', 'training', 'val', 'valid', 'validation', 'test', 'testing', 'dev')
-#: Names that are never class names: folders of other kinds of data sets.
+#: Names of folders of other kinds of data sets, which are never class names.
 NO_CLASSES = {
     'images', 'image', 'imgs', 'img', 'labels', 'label', 'masks', 'mask', 'annotations', 'annotation', 'ann_dir',
     'img_dir', 'jpegimages', 'segmentationclass', 'segmentationobject', 'gtfine', 'leftimg8bit', 'gt', 'ground_truth',
@@ -186,7 +186,7 @@ def find_box_file(folder: str) -> str:
 def find_mask_ending(folder: str) -> str:
     """Return the common ending of images that are named after another one next to them, as masks are.
 
-    Empty if fewer than a third of the images have one, or if it is a photograph, as `cat_flipped.png` may be.
+    Empty if fewer than a third of the images end so, or if these are photographs, as `cat_flipped.png` may be.
 
     Example:
         `a_1.tif` and `a_1_mask.tif`, `b.tif` and `b_mask.tif`: '_mask.tif'
@@ -197,7 +197,7 @@ def find_mask_ending(folder: str) -> str:
         names = [os.path.basename(image) for image in _list_images(place)]
         stems = {name.rpartition('.')[0] for name in names}
         images += len(names)
-        # After a letter, so that numbers are not taken for endings: 1.png, 10.png.
+        # An ending begins with a letter, so that numbers are not taken for endings (a_1.png, a_10.png).
         parts = (re.match(r'(.+?)([_-][a-z][a-z_-]*\.\w+)$', name, re.IGNORECASE) for name in names)
         for found in parts:
             if found and found.group(1) in stems:
@@ -221,7 +221,7 @@ def _list_images(folder: str) -> List[str]:
 
 
 def _is_photo(path: str) -> bool:
-    """Return True if an image is a photograph, not a label map: in color, with more colors than classes."""
+    """Return True if an image is a photograph, not a label map: it has more colors than a data set has classes."""
     try:
         from PIL import Image
 

@@ -16,7 +16,8 @@ from mmguard.formats.options import FixOptions, ScanOptions
 
 Element = TypeVar('Element')
 
-#: Largest part of the elements so far in one chunk: as much is waited for at the end, or repeated if a process dies.
+#: A chunk has at most 1 / _SHARE of the elements before it: so much work may be left for one process at the end, or be
+#: repeated if a process dies.
 _SHARE = 64
 
 
@@ -35,7 +36,7 @@ def split_into_chunks(elements: Iterable[Element], size: int, most: int = 0) -> 
 
 
 class Task(Protocol):
-    """Settings of a scan, which are sent to a process with a task's items and read them."""
+    """Settings of a scan and the code that reads items with them, sent to a process together with the items."""
 
     def scan(self, items: List[Any]) -> Any:
         """Return the result of one task."""
@@ -72,11 +73,11 @@ class Scanned:
 
 
 class Source:
-    """One data set.
+    """Base class of data sets that a scan reads.
 
     Args:
         name (str): Displayed name.
-        notes (list[str]): Notes for the user on how it is read.
+        notes (list[str], optional): Notes for the user on how it is read.
     """
 
     #: True if a journal can resume its scan.
@@ -118,7 +119,7 @@ class LabelSet(Source):
 
     Args:
         read (callable): Returns the facts; with ``by_tasks`` it takes a mapper and ``on_files``.
-        files (list): Names of the files to read, to detect identical splits.
+        files (list, optional): Names of the files to read, to detect identical splits.
     """
 
     def __init__(
@@ -157,24 +158,24 @@ class Sets:
 
 
 class Format:
-    """A format of labels.
+    """Base class of label formats.
 
-    A subclass names it, detects it and reads it; where `mmguard fix` can correct it, it corrects a file, too. Reading
+    A subclass names a format, detects and reads it, and, if `mmguard fix` supports the format, corrects a file. Reading
     never raises because of the content of a file: its faults are in ``AnnotationFacts.unreadable``.
     """
 
-    #: Its name, as ``AnnotationFacts.format`` has it, and other names there.
+    #: Its name in ``AnnotationFacts.format``, and other names that mean it there.
     name = ''
     also: Tuple[str, ...] = ()
-    #: Endings of files that may be of it; a folder is always looked at.
+    #: Endings of files that may be of this format; :meth:`detect` is called for these, and for every folder.
     endings: Tuple[str, ...] = ()
-    #: True if ``--suffix``, an ending of label maps, does not exclude it.
+    #: True if the format is also detected with ``--suffix``, which names the ending of label maps.
     beside_suffix = False
-    #: True if ``--labels`` and ``--framework`` say what its labels mean.
+    #: True if the meaning of labels depends on ``--labels`` and ``--framework``.
     numbered = False
     #: True if the names of corrected copies may differ from those of the files.
     renames = False
-    #: Value of ``--boxes`` for boxes that are as the format wants them.
+    #: Value of ``--boxes`` for boxes in the form that the format prescribes.
     right_boxes = 'corners'
 
     def detect(self, target: str) -> bool:
@@ -209,7 +210,7 @@ class Format:
         """Return the label files of a target; by default the target itself.
 
         Raises:
-            CannotCorrect: The target has none that can be corrected.
+            CannotCorrect: The target has no file that can be corrected.
         """
         if type(self).correct is Format.correct:
             raise CannotCorrect(

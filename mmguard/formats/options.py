@@ -76,14 +76,14 @@ class FixOptions:
             the file is to list them. ``None``: any.
         rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
         renumber (int, optional): First id for the categories of COCO, which are numbered in the order of the file.
-        boxes (str): Format of the boxes, one of ``WRITTEN``; they are converted. Empty: as the file format wants them.
+        boxes (str): Format of the boxes, one of ``WRITTEN``, from which they are converted. Empty: that of the files.
         scale (float, optional): Factor for the values of label maps.
         no_crowds (bool): Turn crowds (VOC: difficult objects) into ordinary objects.
         images (str, optional): Folder of the images of COCO; entries are renamed as there, or left out if the image is
             missing.
         drop_empty (bool): Leave out images of COCO without an object.
-        colours (dict[tuple, int]): Of label maps that are stored as colours: (red, green, blue) -> label. A file with a
-            colour that is not listed is left out.
+        colours (dict[tuple, int]): Of label maps that are stored as colors: (red, green, blue) -> label. A file with a
+            color that is not listed is left out.
         threshold (float, optional): Of label maps of two classes: values above it are 1, the others 0.
         suffix (str, optional): End of the names of label maps. ``None``: as a scan chooses them.
     """
@@ -128,7 +128,7 @@ _OTHER_NAMES = {'training': 'train', 'valid': 'val', 'validation': 'val', 'testi
 
 
 def is_left_out(split: str, options: ScanOptions) -> bool:
-    """Return True if a split, or its folder, has one of the usual names and is not requested."""
+    """Return True if a split, or its folder, has the usual name of a split that is not requested."""
     name = os.path.basename(split)
     name = _OTHER_NAMES.get(name, name)
     return name in SPLITS and name not in options.splits
@@ -153,7 +153,7 @@ class MapSettings:
         """Return the label that training sees, for each decoded value from 0 to 255."""
         labels = list(range(256))
         if self.reduce_zero_label:
-            # mmseg: 0 -> 255, minus one, 254 -> 255; so 255 is unchanged, and 0 becomes 255.
+            # Like mmseg, which sets 0 to 255, subtracts 1, and sets 254 to 255: 255 stays, and 0 becomes 255.
             labels = [255 if value in (0, 255) else value - 1 for value in labels]
         if self.label_map:
             mapped = dict(self.label_map)

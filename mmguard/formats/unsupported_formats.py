@@ -141,7 +141,7 @@ class _Program(NamedTuple):
     words: str  #: Description, and what to do.
 
 
-#: Files next to which no other format is read.
+#: Kinds of files because of which a folder is not read in another format.
 _ALONE = (
     ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_BY_DATUMARO.format("label_me")}'),
     ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_BY_DATUMARO.format("cvat")}'),
@@ -176,7 +176,7 @@ _ALONE = (
     ('.label', '', 'labels of points of SemanticKITTI, which mmguard does not read'),
 )
 _OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
-#: Files that are named if nothing was read.
+#: Files that are mentioned only if nothing else could be read.
 _OTHERS = (
     ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT}'),
     ('json', '"FeatureCollection"', f'GeoJSON: draw it, `rasterio.features.rasterize`, and {_AS_MAPS}'),

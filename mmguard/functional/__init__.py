@@ -1,4 +1,4 @@
-"""Pure functions of tensors: asynchronous, without a registry.
+"""Pure functions of tensors, which neither wait for the device (by default) nor need a registry.
 
 Imports :mod:`mmguard.labels` and what is below it, no framework; ``target_values`` imports findings when a label is
 invalid.

@@ -113,7 +113,7 @@ def check_target(
         logits (Tensor): Scores, floating point, shape (C), (N, C) or (N, C, \*).
         target (Tensor): The target for the loss.
         weight (Tensor, optional): Weight per class, shape (C).
-        ignore_index (int): The class index that is excluded; with ``'multilabel'`` any value, also NaN.
+        ignore_index (float): The class index that is excluded; with ``'multilabel'`` any value, also NaN.
         kind (str, optional): ``'classes'`` (indices, (N, \*)), ``'probabilities'`` (rows that add up to 1, the shape of
             ``logits``) or ``'multilabel'`` (the shape of ``logits``, each in [0, 1] or ``ignore_index``). ``None``: as
             ``F.cross_entropy`` decides, probabilities where the shapes are equal; of one channel, ``'multilabel'``.
@@ -175,9 +175,9 @@ def _list_class_checks(
     check_logits(logits)
     structure = [partial(check_loss_weight, logits, weight), partial(_check_channels, logits, target)]
     shape, squeezed = partial(_check_shape, logits, target), squeeze_channel(logits, target)
-    if squeezed is not None:  # some losses expect the extra channel: values come first
+    if squeezed is not None:  # some losses expect the extra channel, so a fault of the values is reported first
         return [*structure, partial(check_values, logits, squeezed, ignore_index, squeezed=True), shape]
-    # The values of one-hot vectors or colours are not class indices.
+    # The values of one-hot vectors or colors are not class indices.
     same_dims = target.dim() == max(logits.dim() - 1, 0)
     values = [partial(check_values, logits, target, ignore_index)] if same_dims else []
     return [*structure, shape, *values]

@@ -1,4 +1,4 @@
-"""Checks of shapes and dtypes. They read no values, so they do not synchronise."""
+"""Checks of shapes and dtypes. They read no values, so they do not synchronize."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check_class_weight(class_weight: Optional[Tensor], num_channels: int) -> Non
 
 MULTILABEL = 'mmguard.functional.binary_cross_entropy_with_logits'
 
-#: Numbers of classes that identify a data set: a copied loss brings copied weights.
+#: Number of classes -> data set: says where class weights of a wrong length were copied from.
 CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Context', 150: 'ADE20K', 171: 'COCO-Stuff'}
 
 

@@ -76,7 +76,7 @@ def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Te
     """
     if isinstance(avg_factor, Tensor) and avg_factor.dtype in HALF:
         avg_factor = avg_factor.float()
-    # In few operations: on a GPU each of them takes longer to launch than to run.
+    # Few operations, since on a GPU each of them takes longer to launch than to run.
     skipped = (counted - kept).masked_fill(kept == avg_factor, 0)
     left = avg_factor - skipped * (avg_factor / counted.clamp(min=1)).clamp(max=1)
     if isinstance(avg_factor, Tensor):

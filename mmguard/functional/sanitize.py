@@ -1,4 +1,4 @@
-"""Sanitizing of label tensors without a host synchronisation."""
+"""Sanitizing of label tensors without a host synchronization."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sanitize_target(
         target (Tensor): Integer labels of any shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
         ignore_index (int, optional): The label that is excluded from the loss. ``None``: no such label.
-        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
+        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronizes).
         background (bool): True if ``num_classes`` is a label too, the background, as in detection.
 
     Raises:
@@ -87,13 +87,13 @@ def count(invalid: Tensor, on_invalid: str) -> Tensor:
     """Count the elements seen, skipped and remapped: int64 (3,)."""
     number = invalid.sum()
     none = torch.zeros_like(number)
-    # torch.full on the device, not a tensor from a Python number: that is a blocking copy on CUDA.
+    # torch.full on the device, since a tensor from a Python number is a blocking copy on CUDA.
     seen = torch.full_like(number, invalid.numel())
     return torch.stack((seen, none, number) if on_invalid == 'clip' else (seen, number, none))
 
 
 def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: Optional[int]) -> None:
-    """Raise ``LabelGuardError`` if ``invalid`` has any True (synchronises: a debugging mode)."""
+    """Raise ``LabelGuardError`` if ``invalid`` has any True. It synchronizes, so it is for debugging."""
     if not invalid.any():
         return
     values, numbers = target[invalid].unique(return_counts=True)
@@ -122,11 +122,11 @@ def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
 
 
 def count_for_factor(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """Count the valid elements among those that an ``avg_factor`` includes, and all of these."""
+    """Count the elements that an ``avg_factor`` includes: the valid ones, and all."""
     return (counts_for_factor & ~invalid).sum(), counts_for_factor.sum()
 
 
-#: Its sigmoid is exactly 1, that of its negative exactly 0, in every dtype.
+#: Score whose sigmoid is exactly 1 in every dtype; that of ``-CERTAIN`` is exactly 0.
 CERTAIN = 1e4
 
 
@@ -157,7 +157,7 @@ def sanitize_binary_target(
         target (Tensor): Any dtype.
         dtype (torch.dtype): Of the sanitized target.
         ignore_index (float, optional): The value that is excluded; it may be NaN. ``None``: no such value.
-        on_invalid (str): ``'ignore'``, ``'clip'`` (clamped; NaN becomes 0) or ``'raise'`` (which synchronises).
+        on_invalid (str): ``'ignore'``, ``'clip'`` (clamped; NaN becomes 0) or ``'raise'`` (which synchronizes).
 
     Raises:
         LabelGuardError: An invalid target, with ``on_invalid='raise'``.
@@ -192,7 +192,7 @@ def mask_scores(logits: Tensor, keep: Tensor) -> Tensor:
 
 #: Values that are counted individually: those of 8-bit maps, off-by-one labels and negative marks. Others are rare.
 LOWEST, HIGHEST = -256, 1023
-#: Tables that are filled in parallel.
+#: Number of tables that are filled in parallel.
 LANES = 16
 
 
@@ -312,7 +312,7 @@ def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, o
         target (Tensor): Labels of any integer dtype and shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
         ignore_index (int): The label that is excluded from the loss; it may be one of the classes.
-        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
+        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronizes).
 
     Raises:
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.

@@ -117,7 +117,7 @@ def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool
 
 
 def _reshape_pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
-    """Reshape the weights to broadcast along the channels, not along the last (spatial) dimension."""
+    """Reshape weights, if any, to broadcast along the channels, not along the last (spatial) dimension."""
     if class_weight is None:
         return None
     class_weight = class_weight.to(logits.dtype)

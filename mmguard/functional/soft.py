@@ -46,7 +46,7 @@ def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore')
         target (Tensor): Probabilities, floating point.
         dim (int): The dimension of the classes.
         on_invalid (str): ``'ignore'``, ``'clip'`` (negative parts become 0, and the row is divided by its sum; a row
-            without a positive part is skipped) or ``'raise'`` (which synchronises).
+            without a positive part is skipped) or ``'raise'`` (which synchronizes).
 
     Raises:
         LabelGuardError: An invalid row, with ``on_invalid='raise'``.
@@ -80,7 +80,7 @@ def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore')
 
 
 def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
-    """Raise ``LabelGuardError`` if ``invalid`` has any True (synchronises: a debugging mode)."""
+    """Raise ``LabelGuardError`` if ``invalid`` has any True. It synchronizes, so it is for debugging."""
     if not invalid.any():
         return
     rows = target.movedim(dim, -1)[invalid]

@@ -1,4 +1,4 @@
-"""Diagnosis of a target's values: invalid values, likely causes and corrections. All functions synchronise."""
+"""Diagnosis of a target's values: invalid values, likely causes and corrections. All functions synchronize."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from mmguard.text import plural
 def likely_cause(
     target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
 ) -> Optional[str]:
-    """Return ``'MG115 The labels count from 1: ... Subtract one: target = target - 1.'``, or ``None``."""
-    # Only once something is wrong: training does not need it.
+    """Return the likely cause and its correction, ``'MG115 The labels count from 1: ...'``; ``None`` if unknown."""
+    # Imported only once something is wrong: training does not need it.
     from mmguard.findings import LabelFacts
     from mmguard.findings.engine import diagnose_for_pytorch
     from mmguard.findings.facts import MapFacts
@@ -48,9 +48,10 @@ def likely_cause(
 
 
 def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
-    """Return the share of invalid pixels with a lower and a higher value among their eight neighbours.
+    """Return the share of invalid pixels with a lower and a higher value among their eight neighbors.
 
-    The least and the greatest value of all, e.g. 255 of a 0/255 mask, cannot have such neighbours and are left out.
+    The least and the greatest value of all, e.g. 255 of a 0/255 mask, cannot have such neighbors and are left out.
+    ``None`` if fewer than two invalid values remain.
 
     Args:
         target (Tensor): Label maps, (N, H, W).

@@ -19,7 +19,7 @@ from mmguard.labels.tally import LABEL_GUARD, find_instances, find_map, source_o
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.nn.counting import CountsLabels
 
-#: Longer lists in a transform are data.
+#: Length of a list in a transform above which it is not a pipeline, but data.
 LONGEST_PIPELINE = 1_000
 
 
@@ -190,7 +190,7 @@ def class_names_of(dataset: Any) -> List[str]:
     return list(classes) if isinstance(classes, (list, tuple)) else []
 
 
-#: They keep the samples.
+#: Collate functions that keep the samples.
 _KEEP = (default_collate, pseudo_collate)
 
 

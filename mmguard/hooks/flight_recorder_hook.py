@@ -21,12 +21,12 @@ from mmguard.text import visible
 
 
 class FlightRecorderHook(HookAroundTraining):
-    """Record the last batches in ``<log_dir>/<out_file>`` as they arrive, and remove the file when training ends well.
+    """Hook that writes the last batches to ``<log_dir>/<out_file>`` as they arrive.
 
-    So the file exists whatever ends a training: an exception (with its traceback), Ctrl-C, SIGTERM, SIGKILL, the
-    kernel's out-of-memory killer.
-    On rank 1 the file is ``label_guard_flight.rank1.jsonl``, and so on. Only host values are written, nothing touches
-    the GPU: after a device-side assert it could not be read any more.
+    It removes the file when training ends well, so the file remains after any other end: an exception (with its
+    traceback), Ctrl-C, SIGTERM, SIGKILL, the kernel's out-of-memory killer.
+    On rank 1 the file is ``label_guard_flight.rank1.jsonl``, and so on. Only host values are written, because a GPU
+    cannot be read after a device-side assert.
 
     Args:
         capacity (int): Batches to keep. Defaults to 20.

@@ -29,7 +29,7 @@ _WORKERS_RUN = (
 
 
 class GuardedRun(NamedTuple):
-    """Record of :func:`guard_run`.
+    """Changes made by :func:`guard_run`, and what it left unchanged.
 
     Attributes:
         changed (list[str]): A line for each thing that was guarded, as one would write it into the config.
@@ -170,8 +170,11 @@ def _restart_workers(runner: Any) -> List[str]:
     """Restart the training's workers, if they are running, with the same order of samples.
 
     ``IterBasedTrainLoop`` starts them when it is built. The sampler is built again from the config, with the seed of
-    the run: the one at hand has given away the indices that the first workers fetch in advance. The random state is the
-    one before, so that all later draws are unchanged.
+    the run, because the old one has already handed out the indices that the first workers fetched in advance. The
+    random state is restored, so that all later draws are unchanged.
+
+    Returns:
+        list[str]: The reason, if workers run that cannot be restarted; else empty.
     """
     from mmengine.runner import loops
 

@@ -40,7 +40,7 @@ from mmguard.log.statistics import KINDS, SCALARS, SEEN, ByKind, Stats, group_ta
 from mmguard.nn.counting import CountsLabels
 from mmguard.text import visible
 
-#: Keys of the message hub, and so of a checkpoint: the sums over all ranks and the run; of these, those not shown yet.
+#: Keys of the message hub, which checkpoints contain: sums of all ranks over the run; those that were not shown yet.
 EVERYWHERE = 'label_guard'
 UNSHOWN = 'label_guard_unshown'
 #: Number of offending iterations with a line each.
@@ -50,22 +50,22 @@ WORST = 20
 
 
 class LabelGuardHook(Hook):
-    """Log what guards in the pipeline and guarded losses skipped or remapped, exactly and per iteration.
+    """Hook that logs what guards in the pipeline and guarded losses skipped or remapped, exactly and per iteration.
 
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
     ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped``, ``guard/mapped_pixels`` (what the
     user's own ``label_map`` changed, not invalid labels) and ``guard/empty_images`` (images without any instance), each
     as soon as it is not 0; those of validation are called ``guard/val/skipped_pixels`` and so on. They are sums over
-    all ranks and over the iterations since a LoggerHook showed them last. Also a line for the reader: for each of the
-    first three offending iterations, then one per interval of the LoggerHook; and one JSON line per offending iteration
-    in ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on): ``mmguard.read_log``
-    reads them. Next to it, ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At
-    the first invalid labels it names the likely cause; after training it prints a table. In val and test loops, too.
+    all ranks and over the iterations since a LoggerHook showed them last. Logs one line for each of the first three
+    offending iterations, then one per interval of the LoggerHook. Writes one JSON line per offending iteration to
+    ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on), which
+    ``mmguard.read_log`` reads; ``label_guard.json`` next to it says which labels were valid and has the sums over all
+    iterations. At the first invalid labels it names the likely cause; after a loop of any mode it prints a table.
 
     Args:
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the share of
             skipped pixels, instances or loss elements since the start of the run, also of one that was resumed,
-            exceeds it; several ranks look where a LoggerHook shows the scalars.
+            exceeds it; with several ranks it is checked when a LoggerHook shows the scalars.
         guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
             write them into the config; a line in the log names each. Defaults to False.
 
@@ -96,7 +96,7 @@ class LabelGuardHook(Hook):
         self._unshown: List[int] = []
         self._loggers: List[LoggerHook] = []
         self._epoch_length = 0
-        #: Mode -> the window without a line yet: its first and last iteration, and the findings.
+        #: Mode -> the iterations that have no line yet: the first, the last, and their statistics.
         self._unreported: Dict[str, Tuple[Dict[str, int], Dict[str, int], Stats]] = {}
         self._singles_left = SINGLES
         self._hinted: Set[str] = set()
@@ -120,7 +120,7 @@ class LabelGuardHook(Hook):
         self._losses = find_guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
-        # Without one, other hooks may read the message hub: as if there were the default one.
+        # Other hooks may read the message hub even without a LoggerHook: use the default interval then.
         self._loggers = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)] or [LoggerHook()]
         show_loss_counts_as_they_are(runner.log_processor)
         if not self._losses and not rules_of(dataset_of(runner, 'train')):
@@ -140,7 +140,7 @@ class LabelGuardHook(Hook):
         stats = Stats.from_samples(samples)
         losses = self._read_losses()
         if losses:
-            # Only if a loss met labels that no guard in the pipeline did: look again to name the files.
+            # Only a loss met these labels, no guard in the pipeline: look again to name the files.
             offended = next((name for name, count in losses.items() if count), None)
             stats.add_losses(
                 losses, group_tallies() if offended is None else self._find_offending(runner, samples, offended)
@@ -154,7 +154,7 @@ class LabelGuardHook(Hook):
             done % hook.interval == 0 or (done == length and (not hook.ignore_last or length <= hook.interval))
             for hook in self._loggers
         )
-        # Several ranks wait for each other here: not in every iteration.
+        # Several ranks wait for each other here, so not in every iteration.
         if is_shown or is_last or done == length or dist.get_world_size() == 1:
             self._add_up(runner)
         if is_shown:
@@ -186,7 +186,7 @@ class LabelGuardHook(Hook):
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
         """Pass the counts since the last call to the LoggerHook, which runs next.
 
-        With ``at``, nothing is shown here: the visualizer gets it immediately, for this training iteration.
+        With ``at``, no LoggerHook will show them, so the visualizer gets them immediately, for that training iteration.
         """
         self._log_window(runner, 'train')
         if at is not None and not self._unshown:
@@ -329,7 +329,7 @@ def find_skipped_ratio(numbers: List[int]) -> float:
 
 
 def _add_numbers(numbers: List[int], more: Sequence[int]) -> List[int]:
-    """Add up two of ``Stats.vector``, an empty one counting as 0; leave out one of another version's checkpoint."""
+    """Add two ``Stats.vector``; an empty one counts as 0, one of another length (a checkpoint's) is ignored."""
     length = len(SCALARS + SEEN)
     numbers = numbers or [0] * length
     return [a + b for a, b in zip(numbers, more)] if len(more) == length else numbers

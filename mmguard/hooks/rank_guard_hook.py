@@ -17,7 +17,7 @@ from mmguard.log.messages import describe_filled
 
 
 class RankGuardHook(HookAroundTraining):
-    """Keep ranks in step where only some of them have a loss.
+    """Hook that keeps ranks in step if only some of them have a loss.
 
     Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 24 bytes of each rank,
     from host to host; no GPU waits). What a rank lacks becomes a zero that depends on all trainable parameters, so that

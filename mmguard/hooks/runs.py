@@ -63,14 +63,14 @@ def write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]:
 
 
 def show_loss_counts_as_they_are(log_processor: Any) -> None:
-    """Keep mmengine from averaging these two counts over a window, as it does for scalars with 'loss' in the name."""
+    """Keep mmengine from averaging the losses' counts over a window, as it does if a name contains 'loss'."""
     for name in ('guard/loss_skipped', 'guard/loss_remapped'):
         if all(entry['data_src'] != name for entry in log_processor.custom_cfg):
             log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))
 
 
 class HookAroundTraining(Hook):
-    """A hook with a context around the whole training."""
+    """Base of the hooks that run a training within a context, to notice its end."""
 
     def around_training(self, runner: Any) -> ContextManager[Any]:
         """Create the context in which the training runs."""

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from mmguard.findings import Finding
 
 
-#: Mismatches between a guard and its head, a head and its data set, or ignored labels; guards without labels;
-#: evaluation without guard; replaced hooks of a base config.
+#: Rules for: mismatches between a guard and its head, a head and its data set, or ignored labels; guards without
+#: labels; evaluation without a guard; replaced hooks of a base config.
 CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 
 
 def start_warnings(runner: Any) -> List[str]:
     """Return a line for each mismatch between the guards of a run and its model or data, with all places to change.
 
-    A run that was built from objects only has no config, and gets none.
+    A run that was built only from objects has no config, and gets no warning.
     """
     # Only needed at the start; gives the same answer as the command line.
     from mmguard.config.read import ReadConfig
@@ -54,7 +54,7 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
     """Warn if a guard before a Pack transform loses its report because the meta_keys lack it.
 
     Raises:
-        LabelGuardError: A guard after it would apply the same ``label_map`` again.
+        LabelGuardError: A guard after the Pack transform would apply the same ``label_map`` again.
     """
     for pipeline in pipelines_of(dataset):
         packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
@@ -140,7 +140,7 @@ def _find_likely_causes(
     return diagnose(facts)
 
 
-#: Assigners that ignore these regions without an argument.
+#: Assigners that always leave out the regions of ignored instances; they have no ``ignore_iof_thr``.
 _ALWAYS = ('CenterRegionAssigner',)
 
 

@@ -1,13 +1,13 @@
 """Valid labels of heads and of built models, derived from what their losses do with labels.
 
-Parts of a config and built heads are read alike.
+Heads of a config and built heads have the same interface, :class:`Head`.
 
 - Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head of one sigmoid
   channel tells 0 from 1.
 - Semantic heads of mmdet do the same with maps of stuff. That of Panoptic FPN has ``num_stuff_classes + 1`` channels,
   but its maps hold things and stuff: it makes one class of all things itself.
-- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; what a map has
-  beyond both is left out, 255 by name. mmseg's heads of these names take classes only from maps.
+- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; they leave out
+  255 and all other labels of a map. mmseg's heads of these names take classes only from maps.
 - Heads of boxes, masks and queries index their scores by the label of an instance. Those of mmyolo hold their layers,
   and the number of classes, in a ``head_module``.
 - Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance.
@@ -23,7 +23,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Protocol, Sequ
 
 from mmguard.labels.spaces import KINDS, VOID, LabelSpaces, Space
 
-#: Names of heads, the most informative first, with which the others must agree.
+#: Kind of labels -> names of heads; the first of them in a model defines the valid labels.
 GROUPS = {
     'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
     'instances': (
@@ -50,9 +50,9 @@ HEAD_MODULE = 'head_module'
 ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
 #: Heads that look up labels among the class names, which come with the data.
 OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead', 'YOLOWorldHead')
-#: Heads of region proposals; mmdet's ``RPN``, which has nothing else, calls one ``bbox_head`` once it is built.
+#: Heads of region proposals. A built ``RPN`` of mmdet calls its only head, which is one of them, ``bbox_head``.
 PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
-#: Heads whose ``num_classes`` counts something else: detail or none, depth, lanes, objects or none, parts.
+#: Heads whose ``num_classes`` does not count labels, but details, depth, lanes, objectness or parts of objects.
 OTHER_COUNTS = (
     'STDCHead',
     'VPDDepthHead',
@@ -94,7 +94,7 @@ class Head(Protocol):
 
     @property
     def path(self) -> str:
-        """``'model.roi_head.bbox_head[0]'``, ``'roi_head.bbox_head.0'``."""
+        """Place in a config, ``'model.roi_head.bbox_head[0]'``, or in a model, ``'roi_head.bbox_head.0'``."""
 
     def get(self, key: str, otherwise: Any = None) -> Any:
         """Return an argument of the head."""
@@ -119,7 +119,7 @@ def is_classifier(head: Head) -> bool:
 
 
 def group_of(head: Head, kind: str) -> Optional[str]:
-    """Return the name in :data:`GROUPS` that applies to a head."""
+    """Return the name in :data:`GROUPS` that applies to a head; ``None`` if none does."""
     names = split_path(head.path)
     if names[-1:] == ['head']:
         return 'head' if kind == 'instances' and is_classifier(head) else None
@@ -157,7 +157,7 @@ def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str
 
 
 def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """Return the smallest space in the most relevant group."""
+    """Return the smallest space in the most relevant group; ``None`` if no space is of this kind."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:
@@ -235,7 +235,7 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
 
 
 def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
-    """Return kind -> valid labels of a loss, as stored in files: those of the head that owns the loss.
+    """Return kind -> valid labels of a loss: those of the head that owns the loss.
 
     A ``num_classes`` of the loss itself overrides that of its head. A loss outside of known heads may be of either
     kind. Empty if nothing counts classes, as for region proposals.

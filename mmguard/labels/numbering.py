@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple
 
-#: A label is the position of the category, counted from 0, whatever its id; or it is the ``category_id`` itself;
-#: or its place among COCO's own ids, as ``remap_mscoco_category`` of RT-DETR, D-FINE and DEIM has it.
+#: A label is the position of the category in the list, counted from 0, or the ``category_id`` itself, or the place
+#: of that id among COCO's own ids (``remap_mscoco_category`` of RT-DETR, D-FINE and DEIM).
 POSITIONS, IDS, COCO = NUMBERINGS = 'positions', 'ids', 'coco'
 #: The ids of COCO's own 80 categories, in the order of their labels.
 COCO_IDS = tuple(i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83))
@@ -36,9 +36,9 @@ FRAMEWORKS: Dict[str, Framework] = {
     'detectron2': Framework('detectron2', POSITIONS, ascending=True),
     # yolox/data/datasets/coco.py: class_ids = sorted(getCatIds()), cls = class_ids.index(category_id).
     'yolox': Framework('YOLOX', POSITIONS, ascending=True),
-    # facebookresearch/detr, datasets/coco.py: classes = [obj["category_id"] for obj in anno]; so those built on it.
+    # facebookresearch/detr, datasets/coco.py: classes = [obj["category_id"] for obj in anno].
     'detr': Framework('DETR', IDS),
-    # lyuwenyu/RT-DETR, src/data/coco/coco_dataset.py: the same unless remap_mscoco_category (only for COCO's own 80).
+    # lyuwenyu/RT-DETR, src/data/coco/coco_dataset.py: DETR's, unless remap_mscoco_category (only for COCO's own 80).
     'rt-detr': Framework('RT-DETR', IDS),
     # Peterande/D-FINE, src/data/dataset/coco_dataset.py: RT-DETR's data set, with the same switch.
     'd-fine': Framework('D-FINE', IDS),
@@ -47,7 +47,7 @@ FRAMEWORKS: Dict[str, Framework] = {
     # roboflow/rf-detr, rfdetr/datasets/coco.py: DETR's; newer releases renumber Roboflow's own exports. It counts the
     # classes itself (rfdetr/detr.py up to 1.4): len([c for c in categories if c["supercategory"] != "none"]) + 1.
     'rf-detr': Framework('RF-DETR', IDS),
-    # transformers/models/detr/image_processing_detr.py, and the processors of its like: DETR's.
+    # transformers/models/detr/image_processing_detr.py, and the processors of similar models: DETR's.
     'transformers': Framework('Hugging Face transformers', IDS),
     # references/detection/coco_utils.py: DETR's; models/detection/faster_rcnn.py: num_classes counts the background, 0.
     'torchvision': Framework('torchvision', IDS, min_label=1),

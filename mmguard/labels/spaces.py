@@ -148,7 +148,7 @@ def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> La
 
 
 def _take(found: Dict[str, Any], record: Mapping[str, Any], place: str) -> None:
-    """Add a space for its kind; for both if it does not say which."""
+    """Add the valid labels in a record for the kind that it names, or if it names none for both kinds."""
     number, ignored, first = (record.get(key) for key in ('num_classes', 'ignore_index', 'min_label'))
     if not isinstance(number, int):
         return

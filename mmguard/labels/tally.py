@@ -250,7 +250,7 @@ def leave_in_results(results: Dict[str, Any], kind: str, tally: Tally, label_map
 
 def leave_in_sample(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> None:
     """Attach a tally, and the applied label map, to the meta information of a packed sample."""
-    # set_metainfo would copy the record deeply, which only the guards hold.
+    # Not set_metainfo, which would make a deep copy of a record that only the guards change.
     sample.set_field(_join_record(sample, kind, tally, label_map), LABEL_GUARD, field_type='metainfo')
 
 

@@ -18,9 +18,9 @@ from mmguard.log.run_log import encode_line
 from mmguard.log.statistics import KINDS
 
 NAME = 'label_guard_flight.jsonl'
-#: Changes when a field changes its meaning.
+#: Format of the file; changes when a field changes its meaning.
 FORMAT = 2
-#: The file is cut to the last batches when it has this many times as many.
+#: When the file holds this many times ``capacity`` batches, it is cut to the last ones.
 _SURPLUS = 10
 
 
@@ -103,7 +103,7 @@ def _line(entry: Dict[str, Any]) -> bytes:
 
 #: Reasons for a training that recorded no end.
 KILLED, RUNNING = 'killed', 'still going on'
-#: The first line of a record has fewer bytes.
+#: Limit of the first line of a record, in bytes.
 _LARGEST = 1 << 10
 
 
@@ -128,7 +128,7 @@ class FlightSample:
 
 @dataclass
 class FlightBatch:
-    """A batch.
+    """A batch in a flight record.
 
     Args:
         samples (list[FlightSample]): In their order.
@@ -152,7 +152,7 @@ class Raised:
 
 @dataclass
 class Flight:
-    """A flight record.
+    """Contents of a flight record.
 
     Args:
         rank (int): Rank of the process.

@@ -13,9 +13,9 @@ from mmguard.log.run_files import LoggedMode, LoggedRun, RunFiles, find_run, rea
 from mmguard.log.statistics import KINDS, SCALARS, Stats
 
 _MODES = ('train', 'val', 'test')
-#: Counters of an iteration; lines do not have the others for clean iterations.
+#: Counters in the data frame. The other scalars may be positive in clean iterations, which have no line.
 COUNTERS = SCALARS[:6]
-#: Limit of clean iterations; a damaged record may have any number.
+#: Limit of clean iterations; a damaged record may state any number.
 _MOST_ROWS = 10_000_000
 
 
@@ -111,7 +111,7 @@ class GuardLog:
 
     def _iterate_rows(self) -> List[Tuple[Tuple[str, int, int], List[int]]]:
         """Return mode, step and iteration, and the counts in the order of ``COUNTERS``."""
-        # The last number: a run that continues in the same folder reaches the same iteration a second time.
+        # The last number of a key counts runs: one that continues in the same folder may repeat an iteration.
         rows: Dict[Tuple[str, int, int, int], List[int]] = {}
         for lines in self._logs:
             times: Counter = Counter()

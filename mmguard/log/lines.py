@@ -17,7 +17,7 @@ from mmguard.text import quantity, shorten_list
 
 T = TypeVar('T')
 
-#: A line of a hook has fewer bytes.
+#: Limit of a line, in bytes; hooks write shorter ones.
 _LONGEST = 1 << 25
 #: Number of records that are named individually; a damaged disk may have many.
 _NAMED = 10
@@ -38,7 +38,7 @@ class Unread:
     cut_off: List[str] = field(default_factory=list)
 
     def add(self, place: str, why: object) -> None:
-        """Leave a record out."""
+        """Count a record that is left out, and keep the reason of the first ones."""
         self.records += 1
         if self.records <= _NAMED:
             self.first.append(f'{place} is left out: {why}')
@@ -70,7 +70,7 @@ def read_lines(file: BinaryIO, path: str, kind: Type[T], unread: Unread) -> Iter
 
 @dataclass
 class FoundIn(Tally):
-    """Tally of a file; other versions may have other values of ``kind``."""
+    """Tally of a file in a log line; a log of another version may have a ``kind`` that is unknown here."""
 
     kind: str = 'pixels'
 
@@ -188,7 +188,7 @@ class ModeTotals:
                 files[source] = files[source] + found if source in files else found
 
     def worst(self, kind: str) -> List[Tally]:
-        """Return its files, the one with the most skipped or remapped elements first."""
+        """Return the tallies of its files, the one with the most skipped or remapped elements first."""
         return sort_worst_first(self.files[kind].values())
 
     def totals(self) -> Stats:

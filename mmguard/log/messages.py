@@ -310,7 +310,8 @@ def set_run_finder(find_run: Callable[[], Optional[Run]]) -> None:
 
 
 def add_reporter(hook: Any) -> None:
-    """Remember a hook that reports guards: a Runner builds its hooks after its model and before its data sets."""
+    """Register a hook that reports the counts of guards, so that :func:`warn_unreported` stays silent."""
+    # A Runner builds its hooks before its data sets, and a loss warns in training, so the hook is known by then.
     _REPORTERS.add(hook)
 
 

@@ -16,12 +16,12 @@ from mmguard.log.lines import Unread
 from mmguard.log.run_log import NAME, RECORD, RECORD_FORMAT
 from mmguard.log.statistics import Stats
 
-#: A record of a run or of its end has fewer bytes.
+#: Limit of a record of a run or of its end, in bytes.
 _LARGEST = 1 << 25
 
 
 class NotALog(CannotRun):
-    """Message that there is nothing to report on."""
+    """Reason why there is nothing to report on, as text for the user."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ def _find_ranks(first: Path) -> List[Path]:
 
 
 def _parse_rank(path: Path, first: Path) -> Optional[int]:
-    """Return 1 for ``a.rank1.json`` if ``first`` is ``a.json``."""
+    """Return 1 for ``a.rank1.json`` if ``first`` is ``a.json``; ``None`` for a file of another name."""
     start, end = f'{first.stem}.rank', first.suffix
     number = path.name[len(start) : len(path.name) - len(end)]
     fits = path.name.startswith(start) and path.name.endswith(end) and number.isascii() and number.isdigit()
@@ -156,13 +156,13 @@ class LoggedMode:
 
 @dataclass
 class LoggedRun:
-    """Records of a run.
+    """Records of a run, summed over its ranks.
 
     Args:
         modes (dict[str, LoggedMode]): Mode -> its record.
         ranks (int): Number of ranks that left a record.
         world_size (int): Number of ranks; 0 if unknown.
-        framework (str): Who trained; empty if unknown.
+        framework (str): ``'openmmlab'``, ``'pytorch'`` (an own loop) or ``'nnunet'``; empty if unknown.
         problems (list[str]): Unreadable records, and the reasons.
     """
 
@@ -175,7 +175,7 @@ class LoggedRun:
 
 @dataclass
 class _RecordJson:
-    """A record file."""
+    """Content of ``label_guard.json``."""
 
     format: int
     runs: List[Any]

@@ -28,10 +28,10 @@ _FULL = 'limit reached: no further lines, label_guard.json goes on with the sums
 
 
 class JsonLines:
-    """Appends one JSON object per line, each passed to the operating system immediately.
+    """Writer of one JSON object per line, each passed to the operating system immediately.
 
-    A process that dies loses no line already written. A last line that a killed process left half-written is ended
-    first. A line that cannot be written is dropped, and the next one is tried again: training continues either way.
+    A process that dies loses no line already written. If a killed process left a last line half-written, a new line is
+    begun after it. A line that cannot be written is dropped, and the next one is tried: training continues either way.
 
     Args:
         path (str): The file; created, with its folder, at the first line. When it reaches ``MAX_MB``, a last line says
@@ -50,7 +50,7 @@ class JsonLines:
         self._file: Optional[int] = None
 
     def write(self, record: Dict[str, Any]) -> bool:
-        """Append a record. Returns False if it failed (see ``error`` and ``is_full``)."""
+        """Append a record; return False if it was not written (see ``error`` and ``is_full``)."""
         if self.is_full:
             return False
         line = encode_line(record)
@@ -175,17 +175,17 @@ class ModeStats:
 
 
 class RunLog:
-    """Writes ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
+    """Writer of ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
 
-    The sums are a file of their own, because every line of the log is an iteration, which its readers
-    (``pandas.read_json(lines=True)``, ``jq``) count on. They are written at the start and the end of a loop, and once a
-    minute in between. A run that continues in the same folder adds its sums to those of the file. Nothing is raised if
-    the disk cannot be written: see :meth:`take_problems`.
+    The sums are in a file of their own, because readers of the log (``pandas.read_json(lines=True)``, ``jq``) rely on
+    one iteration per line. They are written at the start and the end of a loop, and once a minute in between. A run
+    that continues in the same folder adds its sums to those of the file. Nothing is raised if the disk cannot be
+    written: see :meth:`take_problems`.
 
     Args:
         folder (str): Folder of the files; created with the first.
         rank, world_size (int): This process; every rank other than 0 has its own files.
-        framework (str): Who trains: ``'openmmlab'``, ``'pytorch'`` (your own loop) or ``'nnunet'``.
+        framework (str): ``'openmmlab'``, ``'pytorch'`` (your own loop) or ``'nnunet'``.
         config (str, optional): The config of the run.
 
     Attributes:
@@ -300,7 +300,7 @@ class RunLog:
 
 
 def _read_runs(path: str) -> List[Any]:
-    """Read the runs of an existing file; one of another format is replaced."""
+    """Return the runs in a file, none if it is unreadable or has another format."""
     try:
         record = json.loads(Path(path).read_bytes())
     except (OSError, ValueError):

@@ -330,7 +330,7 @@ class PerFileStats:
 
         Returns:
             bool: True if the file offends as it did the last time, so that the log only needs its counts: each value
-            came as often as then; or there is one value, whose count the sums give.
+            occurs as often as then, or there is a single value, whose count follows from the sums.
         """
         name, offence = str(tally.source), _hash_offence(tally)
         index = self._indices.setdefault(name, len(self._indices))

@@ -17,7 +17,7 @@ from mmguard.text import visible
 
 
 class TallyLog:
-    """Appends one line to ``label_guard.jsonl`` for each iteration in which something was skipped or remapped.
+    """Log that gets a line in ``label_guard.jsonl`` for each iteration in which something was skipped or remapped.
 
     A line is passed to the operating system immediately, so a training that dies loses none. The sums over all
     iterations are in ``label_guard.json`` next to it, updated once a minute, by ``close``, and when Python ends. A

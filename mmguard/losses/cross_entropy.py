@@ -31,7 +31,7 @@ def load_class_weight(class_weight: Optional[ClassWeight]) -> Optional[List[floa
 
     Args:
         class_weight: A list, array or tensor of numbers, or the path of a ``.npy``, ``.json`` or ``.yaml`` file with
-            such a list (any mmengine file backend).
+            such a list (any mmengine file backend); ``None`` is returned as it is.
 
     Raises:
         ValueError: An unknown or refused file type, or content that is not a flat list of finite numbers.
@@ -93,7 +93,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         loss_name (str): Name of the loss item; one that starts with ``loss_`` is trained on.
         avg_non_ignore (bool): Exclude ignored elements from the mean.
         on_invalid (str): Treatment of a label that is neither a class nor ``ignore_index``: ``'ignore'``
-            (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronises).
+            (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronizes).
 
     Raises:
         ValueError, TypeError: An invalid argument; the message says how to correct it.
@@ -101,7 +101,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
     average_by_class_weight: bool
-    #: True if that counts an ignored label that is a class, without ``avg_non_ignore``.
+    #: True if that average counts the weight of an ignored label that is a class, unless ``avg_non_ignore``.
     ignored_labels_weigh: bool = True
     #: In mmdet's sigmoid mode the label ``num_classes`` is the background.
     background: bool
@@ -138,7 +138,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     @property
     def class_weight(self) -> Optional[List[float]]:
-        """One weight per class; may be replaced, or changed in place, while training."""
+        """One weight per class, or ``None``; may be replaced, or changed in place, while training."""
         return self._class_weight
 
     @class_weight.setter

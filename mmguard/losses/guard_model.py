@@ -75,7 +75,7 @@ _Place = Tuple[str, nn.Module, str, nn.Module]
 
 
 class GuardedModel(NamedTuple):
-    """Record of :func:`guard_model`.
+    """Changes made by :func:`guard_model`, and the losses that it left unchanged.
 
     Attributes:
         changed (list[str]): Path of a loss in the model, its type and that of its guard.

@@ -78,8 +78,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
     def _hold(self, loss: nn.Module) -> None:
         """Hold the loss as an attribute, not as a child, and share its contents.
 
-        So the names of parameters, buffers and modules, in a ``state_dict`` too, are those of the loss: what some
-        losses accumulate (SeesawLoss, EQLV2Loss, GHMC) is read from a stock checkpoint, and by stock code from ours.
+        So parameters, buffers and modules have the names of the loss, also in a ``state_dict``: what some losses
+        accumulate (SeesawLoss, EQLV2Loss, GHMC) can be loaded from a stock checkpoint, and by stock code from ours.
         """
         self.__dict__['loss'] = loss
         for held in ('_parameters', '_buffers', '_modules', '_non_persistent_buffers_set'):
@@ -101,7 +101,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
     def _delegate_attributes(self) -> None:
         """Add properties that forward what is set on the guard to the loss.
 
-        Properties of the class: torch 2.1 compiles no module with a ``__setattr__`` of its own.
+        They are properties of the class because torch 2.1 cannot compile a module with its own ``__setattr__``.
         """
         held = {**vars(self.loss), **self.loss._buffers, **self.loss._parameters}
         properties = (name for name, value in inspect.getmembers(type(self.loss)) if isinstance(value, property))
@@ -132,7 +132,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
                     config.setdefault(name, own)
         try:
             return MODELS.build(config)
-        except (TypeError, ValueError, AssertionError) as error:  # may name only the loss, or nothing
+        except (TypeError, ValueError, AssertionError) as error:  # its text may not say what is wrong in the config
             given = ', '.join(f'{name}={shorten(value)}' for name, value in arguments.items())
             hint = f'. Given: {given}; arguments of a base config stay unless _delete_=True removes them'
             text = str(error).rstrip('.') + (hint if given else '')
@@ -140,7 +140,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     @property
     def ignore_index(self) -> Optional[int]:
-        """The label to ignore: the guard's own, if it was given one that the loss does not have."""
+        """The label to ignore: that given to the guard, else the loss's; ``None`` if neither has one."""
         own = self._own_ignore_index
         return getattr(self.loss, 'ignore_index', None) if own is None else own
 

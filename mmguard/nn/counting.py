@@ -37,7 +37,7 @@ def register_loss(loss: Any) -> None:
 
 def take_counts_of(loss: Any) -> None:
     """Save the counts of a loss that is garbage-collected, or that lives until the process ends."""
-    if loss.__dict__.get('_made_in') != os.getpid():  # of the process that forked this one
+    if loss.__dict__.get('_made_in') != os.getpid():  # made in the process that forked this one
         return
     name, counts = type(loss).__name__, loss.counts_by_value
     loss.reset_tally()
@@ -88,7 +88,7 @@ class AddsCounts:
         self._counts: Optional[Tensor] = None
 
     def _record(self, counts: Tensor) -> None:
-        """Add ``counts``, unless they are fake or belong to a transform, outside of which they cannot live."""
+        """Add the counts of a training call, unless they are fake or exist only inside a ``torch.func`` transform."""
         if not (self.training and torch.is_grad_enabled() and outlives_call(counts)) or is_recomputed():
             return
         # Labels of a Tensor subclass give counts of that class. torch 2.1 does not compile type().

@@ -19,8 +19,7 @@ WORST = 20
 
 
 class CaseLog:
-    """Log of a guarded training: ``label_guard.jsonl`` and ``label_guard.json`` as mmengine's hook writes them, so that
-    ``mmguard report`` reads them, and lines for the reader.
+    """Log of a guarded training: console lines, and the files that mmengine's hook writes, for ``mmguard report``.
 
     The first 20 iterations with invalid labels are reported in a line each, then one per 10 s. The file has them all,
     each iteration with its cases and values.
@@ -137,5 +136,5 @@ class CaseLog:
 
 
 def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:
-    """Return the folder of a raw data set in a form that can be typed."""
+    """Return the folder of a raw data set as one can type it in a shell."""
     return os.path.join(raw or '$nnUNet_raw', dataset_name)

@@ -148,7 +148,7 @@ class GuardedLabelLoss(nn.Module):
         return loss
 
     def take_counts(self) -> Optional[Tensor]:
-        """Return voxels seen, skipped and remapped by the first call since the last take: int64 (3,) on the device."""
+        """Return voxels seen, skipped and remapped by the first call since the last take: int64 (3,); else ``None``."""
         counts, self._counts = self._counts, None
         return counts
 

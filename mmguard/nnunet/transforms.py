@@ -58,8 +58,8 @@ def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
         batch (dict): From nnU-Net's data loader: ``data``, ``target`` and ``keys``, the names of the cases.
 
     Returns:
-        tuple: the batch as nnU-Net expects it, and a tally per sample; ``None`` if the batch carries none because it
-        not come through the guarded transforms.
+        tuple: the batch as nnU-Net expects it, and a tally per sample; ``None`` if the batch did not come through the
+        guarded transforms, and so carries none.
     """
     target = batch['target']
     if not isinstance(target, list) or not _is_tally(target[-1]):

@@ -106,7 +106,7 @@ def describe_difference(
 
 
 def _crop_padding(image: np.ndarray, figure: np.ndarray) -> np.ndarray:
-    """Crop an image to the size of its masks if the rest is padding: the batch pads masks, too."""
+    """Crop an image to the size of its masks if the rest is padding, which masks get only in the batch."""
     height, width = figure.shape
     rest = np.concatenate([part.reshape(-1, *image.shape[2:]) for part in (image[height:], image[:height, width:])])
     return image if not len(rest) or np.ptp(rest, 0).any() else image[:height, :width]
@@ -166,7 +166,7 @@ def encode_picture(values: np.ndarray, outlined: Optional[np.ndarray] = None) ->
     """Return an array of shape (H, W) or (H, W, 3), scaled to 0..255, as a data URL of a PNG.
 
     Args:
-        values (ndarray): Gray levels or colours.
+        values (ndarray): Gray levels or colors.
         outlined (ndarray, optional): Of shape (H, W): borders between its values are drawn over the picture.
     """
     from PIL import Image

@@ -122,7 +122,7 @@ def _differ(one: Any, other: Any) -> bool:
 def verifier_of(
     config: ReadConfig, run_code: bool = False, verify: bool = True
 ) -> Iterator[Callable[[ReadConfig, ReadConfig], Verification]]:
-    """Create the verifier of a command; it returns the reason if nothing is to be built.
+    """Yield the verifier of a command: if nothing may be built, it returns only the reason.
 
     Args:
         config (ReadConfig): Config of the user: YAML and JSON are data, and are not run.

@@ -20,6 +20,7 @@ from mmguard.properties.pipelines import look
 from mmguard.properties.program import Program, once
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.worker import Failure
+from mmguard.text import quantity
 
 #: Number of label files to take values from, and of values to try.
 FILES, VALUES = 6, 24
@@ -106,7 +107,7 @@ def _read_label_file(dataset: Any, info: Dict[str, Any]) -> Optional[np.ndarray]
 
 
 def _decode(dataset: Any, path: str) -> Optional[np.ndarray]:
-    """Decode a label map as the pipeline's own loader does."""
+    """Decode a label map as the pipeline's own loader does; ``None`` if it is not an integer map (H, W)."""
     import mmcv
 
     steps = [step for step in getattr(dataset.pipeline, 'transforms', ()) if hasattr(step, 'imdecode_backend')]
@@ -288,6 +289,13 @@ def check_marks(program: Program) -> List[Result]:
     return results
 
 
+def _find_uncounted(metric: Any, samples: Sequence[Any]) -> List[int]:
+    """Return the labels, in order, that are neither ignored nor among the classes that a metric counts."""
+    classes = len((metric.dataset_meta or {}).get('classes') or ())
+    found = {int(label) for sample in samples for label in torch.unique(sample.gt_sem_seg.data)}
+    return sorted(label for label in found - {VOID, metric.ignore_index} if label >= classes > 0)
+
+
 def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
     name, dataset, (leaf, *others) = type(metric).__name__, program.dataset('val'), program.leaves('val')
     if not marks.keys:
@@ -311,6 +319,10 @@ def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
         unknown = [number for number in metric.img_ids if number not in api.imgs]
         if unknown:
             return broken(name, f'image {unknown[0]} of the data set is not in its file')
+    uncounted = _find_uncounted(metric, given) if name == 'IoUMetric' else []  # a class of the user's may map labels
+    if uncounted:
+        number = quantity(len(metric.dataset_meta['classes']), 'class', 'classes')
+        return broken(name, f'counts {number}, but the labels reach {uncounted[-1]}', dict(labels=uncounted))
     try:
         with program.scope():
             metric.results = []  # left by an attempt that timed out

@@ -207,7 +207,10 @@ def _run_preprocessor(program: Program, sample: Any) -> List[Seen]:
 
 
 def _judge(kind: str, steps: List[Seen], ignored: Tuple[int, ...]) -> Optional[Result]:
-    """Compare image and label at the end; if they differ, name the first step after which they stay different."""
+    """Compare image and label at the end; if they differ, name the first step after which they stay different.
+
+    ``None`` if the figure cannot be seen at the end.
+    """
     named = None
     for seen in reversed(steps):
         found = describe_difference(seen.image, seen.figures[kind], kind, kind == _MAP, ignored)

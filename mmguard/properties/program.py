@@ -101,7 +101,7 @@ class Program:
             self.config = Config(guarded)
 
     def scope(self) -> Any:
-        """Look up types without a scope as a training would."""
+        """Return a context in which types without a scope are looked up as in a training."""
         return DefaultScope.overwrite_default_scope(self.config.get('default_scope') or 'mmengine')
 
     def seconds_left(self) -> float:
@@ -171,7 +171,7 @@ class Program:
 
     @once
     def model(self) -> Any:
-        """Build and initialise the model, without pretrained weights and with BN instead of SyncBN."""
+        """Build and initialize the model, without pretrained weights and with BN instead of SyncBN."""
         if not self.config.get('model'):
             raise Unavailable('the config has no model')
         seed_all(0)
@@ -212,7 +212,7 @@ class Program:
         return space.num_classes
 
     def some_classes(self) -> List[int]:
-        """Choose classes: the first, the last, and some in between."""
+        """Return some classes: the first, the last, and a few in between."""
         return sorted(set(np.linspace(0, self.num_classes - 1, ASKED).round().astype(int).tolist()))
 
     @property

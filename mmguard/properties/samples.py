@@ -1,4 +1,4 @@
-"""Packed samples: created without data, relabelled, or scaled down."""
+"""Packed samples: created without data, relabeled, or scaled down."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ PROPERTIES: Dict[str, Property] = {
         f'Look at the labels that reach the loss, then at the learning rate and at frozen parameters. {_TRACE}',
     ),
 }
-#: A slow property, tested only on request.
+#: Name of a slow property that is tested only on request.
 OVERFIT = 'learns-one-batch'
 #: Share of the time that building the program may take.
 BUILT = 0.5

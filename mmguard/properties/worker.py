@@ -313,7 +313,7 @@ _made: Set[str] = set()
 def _refuse_file_changes(event: str, args: Any) -> None:
     """Refuse to remove, replace or change files that the program did not create: some metrics empty their folder."""
     if event == 'open':
-        # A folder is opened for writing only for a file without a name.
+        # Opening a folder for writing (O_TMPFILE) creates a file without a name, which changes no other file.
         if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR) and not os.path.isdir(args[0]):
             _check_change(args[0])
     elif event == 'os.mkdir':

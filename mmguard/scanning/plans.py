@@ -41,7 +41,7 @@ class Plan:
     format: Optional[Format] = None  #: Format of the target; ``None`` if it is a config.
 
     def source(self, name: str) -> Optional[Source]:
-        """Return the data set with a name."""
+        """Return the data set with a name; ``None`` if it does not exist."""
         return next((source for source in self.sources if source.name == name), None)
 
 

@@ -47,7 +47,7 @@ class LocalProcesses:
             yield from self._until_broken(source, settings, broken)
             if not broken:
                 return
-            # It is not known which of the files in work it was: give each a process of its own.
+            # It is unknown which of these files ended the process, so give each a process of its own.
             for chunk in broken:
                 for item in chunk:
                     yield self._alone(item, settings)

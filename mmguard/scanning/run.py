@@ -142,7 +142,7 @@ def offers_of(results: Sequence[SetResult]) -> List[Offer]:
 def _read_again(
     plan: Plan, result: SetResult, config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges
 ) -> Optional[LabelFacts]:
-    """Return the labels of a data set with another config, other options or changed files."""
+    """Return the facts of a data set with another config, other options or changed files; ``None`` if unknown."""
     known = plan.source(result.name)
     assert known is not None
     fresh: List[Plan] = []

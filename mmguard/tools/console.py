@@ -1,4 +1,4 @@
-"""rich's console, table and text, and findings on them.
+"""Console output with rich: a console, tables, texts, and findings formatted for the screen.
 
 Commands need rich, which is in the ``[scan]`` extra; the runtime does not.
 """
@@ -19,18 +19,18 @@ from mmguard.text import visible
 __all__ = ['Console', 'Table', 'Text', 'finding_on_screen']
 
 _STYLES = {ERROR: 'bold red', WARNING: 'bold yellow', INFO: 'bold green'}
-#: A terminal breaks lines where it ends.
+#: Width at which no line is broken: a terminal wraps long lines itself.
 _UNBROKEN = 1 << 20
 
 
 class Console(_Console):
-    """A console that escapes control characters, takes texts as they are, and adds no colours of its own."""
+    """Console of rich that escapes control characters, interprets no markup, and highlights nothing by itself."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
-        """Escape every invisible character."""
+        """Yield rich's segments with every invisible character escaped."""
         for segment in super().render(*arguments, **options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 

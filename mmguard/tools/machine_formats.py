@@ -34,7 +34,7 @@ def entry_of(finding: Finding, target: str, roots: Sequence[str] = ()) -> Entry:
 
     Args:
         finding (Finding): Its files are relative to one of ``roots``.
-        target (str): What was checked: named in place of files that are not on this disk.
+        target (str): Target of the command, which is named in place of files that are not on this disk.
         roots (list[str]): Folders of the files, and annotation files.
     """
     files = dict.fromkeys(_locate(name, target, roots) for name in finding.files or ('',))
@@ -66,14 +66,14 @@ def _from_here(path: str) -> str:
 
 
 def write_entries(name: str, command: str, target: str, entries: Sequence[Entry], failed: Sequence[str] = ()) -> str:
-    """Return entries in one of the forms.
+    """Return entries in one of the machine-readable formats.
 
     Args:
         name (str): ``'github'``, ``'sarif'`` or ``'junit'``.
         command (str): The command that found them.
-        target (str): What it was asked about.
-        entries (list[Entry]): What it found.
-        failed (list[str]): What could not be read, with the reason.
+        target (str): Target of the command.
+        entries (list[Entry]): The findings.
+        failed (list[str]): Inputs that could not be read, with the reasons.
     """
     if name == 'github':
         return _as_github(entries, failed)

@@ -1,8 +1,8 @@
 """Output files named by the user: ``--json``, ``--html``, ``--journal``.
 
-A mistyped name must not cost a data set. So an existing file is replaced only if it is empty, or an earlier one of
-the same kind that mmguard wrote, and never if this run reads it. A link is followed; a device, a pipe, a socket and
-the standard streams are refused (``-`` is standard output).
+A mistyped name must not destroy a data set. So an existing file is replaced only if it is empty, or an earlier output
+of the same kind, and never if this run reads it. A link is followed; a device, a pipe, a socket and the standard
+streams are refused (``-`` is standard output).
 """
 
 from __future__ import annotations

@@ -69,12 +69,12 @@ class Sample:
 
     @property
     def mixes(self) -> bool:
-        """Return True if other images are mixed in."""
+        """True if other images are mixed in."""
         return _is_mixing(self.dataset)
 
     @property
     def info(self) -> Dict[str, Any]:
-        """Return the info of the sample before any file is read."""
+        """Data of the sample (``get_data_info``), before any file is read."""
         return dict(_inside(self.dataset).get_data_info(self.index))
 
     @property

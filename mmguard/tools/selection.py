@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Values of ``--format``; ``'text'`` is for people, ``'json'`` is what ``--json -`` writes.
 FORMATS = ('text', 'json', 'github', 'sarif', 'junit')
-#: Those of :mod:`mmguard.findings.finding`, which ``--help`` does not import.
+#: The severities of :mod:`mmguard.findings.finding`, which ``--help`` must not import.
 SEVERITIES = ('error', 'warning', 'info')
 WARNING = 'warning'
 
@@ -56,7 +56,7 @@ class Selection(NamedTuple):
         return [reason for code, reason in failures.items() if code in codes]
 
     def hide(self, result: SetResult) -> None:
-        """Leave out the findings that were not chosen, and note their codes: no other finding is not an all-clear."""
+        """Leave out the findings that were not chosen, and note their codes: hidden findings are not an all-clear."""
         codes = {rule.code for rule in self.rules()}
         result.hidden = list(dict.fromkeys(one.code for one in result.findings if one.code not in codes))
         result.findings = [one for one in result.findings if one.code in codes]

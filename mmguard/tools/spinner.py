@@ -18,7 +18,7 @@ SECONDS, HEARTBEAT = 0.1, 30.0
 
 
 class Spinner:
-    """Sign that a command works: ``mmguard scan: train (12 s)``.
+    """Sign that a command is still working: ``mmguard scan: train (12 s)``.
 
     The thread writes without a lock that a forked process could inherit, and needs no package.
 

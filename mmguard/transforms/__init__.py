@@ -1,6 +1,6 @@
 """Registered pipeline transforms.
 
-Imports :mod:`mmguard.labels`, what is below it, and mmcv; mmdet when it meets boxes of mmdet's class.
+Imports :mod:`mmguard.labels`, what is below it, and mmcv; mmdet only if a sample has boxes of mmdet's classes.
 """
 
 from mmguard.transforms.cls_labels import GuardClsLabels

@@ -1,4 +1,4 @@
-"""The guard of labels of whole images."""
+"""Guard of the labels of whole images, for MMPretrain."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TOLERANCE = 0.1
 class GuardClsLabels(BaseTransform):
     """Check and sanitize the label of an image (MMPretrain), before or after PackInputs.
 
-    No pixel can be ignored here: an image whose label is invalid stays in the batch, and the guarded losses exclude it
-    from sum and denominator. Its label becomes ``ignore_index``. The guard runs before
-    the data preprocessor, whose MixUp and CutMix fail on an invalid label; with ``to_onehot`` it makes the scores
-    that the preprocessor would make, and an image without a valid label gets a row of NaN, which spreads to every
-    image that it is mixed with. If an image has several labels (``multi_label``) the invalid ones are removed, and the
-    others trained. Metrics of a validation count an image with an invalid label as predicted wrongly, as before.
+    An image whose label is invalid stays in the batch with the label ``ignore_index``, and the guarded losses exclude
+    it from sum and denominator. The guard runs before the data preprocessor, whose MixUp and CutMix fail on an invalid
+    label; with ``to_onehot`` it makes the scores that the preprocessor would make, and an image without a valid label
+    gets a row of NaN, which spreads to every image that it is mixed with. If an image has several labels
+    (``multi_label``) the invalid ones are removed, and the others trained. Metrics of a validation count an image with
+    an invalid label as wrong, as they do without a guard.
 
     Required keys: ``gt_label`` (an integer, or several) or ``gt_score`` (C,), or ``data_samples`` with them. Nothing
     happens without them (a test pipeline). Added key: ``label_guard``, with labels counted as instances.
@@ -144,6 +144,6 @@ class GuardClsLabels(BaseTransform):
 
 
 def _source_of(sample: Any) -> Optional[str]:
-    """Return the file of an image; for a data set in memory (CIFAR, MNIST) its number."""
+    """Return the file of an image; for a data set in memory (CIFAR, MNIST) its number; ``None`` if unknown."""
     source, number = sample.get('img_path'), sample.get('sample_idx')
     return source if source or number is None else f'sample {number}'

@@ -100,20 +100,20 @@ def _make_like(instances: Any, fields: Dict[str, Any]) -> Any:
 
 
 def renumber_unpacked(results: Any, stays: np.ndarray) -> None:
-    """Renumber the map of an unpacked sample for the instances that stay; without a map nothing happens."""
+    """Renumber the panoptic map of an unpacked sample, if it has one that numbers its instances (without masks)."""
     if isinstance(results.get('gt_panoptic_seg'), Tensor) and results.get('gt_masks') is None:
         results['gt_panoptic_seg'] = renumber(results['gt_panoptic_seg'], stays)
 
 
 def renumber_packed(sample: Any, stays: np.ndarray) -> None:
-    """Renumber the map of a packed sample; if its instances have masks, the map is something else."""
+    """Renumber the panoptic map of a packed sample, if it has one that numbers its instances (without masks)."""
     held = sample.get('gt_panoptic_seg')
     if held is not None and 'pan_seg' in held and 'masks' not in sample.gt_instances:
         held.pan_seg = renumber(held.pan_seg, stays)
 
 
 def renumber(overlap: Tensor, stays: np.ndarray) -> Tensor:
-    """Renumber a map for the instances that stay; the others become 0.
+    """Renumber a map (0: no instance, i + 1: instance i) for the instances that stay; the others become 0.
 
     Args:
         overlap (Tensor): Integers up to N, of any shape.
@@ -201,7 +201,7 @@ def _faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
 def _enclose(boxes: Any) -> Optional[np.ndarray]:
     """Return (N, 4) corners of enclosing horizontal boxes; ``None`` if the type has no such conversion.
 
-    ``is_inside`` of rotated and quadrilateral boxes checks the centre, which may be outside of an image that shows a
+    ``is_inside`` of rotated and quadrilateral boxes checks the center, which may be outside of an image that shows a
     part of the object.
     """
     try:

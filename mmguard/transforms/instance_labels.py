@@ -41,10 +41,10 @@ _INF = float('inf')
 class GuardInstanceLabels(BaseTransform):
     """Check and sanitize the instances of an image, before or after PackDetInputs.
 
-    Right after it, it sees what the loss will see, and its report always reaches the hook. Before it, the report
-    travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Where a transform mixes several images
-    (Mosaic, MixUp, CopyPaste), put the guard after it: it drops the reports of the mixed-in images. All fields of an
-    instance stay in line, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
+    Right after PackDetInputs, the guard sees what the loss will see, and its report always reaches the hook. Before,
+    the report travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Put the guard after transforms
+    that mix several images (Mosaic, MixUp, CopyPaste), because they drop the reports of the mixed-in images. All fields
+    of an instance stay aligned, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
     need GuardSegLabels as well.
 
     Boxes may have any type of mmdet's (also rotated and quadrilateral ones of MMRotate), and keep it.

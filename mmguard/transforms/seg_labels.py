@@ -16,11 +16,11 @@ from mmguard.log.messages import warn_unreported
 class GuardSegLabels(BaseTransform):
     """Check and sanitize the semantic label map, before or after the Pack transform.
 
-    Right after the Pack transform it sees what the loss will see, and its report always reaches the hook. Before it,
-    it sanitizes early (``GenerateEdge`` then draws no edges around invalid pixels); the report travels if
-    ``'label_guard'`` is in the Pack transform's ``meta_keys``. A clean map costs about one min/max and is not
-    copied. If a transform mixes several images (``RandomMosaic``), put the guard after it: it drops the reports of
-    the mixed-in images.
+    Right after the Pack transform, the guard sees what the loss will see, and its report always reaches the hook.
+    Before, it sanitizes early (``GenerateEdge`` then draws no edges around invalid pixels), and the report travels if
+    ``'label_guard'`` is in the Pack transform's ``meta_keys``. A clean map costs about one min/max and is not copied.
+    Put the guard after a transform that mixes several images (``RandomMosaic``), because that transform drops the
+    reports of the mixed-in images.
 
     Required keys: ``gt_seg_map`` (H, W) of an integer dtype, or ``data_samples`` with ``gt_sem_seg`` (1, H, W). Nothing
     happens without them (a test pipeline). Added key: ``label_guard``.

@@ -144,6 +144,19 @@ def test_one_channel_of_a_softmax_gets_a_second_class_or_a_sigmoid(tmp_path: Pat
         assert trained(after) == [0, 1]
 
 
+@pytest.mark.parametrize('name', ['house', 'crack'])
+def test_one_class_of_a_sigmoid_is_no_all_clear_until_the_background_is_counted(tmp_path: Path, name: str) -> None:
+    sigmoid = dict(type='CrossEntropyLoss', use_sigmoid=True)
+    head = dict(num_classes=1, loss_decode=sigmoid)
+    written = segmentor(tmp_path, (0, 1), head, metainfo=dict(classes=(name,)), val=scenes((0, 1), 2))
+    assert [finding.code for finding in scanned(written).findings] == []
+    config = write_edited(written, [('val_evaluator', dict(type='IoUMetric', iou_metrics=['mIoU']))])
+    (edit,) = named(scanned(config).findings, 'MG215').edits
+    after = scanned(write_edited(config, edit.config))
+    assert [finding.code for finding in after.findings] == ['MG100']
+    assert (trained(after), after.facts.class_names) == ([0, 1], ['background', name])
+
+
 @pytest.mark.parametrize(
     'auxiliary',
     [

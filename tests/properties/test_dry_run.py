@@ -169,6 +169,17 @@ def test_a_metric_whose_package_is_missing(name, package, worker):
     assert package in found[name.rpartition('.')[2]].evidence
 
 
+@pytest.mark.parametrize(('classes', 'outcome'), [(1, 'broken'), (7, 'broken'), (19, 'holds')])
+def test_a_metric_that_counts_fewer_classes_than_the_labels_have(classes, outcome, worker):
+    tree = tree_of(FCN)
+    for split in ('train', 'val'):
+        metainfo = dict(classes=[f'class {n}' for n in range(classes if split == 'val' else 19)])
+        tree[f'{split}_dataloader']['dataset'].update(type='BaseSegDataset', metainfo=metainfo)
+    (found,) = run_property(worker, tree, 'full-marks', 200).results
+    assert (found.outcome, found.subject) == (outcome, 'IoUMetric')
+    assert outcome == 'holds' or min(found.data['labels']) >= classes
+
+
 @pytest.mark.parametrize(('suffix', 'dtype'), [('.tif', np.uint8), ('.bmp', np.uint8), ('.png', np.uint16)])
 @pytest.mark.parametrize('step', [None, 'ShiftLabels'])
 def test_label_files_of_any_kind(suffix, dtype, step, worker, tmp_path):

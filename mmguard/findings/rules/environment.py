@@ -40,12 +40,12 @@ def find_command(module: str, stack: str, environment: EnvironmentFacts) -> Tupl
     if not (low or high):
         return INSTALL[stack][module], (name, NEWEST)
     limits = ','.join([f'>={low}'] * bool(low) + [f'<{high}'] * bool(high))
-    # The last version before the limit, whatever its number.
+    # The number of the last release before the limit is unknown, so a version just below the limit takes its place.
     return f'{find_installer(name)} "{name}{limits}"', (name, f'{high}dev0' if high else NEWEST)
 
 
 def reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
-    """Reinstall mmcv in a version that all frameworks accept, from the installed stack."""
+    """Return an edit that reinstalls mmcv in a version that all frameworks accept, from the installed stack."""
     fork = list(find_stacks(environment.versions)) == [ONEDL]
     command, becomes = find_command('mmcv', ONEDL if fork else OPENMMLAB, environment)
     if fork:  # for the installed torch, without replacing it
@@ -94,7 +94,7 @@ class MixedStacks(EnvironmentRule):
 
 
 def _use_one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
-    """Reinstall the installed modules from one stack."""
+    """Return an edit that reinstalls the installed modules from one stack."""
     installed = [name for names in find_stacks(environment.versions).values() for name in names]
     modules = [module for module in STACKS[stack] if module not in environment.missing]
     install = [install_command(module, [stack]) for module in modules]

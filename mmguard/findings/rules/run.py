@@ -38,7 +38,7 @@ class RankKilled(RunRule):
             yield self.report('; '.join(rank.words for rank in killed), dict(ranks=ranks))
 
 
-#: AbsentRankError of a rank that lives; mmengine, whose losses have other names on a rank; torch.
+#: Errors of ranks that are alive but not at the same place: AbsentRankError, mmengine (losses that differ), torch.
 _OUT_OF_STEP = re.compile(
     r'skipped this|(?:lives|is alive), but|loss log variables are different across GPUs|'
     r'Detected mismatch between collectives'

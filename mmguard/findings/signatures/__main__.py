@@ -20,7 +20,7 @@ not known.
 
 
 def page() -> str:
-    """Return docs/errors.md."""
+    """Return the text of docs/errors.md."""
     lines = [INTRODUCTION, '| code | what the error says |', '| --- | --- |']
     for signature in sorted(read_signatures(), key=lambda signature: signature.code):
         lines.append(f'| [{signature.code}](#{signature.code.lower()}) | {_escape(signature.title)} |')

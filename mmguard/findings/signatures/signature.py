@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Tuple, Union
 
-#: Distance of an error from its cause. A kernel's assert names the fault; most exceptions occur where it was
-#: noticed; the end of a process from outside shows who, not why; consequences occur when another process is gone;
-#: after a sign, training continues; an open end may not be a fault.
+#: Kinds of errors, those closest to their cause first: a kernel's assert, which names the fault; an exception, raised
+#: where the fault was noticed; the end of a process from outside, which gives no reason; a consequence of the end of
+#: another process; a sign, after which training continues; an open end, which may not be a fault.
 STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign', 'open')
 KERNEL, RAISED, ENDED, FOLLOWS, SIGN, OPEN = range(6)
 

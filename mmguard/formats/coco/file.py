@@ -46,7 +46,7 @@ from mmguard.text import shorten
 
 #: Number of bytes decoded at a time.
 BLOCK = 1 << 21
-#: Number of bytes in which the end of a single value is looked for first.
+#: Number of bytes that are searched first for the end of a single value.
 _WINDOW = 1 << 12
 _SPACE = re.compile(rb'[ \t\r\n]*')
 #: Characters of numbers: a number at the end of a window may continue after it.

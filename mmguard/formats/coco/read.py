@@ -33,9 +33,9 @@ from mmguard.formats.table import (
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
 from mmguard.text import quantity, shorten
 
-#: An id beyond this cannot be a label: it is a string or missing.
+#: Largest id that can be a label; codes beyond it are of ids that are strings, or missing.
 LARGEST_LABEL = 1 << 53
-#: More unused ids than this are not gaps: no model has so many outputs.
+#: Maximum number of unused ids; if there are more, ids are not labels, as no model has so many outputs.
 _MOST_UNUSED = 5000
 #: Shorter side, in pixels, below which mmdet's own configs drop images.
 MIN_SIZE = 32

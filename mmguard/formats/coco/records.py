@@ -173,7 +173,7 @@ def annotation_columns(records: Sequence[Any], ids: Ids, masks: bool = False, ty
 
     Args:
         masks (bool): The annotations are of :data:`TYPES_WITH_MASKS`.
-        typed (bool): Ids are integers; otherwise they are what :func:`read_annotations` has left of them.
+        typed (bool): True if all ids are integers; False for records of :func:`read_annotations`.
     """
     count = len(records)
     boxes = chain.from_iterable([record.bbox for record in records])
@@ -278,7 +278,7 @@ def _is_text(value: Any) -> bool:
 
 
 _OF_SEGMENT = ('id', 'category_id', 'bbox', 'area', 'iscrowd')
-#: Key -> what is said of a value that is not accepted, and functions that accept and convert one.
+#: Key -> fault of a value that is not accepted, and functions that accept and convert a value.
 _ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
     **dict.fromkeys(
         ('id', 'image_id', 'category_id'), ('is neither a number nor a string', is_id, lambda value: value)
@@ -301,7 +301,7 @@ def is_writable(text: str) -> bool:
 
 @dataclass
 class CocoFile:
-    """Content of a COCO file."""
+    """Images, annotations and categories read from a COCO file."""
 
     images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], [], []))  #: Images of the file.
     annotations: AnnotationColumns = field(default_factory=AnnotationColumns.empty)  #: Annotations of the file.

@@ -39,7 +39,7 @@ from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, tab
 
 
 class Labelme(Format):
-    """A folder of JSON files, or one."""
+    """A folder of Labelme JSON files, or a single file."""
 
     name = 'labelme'
     endings = ('.json',)
@@ -244,7 +244,7 @@ def scan_labelme(
         )
         table.path_of = lambda place: find_inside(images_root, paths[place], within) if paths[place] else ''
     facts = facts_of(table, num_classes, names, annotations)
-    # Coordinates are pixels in Labelme's order: only the image can be turned.
+    # Labelme's coordinates always have the same form, so only width and height of the image can be swapped.
     annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
     annotations.inside_unit = 0
     # A file saved without a shape is an intentionally empty image.

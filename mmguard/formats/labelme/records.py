@@ -14,7 +14,7 @@ from mmguard.formats.files import FILES
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
 
-#: A file with an embedded image has tens of megabytes.
+#: Maximum size of a file in bytes; one with an embedded image has tens of megabytes.
 LARGEST = 512 << 20
 Points = List[Tuple[float, float]]
 NO_CORNERS = (float(NO_NUMBER),) * 4
@@ -33,7 +33,7 @@ _PNG = b'\x89PNG\r\n\x1a\n'
 
 
 class Shape(NamedTuple):
-    """A shape of an image."""
+    """A shape drawn on an image: its label, its box and its fault."""
 
     place: int  #: Index in the list of shapes.
     label: str  #: Name of its class.
@@ -79,7 +79,7 @@ def is_of_others(record: Any) -> bool:
 
 
 def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, float]]:
-    """Return the height and width that a file gives."""
+    """Return the height and width that a file gives; ``None`` if it does not, or with a fault recorded."""
     height, width = record.get('imageHeight'), record.get('imageWidth')
     if height is None and width is None:
         return None
@@ -131,7 +131,7 @@ def _fault_of(kind: str, points: Points, mask: Any) -> str:
 
 
 def _mask_size(mask: Any) -> Optional[Tuple[int, int]]:
-    """Return height and width of an embedded PNG from its first bytes."""
+    """Return height and width of an embedded PNG from its first bytes; ``None`` if it is not a PNG."""
     try:
         head = base64.b64decode(mask[:32]) if isinstance(mask, str) else b''
     except ValueError:
@@ -148,7 +148,7 @@ def _corners(kind: str, points: Points) -> Tuple[float, ...]:
         radius = math.hypot(other[0] - x, other[1] - y)
         return x - radius, y - radius, x + radius, y + radius
     xs, ys = zip(*points)
-    one = float(kind == 'mask')  # its corners are pixels that both belong to it
+    one = float(kind == 'mask')  # the corners of a mask are pixels that belong to it
     return min(xs), min(ys), max(xs) + one, max(ys) + one
 
 

@@ -22,7 +22,7 @@ from mmguard.formats.options import MapSettings
 from mmguard.formats.unsupported_formats import ENOUGH, looks_like_yolo
 from mmguard.language import Message
 
-#: Ends of the stems of label files that images do not have, or have differently; the longest come first.
+#: Ends of the stems of label files that their images lack or replace; the longest come first.
 LABEL_TAILS = (
     '_gtFine_labelTrainIds', '_gtFine_labelIds', '_gtFine_color', '_gtCoarse_labelTrainIds', '_gtCoarse_labelIds',
     '_instance_color_RGB', '_segmentation', '_labelTrainIds', '_train_id', '_manual1', '_labels', '_label', '_mask',
@@ -63,8 +63,8 @@ class Partners:
 class FolderSource(MapSource):
     """Label maps in a folder and its subfolders, or one file; ``images`` has the same layout.
 
-    Without ``suffix`` any image is a label map, but of Cityscapes' files in one folder ``_labelTrainIds.png`` precedes
-    ``_labelIds.png``.
+    Without ``suffix`` every image is a label map; but if a folder has several files per image as in Cityscapes, only
+    those that end in ``_labelTrainIds.png``, or else in ``_labelIds.png``.
 
     Raises:
         FileNotFoundError: ``root`` or ``images`` does not exist.
@@ -112,7 +112,7 @@ class FolderSource(MapSource):
         return [name for name in names if is_label(name) and name.endswith(self.suffix)]
 
     def _has_arrays_alone(self) -> bool:
-        """Return True if only numpy files are label maps: ``images`` next to them holds no labels."""
+        """Return True if the label maps are numpy files: there are images only in ``images``, next to them."""
         for folder, names in self._folders(quiet=True):
             if 'images' not in os.path.relpath(folder, self._target).replace(os.sep, '/').split('/') and any(
                 map(is_image_name, names)
@@ -123,7 +123,7 @@ class FolderSource(MapSource):
         return False
 
     def list_other_files(self) -> Optional[List[str]]:
-        """Return the other files found if the folder has no label map; ``None`` if it has one."""
+        """Return the other files found if the folder has no label map; ``None`` if it has one, or cannot be read."""
         others: List[str] = []
         closed: List[str] = []
         photos = False

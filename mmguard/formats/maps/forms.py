@@ -150,7 +150,7 @@ def form_of_array(values: np.ndarray) -> str:
 
 
 _CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` converts it to labels'
-#: Beginning of a fault of an undamaged file that is not a label map -> how to make one of it.
+#: Beginning of the fault of an undamaged file that is not a label map -> how to convert the file to one.
 _TO_LABELS = (
     (r'array \(\d+, H, W\)', _CHANNELS.format('0')),
     (r'array \(H, W, \d+\)', _CHANNELS.format('-1')),

@@ -22,7 +22,7 @@ _FEW = 16
 
 
 def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
-    """Count pixels of invalid values that have both a lower and a higher value among their eight neighbours.
+    """Count pixels of invalid values that have both a lower and a higher value among their eight neighbors.
 
     Args:
         label (np.ndarray): uint8 (H, W).
@@ -59,7 +59,7 @@ def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
 
 
 def _are_between_neighbours(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return bool for each flat position in ``found``: True if it has a lower and a higher neighbour."""
+    """Return bool for each flat position in ``found``: True if it has a lower and a higher neighbor."""
     height, width = label.shape
     rows, columns = np.divmod(found, width)
     low = high = values
@@ -72,19 +72,19 @@ def _are_between_neighbours(label: np.ndarray, found: np.ndarray, values: np.nda
 
 
 def _reduce_neighbours(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
-    """Return the minimum or maximum over each pixel and its neighbours."""
+    """Return the minimum or maximum over each pixel and its neighbors."""
     padded = np.pad(label, 1, mode='edge')
     rows = pick(pick(padded[:-2], padded[1:-1]), padded[2:])
     return pick(pick(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
 
 
-#: Only plain rasters: pillow would start Ghostscript for an EPS that is named .png.
+#: Formats that are read: only plain rasters, because pillow would start Ghostscript for an EPS that is named .png.
 _FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
 #: Maximum number of distinct values; more are not classes, and only the most frequent ones are kept.
 MAX_VALUES = 1024
 MAX_COLOURS = 256
 FEW_FRACTIONS = 16
-#: Larger images are not copied to be counted.
+#: Maximum size of an image, in bytes, that is copied for counting.
 _MOST_PACKED = 1 << 26
 _HEAD = 16
 #: First bytes of TIFF and BigTIFF in either byte order.
@@ -209,7 +209,7 @@ def _look_at_image(record: MapRecord, path: str) -> None:
 
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
-    """Count the stored values, and the values decoded by pillow; return the array if one was made."""
+    """Count the stored values, and the values decoded by pillow; return the array if one was made, else ``None``."""
     record.form = forms.form_of(image)
     record.shape = (image.size[1], image.size[0])
     record.lossy = forms.is_lossy(image, head)
@@ -234,7 +234,7 @@ def _histogram(image: Any) -> List[int]:
 
     if not 4 <= image.width * image.height <= _MOST_PACKED:
         return list(image.histogram())
-    # Count as four separate channels: neighbouring labels are mostly equal, and a processor waits for a counter that it
+    # Count as four separate channels: neighboring labels are mostly equal, and a processor waits for a counter that it
     # has just written.
     data = image.tobytes()
     pixels = len(data) // 4
@@ -246,7 +246,7 @@ def _histogram(image: Any) -> List[int]:
 
 
 def _store_array(record: MapRecord, stored: np.ndarray) -> None:
-    """Count the values of a NumPy file, which loaders use without any conversion of colours or brightness."""
+    """Count the values of a NumPy file, which loaders use without any conversion of colors or brightness."""
     record.form, record.shape = forms.form_of_array(stored), (stored.shape[0], stored.shape[1])
     if record.form == 'gray8':
         record.raw = value_counts(stored.astype(np.uint8))

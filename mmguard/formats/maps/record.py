@@ -47,7 +47,7 @@ class MapRecord:
     shape: Optional[Shape] = None  #: (height, width).
     image_form: str = ''  #: Form of the image.
     image_shape: Optional[Shape] = None  #: (height, width) of the image as it is shown, turned if its EXIF tag says so.
-    #: Value as stored -> pixels, the most frequent ones; of colour files only if they hold gray values.
+    #: Value as stored -> pixels, the most frequent ones; of color files only if they hold gray values.
     raw: Dict[int, int] = field(default_factory=dict)
     #: Value as loaded (uint8, before any shift or map) -> elements; ``None``: as ``raw``.
     loaded: Optional[Dict[int, int]] = None
@@ -55,11 +55,11 @@ class MapRecord:
     changes: List[str] = field(default_factory=list)
     #: Values of float files that are not integers -> pixels; the lowest few.
     fractions: Dict[str, int] = field(default_factory=dict)
-    #: ``'r,g,b'`` -> pixels, for colour files with at most 256 colours.
+    #: ``'r,g,b'`` -> pixels, for color files with at most 256 colors.
     colours: Dict[str, int] = field(default_factory=dict)
     lossy: bool = False  #: Compressed with loss.
     is_black: bool = False  #: The palette shows all values that occur as black.
-    #: Value as loaded -> pixels of it that have a lower and a higher neighbour; only for values that were invalid when
+    #: Value as loaded -> pixels of it that have a lower and a higher neighbor; only for values that were invalid when
     #: the file was read.
     between: Dict[int, int] = field(default_factory=dict)
     fault: str = ''  #: Fault of the file, in two or three words; empty: it was read.
@@ -153,9 +153,9 @@ class Journal:
         return not line.endswith(b'\n')
 
     def find(self, item: MapItem, invalid: Sequence[bool], backend: str) -> Optional[MapRecord]:
-        """Return the record of a file if it and its image are unchanged and the record has everything requested.
+        """Return the record of a file if it and its image are unchanged and the record has all that is needed.
 
-        A value that was valid when the file was read, but is ``invalid`` now, was not inspected further.
+        ``None`` otherwise: a value that is ``invalid`` now was not inspected if it was valid when the file was read.
         """
         line = self.line_of(item.path)
         if line is None:

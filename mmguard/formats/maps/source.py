@@ -29,7 +29,7 @@ OTHER_FILES = 64
 
 
 class ChunkResult(NamedTuple):
-    """Result of one task."""
+    """Records of the label maps of one task, and their sum."""
 
     lines: List[str]  #: The records, as lines of JSON.
     summary: MapSummary  #: Their sum.
@@ -115,9 +115,9 @@ class MapSource(Source):
         super().__init__(name)
         self.settings = settings
         self.root = root
-        #: The folder of its label maps.
+        #: Folder of the label maps.
         self.folder = root or ''
-        #: The end of their names, if other images are in the same folder.
+        #: End of the names of the label maps, if other images are in the same folder.
         self.suffix = ''
         self.class_names = class_names or []
         #: Faults seen while files were listed: missing partners, unreadable folders.
@@ -129,7 +129,7 @@ class MapSource(Source):
         raise TypeError(f'{type(self).__name__} lists no files')
 
     def list_items(self) -> Optional[List[MapItem]]:
-        """Return the files if a config names them: another config may name others."""
+        """Return the files if a config names them, since another config may name others; else ``None``."""
         return None
 
     def sample(self) -> List[str]:
@@ -137,7 +137,7 @@ class MapSource(Source):
         return []
 
     def compare_with_loader(self) -> Optional[LoaderFacts]:
-        """Load a few files with the framework's own loader, and compare them with the scan."""
+        """Load a few files with the framework's own loader, and compare them with the scan; ``None`` without one."""
         return None
 
     def scan(
@@ -184,7 +184,7 @@ class MapSource(Source):
 
 
 def _scan_corrected(listed: MapSource, source: MapSource, options: FixOptions) -> Optional[LabelFacts]:
-    """Correct the files of ``listed`` and read them as ``source`` does, if they are few."""
+    """Correct the files of ``listed`` and read them as ``source`` does; ``None`` if they are too many."""
     items = list(islice(listed.items(), OTHER_FILES + 1))
     if len(items) > OTHER_FILES:
         return None
@@ -198,7 +198,7 @@ def _scan_corrected(listed: MapSource, source: MapSource, options: FixOptions) -
 
 
 def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
-    """Return the names of the copies of a few label maps, and their contents.
+    """Return name of the copy -> corrected content for a few label maps.
 
     Raises:
         NotTried: A readable file would be left out.

@@ -27,7 +27,7 @@ class MapSummary:
     """Sum of records of label maps.
 
     ``add`` and ``merge`` are associative and commutative as long as a data set has at most 65,536 stored values
-    and 256 colours; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
+    and 256 colors; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
     number of files, except for the names of the first ``MOST_FILES`` files with invalid labels.
     """
 
@@ -42,7 +42,7 @@ class MapSummary:
         self.lossy = 0
         self.gray_in_colour = 0
         self.black_palettes = 0
-        #: Number of files with too many colours to count.
+        #: Number of files with too many colors to count.
         self.uncounted = 0
         self.invalid_looked_at = 0
         self.invalid_between = 0

@@ -74,7 +74,7 @@ def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
 
 
 def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
-    """Return the values (H, W) as stored (thresholded, or listed colours' indices), the form, and True for a PNG."""
+    """Return the values (H, W) as stored (thresholded, or listed colors' indices), the form, and True for a PNG."""
     from PIL import Image
 
     scale, lossy, is_png, in_colour = 1.0, False, False, False
@@ -157,7 +157,7 @@ def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSumm
 
 
 def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
-    """Return class index -> pixels."""
+    """Return class index -> pixels of the corrected files; ``None`` if the counts do not tell."""
     if summary.lossy and options.threshold is None:
         return None
     if summary.fractions or options.scale is not None:
@@ -166,7 +166,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
     channels = coloured + summary.forms.get('gray_alpha', 0)
     counts: Dict[int, int] = {}
     if options.colours:
-        # In a mixed folder, gray and colour values can be separated only if no colour is gray.
+        # In a mixed folder, gray and color values can be separated only if no color is gray.
         apart = not summary.gray_in_colour or coloured == sum(summary.forms.values())
         if summary.uncounted or len(summary.colours) >= MAX_COLOURS or not apart:
             return None
@@ -187,7 +187,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
 
 
 def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
-    """Return the counts of files that are scaled or whose values are fractions."""
+    """Return class index -> pixels of files that are scaled or have fractions; ``None`` if the counts do not tell."""
     if options.scale is None or len(summary.fractions) >= FEW_FRACTIONS or set(summary.forms) != {'float'}:
         return None
     values: Dict[float, int] = {float(value): count for value, count in summary.raw.items()}

@@ -24,7 +24,7 @@ _OF_MACOS = 'macOS left it next to a file that it copied'
 
 
 class CaseItem(NamedTuple):
-    """A case to read."""
+    """The files of a case, to be read in a task."""
 
     path: str  #: Path of its label file, which is also its key in the journal.
     case: str  #: Name of the case.

@@ -71,7 +71,7 @@ def _read_header(header: Any) -> Tuple[Tuple[int, ...], int, Geometry]:
     size, dimension = header.GetSize()[::-1], header.GetDimension()
     spacing = [abs(length) for length in header.GetSpacing()[::-1]]
     if dimension == 2:
-        # Same as nnU-Net: one slice, far from its neighbors.
+        # Same as nnU-Net: a single slice, with a large spacing along z.
         size, spacing = (1, *size), [max(spacing) * 999, *spacing]
     elif dimension > 3:
         spacing = spacing[1:]
@@ -277,7 +277,7 @@ def choose_reader(wanted: Optional[str], ending: str, example: Optional[str]) ->
     Args:
         wanted (str, optional): ``overwrite_image_reader_writer`` of dataset.json.
         ending (str): File extension.
-        example (str, optional): First image.
+        example (str, optional): Path of the first image.
     """
     notes: List[str] = []
     if wanted in READERS:

@@ -14,9 +14,9 @@ from mmguard.formats.maps.record import Stamp
 from mmguard.formats.nnunet.volume import Volume
 from mmguard.labels.rules import value_counts
 
-#: Minimum fraction of neighbors that differ in a picture.
+#: Minimum share of neighboring voxels that differ if a label file contains an image.
 MOSTLY = 0.7
-#: Width of a peak.
+#: Width of the ranges at 0 and at 255 that count as the two peaks of a binary mask.
 _END = 32
 
 
@@ -90,7 +90,7 @@ class CaseRecord:
     path: str  #: Path of its label file, the key in the journal.
     case: str  #: Name of the case.
     reader: str = ''  #: Name of the nnU-Net class that reads it.
-    #: :func:`digest_of` the expected values at the time of reading, whose slices are not kept.
+    #: :func:`digest_of` the values that were expected when the files were read; only for others are slices kept.
     expected: str = ''
     label: Optional[FileRecord] = None  #: Label file, if there is one.
     images: List[FileRecord] = field(default_factory=list)  #: Image files.
@@ -309,7 +309,7 @@ def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = ()) -> Ca
         label,
         values=dict(values),
         slices={value: dict(places) for value, places in slices.items() if places},
-        # Remapping must not turn labels into a picture.
+        # Remapping must not make labels look like an image.
         unlike=label.unlike if label.holds_intensities else 0,
     )
     return replace(record, label=written)

@@ -28,7 +28,7 @@ _MAX_VALUES = 1 << 16
 
 
 class CaseSummary:
-    """Sum of cases. The memory for valid cases is constant; all faulty ones are kept."""
+    """Sum of the records of cases. The memory for valid cases is constant; the faults of all others are kept."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
@@ -195,12 +195,14 @@ class CaseSource(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Judge the records of the last scan again."""
+        """Return the facts of the last scan, judged again with an edit; see :meth:`again`."""
         return self.again(**dict(dict(files).get(self.root, ())))
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Return the facts of the last scan with other entries in dataset.json, and with files changed by
-        :func:`relabel`."""
+        """Return the facts of the last scan with other entries in dataset.json, and files changed by :func:`relabel`.
+
+        ``None`` if the data set has too many cases to keep their records.
+        """
         if len(self._records) > _KEPT:
             return None
         spec = spec_of({**self.spec.content, **dict(dataset_json)})

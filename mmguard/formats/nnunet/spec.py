@@ -174,7 +174,7 @@ def _swap_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
 def _judge_values(spec: DatasetSpec, declared: Mapping[str, Tuple[int, ...]]) -> None:
     classes = sorted({value for name, values in declared.items() if name != 'ignore' for value in values})
     if 'background' not in declared and not (spec.layout == V1 and (0,) in declared.values()):
-        classes = sorted({0, *classes})  # it is reported once: without it, 1, 2, 3 has no gap
+        classes = sorted({0, *classes})  # its absence is reported below, so 0 must not count as a gap, too
         called = [name for name, values in declared.items() if values == (0,)]
         spec.add(LABELS, '"background": 0 is missing' + (f'; 0 is called "{called[0]}"' if called else ''))
     elif declared.get('background', (0,)) != (0,):

@@ -39,7 +39,7 @@ class Voc(Format):
     beside_suffix = True
 
     def detect(self, target: str) -> bool:
-        """Return True if XML is in a folder, in its or a subfolder's Annotations, or next to images in a subfolder."""
+        """Return True if XML is in a folder, in its Annotations or a subfolder's, or next to images in a subfolder."""
         below = [os.path.join(target, name) for name in folders_in(target, _LOOKED_AT)[:_FOLDERS]]
         named = (os.path.join(place, 'Annotations') for place in (target, *below))
         return any(map(_has_xml, (target, *named))) or any(map(_has_xml_next_to_images, below))
@@ -171,7 +171,7 @@ def scan_voc_files(
 
 
 def read_list(path: str, source: str, faults: Faults) -> List[str]:
-    """Return the lines of an image list, split the way mmengine does."""
+    """Return the lines of an image list, split the way mmengine does; empty, with a fault, if it cannot be read."""
     try:
         with FILES.open(path) as file:
             text = file.read()

@@ -11,7 +11,7 @@ from mmguard.formats.files import FILES
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
 
-#: The annotation of one image has a few kilobytes, and a few elements per object.
+#: Maximum number of bytes and of elements; usually a file has a few kilobytes, and a few elements per object.
 LARGEST, _MOST_ELEMENTS = 64 << 20, 1 << 20
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 #: Elements that mmdet looks for, in any namespace.
@@ -23,7 +23,7 @@ _PATHS += [f'{{*}}object/{{*}}bndbox/{{*}}{side}' for side in _SIDES]
 
 
 class VocObject(NamedTuple):
-    """An annotated object."""
+    """An object in an XML file: its category and its box."""
 
     name: str  #: Name of its category.
     difficult: bool  #: True if it is not trained on.
@@ -32,7 +32,7 @@ class VocObject(NamedTuple):
 
 
 class VocFile(NamedTuple):
-    """An annotation file."""
+    """Image size and objects in an XML file."""
 
     size: Optional[Tuple[float, float]]  #: Height and width as written, ``None`` without a ``<size>``.
     objects: List[VocObject]  #: The objects that have a name.

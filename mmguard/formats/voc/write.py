@@ -108,7 +108,7 @@ def _read_side(text: Optional[str]) -> float:
 
 
 def _corners(item: ET.Element) -> Optional[Corners]:
-    """Return a box as loaded by mmdet: whole numbers, one less than in the file."""
+    """Return a box as loaded by mmdet: whole numbers, one less than in the file; ``None`` if one is missing."""
     found = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
     if found is None:
         return None

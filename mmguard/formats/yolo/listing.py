@@ -11,10 +11,10 @@ from mmguard.formats.faults import Examples, Faults
 from mmguard.formats.files import FILES, folders_in, is_image_name, names_in, walk
 from mmguard.formats.yolo.data_yaml import NAME_LISTS
 
-#: Text files next to label files that have no labels.
+#: Names of text files that may be next to label files but have no labels.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
 _LARGEST_LIST = 1 << 28
-#: Entries of a folder among which others are looked for.
+#: Maximum number of entries of a folder that are searched for near folders.
 _NEAR = 200
 
 
@@ -82,7 +82,7 @@ def _find_elsewhere(listing: Listing) -> None:
 
 
 def _find_near_folders(folder: str) -> Iterator[str]:
-    """Yield the folders in and next to a folder, and those of its name next to its parent: labelTxt/train."""
+    """Yield the folders in and next to a folder, and those named like it in folders next to its parent."""
     around, last = os.path.split(folder)
     for parent, below in ((folder, ''), (around, ''), (os.path.dirname(around), last)):
         for name in folders_in(parent, _NEAR):

@@ -264,7 +264,7 @@ _LARGEST = 1 << 27
 
 
 def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List[str], root: str) -> Optional[Original]:
-    """Find a COCO file with the same images in or next to the data set, and return the differences in its counts.
+    """Find a COCO file with the same images in or next to the data set; return how counts differ, else ``None``.
 
     Args:
         texts (list): Pairs of label file and image.

@@ -23,14 +23,14 @@ from mmguard.text import shorten
 SLACK = 0.01
 #: A coordinate above this is in pixels, not a fraction of the image.
 PIXELS = 2.0
-#: Flags of a row, which are added up.
+#: Flags of a row, which are combined by addition.
 IS_BEYOND, IS_IN_PIXELS = 1, 2
 #: Number of columns of a box and of an oriented box: the class and two, or four, points.
 BOX, CORNERS = 5, 9
 #: Floats represent integers exactly up to this.
 _LARGEST_ID = 2**53
 
-#: Index of the file, line, class, two corners, number of columns, flags.
+#: Columns of a row: index of the file, line, class, two corners, number of columns, flags.
 Row = Tuple[float, ...]
 COLUMNS = 9
 
@@ -144,9 +144,9 @@ TOO_SMALL = f'cannot be trained on: an image below {SMALLEST} pixels'
 NO_END = 'is damaged: a JPEG without its end mark, which ultralytics rewrites in place'
 _DAMAGED = 'cannot be decoded'
 _END_OF_JPEG = b'\xff\xd9'
-#: MPO is opened as JPEG: pillow has no separate format name for it.
+#: Formats that pillow may open; MPO is opened as JPEG, since pillow has no separate name for opening it.
 _FORMATS = ('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')
-#: A label file has a few kilobytes.
+#: Maximum size of a label file in bytes; usually it has a few kilobytes.
 _LARGEST = 64 << 20
 
 

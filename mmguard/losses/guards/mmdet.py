@@ -47,7 +47,7 @@ def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
 def scale_by_positives(
     avg_factor: AvgFactor, sanitized: Sanitized, num_classes: int, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
-    """Scale a factor whose caller counted positives: labels other than the background. An invalid label was one."""
+    """Scale a factor whose caller counted positives: labels other than the background, including invalid ones."""
     positive = sanitized.keep & (sanitized.target != num_classes)
     return _scale(avg_factor, positive, sanitized.skipped, weight, pred)
 
@@ -58,7 +58,7 @@ def scale_by_weights(avg_factor: AvgFactor, sanitized: Sanitized, weight: Option
 
 
 def _scale(avg_factor: AvgFactor, counted: Tensor, skipped: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tensor:
-    """Scale a factor for which a caller counted some elements, and others that were skipped."""
+    """Scale a factor for which the caller counted the elements in ``counted`` and those in ``skipped``."""
     if weight is not None:
         weighs = (reshape_weight(weight, pred) != 0).any(dim=1)
         counted, skipped = counted & weighs, skipped & weighs
@@ -103,7 +103,7 @@ class FocalDetectionGuard(DetectionGuard):
 
 
 class QualityFocalGuard(FocalDetectionGuard):
-    """Like :class:`FocalDetectionGuard`; the stock loss trains anything that is not a class as background."""
+    """Focal guard for targets that are pairs of label and quality; stock trains an invalid label as background."""
 
     serves = ('mmdet.QualityFocalLoss',)
 
@@ -145,7 +145,7 @@ class GHMGuard(DetectionGuard):
 
 
 class SeesawGuard(DetectionGuard):
-    """Guard that deletes excluded elements, which the loss would count. Like the stock loss, it synchronises."""
+    """Guard that deletes excluded elements, which the loss would count. Like the stock loss, it synchronizes."""
 
     serves = ('mmdet.SeesawLoss',)
 
@@ -172,7 +172,7 @@ class SeesawGuard(DetectionGuard):
             return loss
         if not isinstance(loss, dict):
             return _put_back(loss, keep)
-        # The classification part has one element per positive, for any caller.
+        # The classification part has one element per positive even in the stock loss.
         parts: Dict[str, Tensor] = dict(loss)
         parts['loss_cls_objectness'] = _put_back(parts['loss_cls_objectness'], keep)
         return parts
@@ -185,7 +185,7 @@ def _put_back(loss: Tensor, keep: Tensor) -> Tensor:
 class EQLV2Guard(DetectionGuard):
     """Guard that turns an excluded row into a background predicted with certainty.
 
-    Its loss and the accumulated gradient are exactly 0. Nothing is deleted, so nothing synchronises, and each
+    Its loss and the accumulated gradient are exactly 0. Nothing is deleted, so nothing synchronizes, and each
     rank takes part in the reduction.
     """
 

@@ -19,8 +19,8 @@ from mmguard.losses.guards.mmdet import SeesawGuard, mean_correction
 class ClassificationGuard(LossGuard):
     """Guard that gives weight 0 to an excluded image, and leaves it out of the denominator.
 
-    A row of scores (N, C) is valid if it is a distribution over the classes; before a sigmoid if each entry is in
-    [0, 1]. A row with NaN has no label, as GuardClsLabels makes it and MixUp spreads it: not an offence of the loss.
+    A row of scores (N, C) is valid if it is a distribution over the classes; with a sigmoid loss, if each entry is in
+    [0, 1]. A row with NaN comes from GuardClsLabels, maybe through MixUp: it has no label, and is not counted again.
     """
 
     serves = (

@@ -32,7 +32,7 @@ class OwnIgnoreGuard(LossGuard):
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         if not sanitized.target.numel():
-            return pred.sum()  # of nothing; not every loss can take an empty batch
+            return pred.sum()  # 0, attached to the graph: not every loss accepts an empty batch
         ignore_index = self.ignore_index
         if self._by_argument:
             if 0 <= ignore_index < num_classes:
@@ -120,7 +120,7 @@ class DiceGuard(LossGuard):
 
     @property
     def ignore_index(self) -> int:
-        # Its `ignore_index` names a channel to leave out, but any label beyond the classes gets a row of zeros.
+        # The loss's `ignore_index` is a channel to leave out, but any label beyond the classes gets a row of zeros.
         own = self.loss.ignore_index
         return 255 if own is None else int(own)
 
@@ -131,7 +131,7 @@ class DiceGuard(LossGuard):
         return max(pred.shape[1], 2)
 
     def blank_scores(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
-        # Sigmoid turns it into exactly 0, softmax cannot.
+        # Sigmoid turns -inf into exactly 0; for softmax, ``__call__`` sets the probabilities to 0.
         otherwise = -inf if self.loss.activate and self.loss.use_sigmoid else 0
         return select_scores(~sanitized.skipped.unsqueeze(1), pred, otherwise)
 
@@ -151,7 +151,7 @@ class DiceGuard(LossGuard):
 class LovaszGuard(LossGuard):
     """Guard that leaves out images (or the batch) without trainable pixels, which the stock loss cannot stack.
 
-    Like the stock loss it selects by value, so it synchronises.
+    Like the stock loss it selects by value, so it synchronizes.
     """
 
     serves = ('mmseg.LovaszLoss',)
@@ -176,7 +176,7 @@ class LovaszGuard(LossGuard):
         if not target.numel():
             return pred[:0].sum()
         if self._is_binary():
-            # Images without a pixel count as 0 there, and a single pixel is fine.
+            # The binary stock loss accepts images without a pixel, which count as 0, and with a single one.
             return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
         pixels = sanitized.keep.flatten(1).sum(1)
         if not pixels.any():

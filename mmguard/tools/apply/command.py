@@ -22,7 +22,7 @@ from mmguard.version import __version__
 if TYPE_CHECKING:
     from mmguard.formats.options import ScanOptions
 
-#: First line of the written file.
+#: Part of the first line of the written file.
 _GONE = 'with the edits for {}'
 _GUARDED = 'guarded against invalid labels'
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Edited(NamedTuple):
-    """A tree with edits.
+    """Result of applying edits to the tree of a config.
 
     Attributes:
         tree (dict): The tree.
         changed, left (list[str]): Descriptions of the changed and the unchanged parts.
         codes (list[str]): Codes of the findings that are gone.
-        verdicts (list): Verdict of the verifier on each edit.
-        broken (list): Changes that break the program.
+        verdicts (tuple): Verdict of the verifier on each edit.
+        broken (tuple): Changes that break the program.
     """
 
     tree: Dict[str, Any]
@@ -107,7 +107,7 @@ def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
 
 
 def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any], verifier: Verifier) -> Edited:
-    """Apply an edit in the tree that it was found in, or record that it breaks the program."""
+    """Apply an edit, which was offered for the tree ``found_in``, or record that it breaks the program."""
     finding, edit = offer.finding, offer.edit
     tree = merge(found_in, done.tree, change_data(found_in, edit.config))
     left = _find_remaining(tree, finding)
@@ -125,14 +125,14 @@ def _apply_edit(done: Edited, offer: Offer, found_in: Dict[str, Any], verifier: 
 
 
 def _find_remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
-    """Return the places where the rules still find it."""
+    """Return the places where the rule of a finding still finds it."""
     again = diagnose(config=ReadConfig(name_types(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))
 
 
 def _apply_all_safe(done: Edited, verifier: Verifier) -> Edited:
-    """Apply safe edits one after another: each may change the place of the next."""
+    """Apply safe edits one after another, because each may move the place that the next one changes."""
     while True:
         offers = _select_safe(_find_check_edits(ReadConfig(name_types(done.tree))))
         safe = [offer for offer in offers if offer.edit.config not in done.broken]

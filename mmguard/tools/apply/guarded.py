@@ -247,7 +247,7 @@ def _is_without_loss(cls: Any) -> bool:
 
 
 def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
-    """Describe the heads whose labels reach no loss that can be guarded."""
+    """Yield a description of each head whose labels reach no loss that can be guarded."""
     for path, node in walk(tree.get('model', {}), ('model',)):
         is_head = 'type' in node and 'head' in key_of(path)
         if is_head and _is_without_loss(class_of(node['type'], 'MODELS', scope_at(tree, path))):

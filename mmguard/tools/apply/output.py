@@ -50,7 +50,7 @@ def bases_for(source: str, out: Path) -> List[Base]:
 
 
 def _list_shipped(name: str) -> List[Base]:
-    """Yield the short name if this mmengine can resolve it, then the one that every mmengine can."""
+    """Return the short name of a shipped config, then an expression for it that every mmengine can evaluate."""
     return [name, Code(base_source(name))]
 
 

@@ -103,7 +103,7 @@ def check_config(
     from mmguard.findings.wording import number_edits
     from mmguard.properties.builder import verifier_of
 
-    with redirect_stdout(sys.stderr):  # configs and frameworks print, but standard output may be for JSON
+    with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
         config = ReadConfig(read_with_includes(file), file) if is_detr_yaml(file) else read_config(file, run_code)
         findings = number_edits(diagnose(config=config, rules=rules))
         with verifier_of(config, run_code, verify) as verifier:

@@ -17,7 +17,7 @@ SIZE = (512, 256)  # width, height
 
 #: Train id -> raw Cityscapes id for moving objects, as in an export that translated only the rest.
 RAW_IDS = {11: 24, 12: 25, 13: 26, 14: 27, 15: 28, 16: 31, 17: 32, 18: 33}
-#: A meaningless value, like a slip of an annotation tool.
+#: A meaningless value, as if by a slip in an annotation tool.
 SLIP = 200
 _MOVING = ('person', 'rider', 'car', 'truck', 'bus', 'train', 'motorcycle', 'bicycle')
 MEANING = {**{raw: f'raw id of {name}' for raw, name in zip(RAW_IDS.values(), _MOVING)}, SLIP: 'no id at all'}

@@ -9,15 +9,15 @@ import numpy as np
 
 ROAD, SIDEWALK, BUILDING, POLE, SIGN, TREE, TERRAIN, SKY = 0, 1, 2, 5, 7, 8, 9, 10
 PERSON, RIDER, CAR, BUS, BICYCLE, IGNORED = 11, 12, 13, 15, 18, 255
-#: Height of the camera, and nearest distance that is drawn, in metres.
+#: Height of the camera, and nearest distance that is drawn, in meters.
 EYE, NEAR = 1.45, 1.5
-#: Factor by which it is painted larger and then shrunk, for soft edges.
+#: Factor by which a scene is painted larger and then shrunk, for soft edges.
 FINER = 2
 DARK, GLASS, HAZE = (26, 25, 26), (74, 62, 54), np.array((205, 196, 188), float)
 
 Colour = Any  # blue, green, red, as in OpenCV
 Span = Tuple[float, float]
-Point = Tuple[float, float, float]  # metres: to the right, upwards, ahead
+Point = Tuple[float, float, float]  # meters: to the right, upwards, ahead
 
 
 class Canvas:
@@ -73,7 +73,7 @@ class Canvas:
 def street_scene(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndarray]:
     """Draw a street: the image (height, width, 3), uint8, BGR, and its label map (height, width), uint8.
 
-    The same seed gives the same street; the bonnet of the own car is 255, as in Cityscapes.
+    The same seed gives the same street; the hood of the camera's own car is 255, as in Cityscapes.
     """
     random = np.random.default_rng(seed)
     canvas = Canvas(FINER * width, FINER * height, random.uniform(0.42, 0.58))
@@ -166,5 +166,5 @@ def _draw_rider(canvas: Canvas, right: float, ahead: float, random: np.random.Ge
     _draw_person(canvas, right, ahead, random, RIDER)
 
 
-#: Objects along the kerb: drawing function, distance from the kerb, and usual gap between two.
+#: Objects along the curb: drawing function, distance from the curb, and usual gap between two, in meters.
 _ROWS = ((_draw_tree, 2.0, 14), (_sign, 0.5, 22), (_draw_car, -1.2, 9), (_draw_person, 1.6, 12))

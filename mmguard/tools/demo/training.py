@@ -10,7 +10,7 @@ from typing import Callable, Dict, List
 
 from mmguard.tools.child import python_command
 
-#: Python reads no PYTHONIOENCODING here.
+#: Code of the child. It sets the encoding of its streams, because it runs without PYTHONIOENCODING.
 _CODE = """
 import runpy
 for stream in (sys.stdout, sys.stderr):
@@ -23,8 +23,8 @@ COLOURS = re.compile(r'\x1b\[[0-9;]*m')
 def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> int:
     """Train with a config in a child process, which has ended when this returns or raises (also on Ctrl-C).
 
-    ``runs/<stem>`` is the work directory; each line is heard as it comes, and written to ``runs/<stem>.txt``. Return
-    the exit code.
+    ``runs/<stem>`` is the work directory. Each line is passed to ``heard`` as it comes, and written to
+    ``runs/<stem>.txt``. Return the exit code.
     """
     stem = Path(config).stem
     (folder / 'runs').mkdir(exist_ok=True)

@@ -57,7 +57,7 @@ if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
 
 
 def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
-    """Return the versions that a framework's ``__init__.py`` accepts on import."""
+    """Return the limits of mmcv that a framework's ``__init__.py`` checks on import; ``None`` if it has none."""
     text = _text(folder, '__init__.py')
     said = re.findall(r"^(?:MMCV|mmcv)_(MIN|MAX|minimum|maximum)\w*\s*=\s*'([^']+)'", text, re.MULTILINE)
     limits = {key[:3].lower(): version for key, version in said}
@@ -65,7 +65,7 @@ def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
 
 
 def read_declared_mmcv(module: str) -> Optional[Limits]:
-    """Return the versions in the metadata of a framework's distribution: onedl's check nothing on import."""
+    """Return the limits of mmcv in a framework's metadata, else ``None``: onedl's do not check it on import."""
     for name in distributions_of(module):
         try:
             requirements = metadata.requires(name) or []
@@ -79,7 +79,7 @@ def read_declared_mmcv(module: str) -> Optional[Limits]:
 
 
 def limits_in(requirement: str) -> Optional[Limits]:
-    """Return the version limits of a requirement if it is one of mmcv.
+    """Return the version limits of a requirement if it is one of mmcv with limits; else ``None``.
 
     Example:
         >>> limits_in('onedl-mmcv>=2.0.0; extra == "mminstall"')
@@ -169,7 +169,7 @@ def _ask_driver(facts: EnvironmentFacts) -> None:
 def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]:
     """Import modules in a child process, so that a crash or hang does no harm.
 
-    Return name -> why it cannot be imported, and whether torch can use a GPU (``None``: not asked).
+    Return name -> why the module cannot be imported, and whether torch can use a GPU (``None``: unknown).
     """
     errors: Dict[str, str] = {}
     available: Optional[bool] = None
@@ -205,10 +205,10 @@ def _last(text: str) -> str:
     return lines[-1][:200] if lines else ''
 
 
-#: A terminal breaks lines where it ends.
+#: Width at which no line is broken: a terminal wraps long lines itself.
 _UNBROKEN = 1 << 20
 OK = 'ok'
-#: Shown only where they are installed.
+#: Modules that are shown only if they are installed.
 _OPTIONAL = ('nnunetv2', 'torchvision')
 #: Required packages, and mmguard itself: only these must be installed.
 _NEEDED = ('torch', 'numpy', 'mmguard')

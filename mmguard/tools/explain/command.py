@@ -121,7 +121,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     from mmguard.tools.spinner import Spinner
 
     out = sys.stderr if args.json == '-' else sys.stdout
-    # The terminal may be where standard input is typed.
+    # No spinner if the log is typed or pasted on the same terminal.
     with nullcontext() if what == '-' else Spinner('explain', visible_name(what)):
         from mmguard.formats.options import ScanOptions
         from mmguard.tools.explain.render import as_json, as_text
@@ -141,7 +141,8 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     if found is None:
         print(describe_no_error(log, name, findings, width), file=out)
         return code
-    print(as_text(found, name, args.config or config, width, args.verbose), file=out)
+    scan = scan_command(args.data, options)
+    print(as_text(found, name, args.config or config, width, args.verbose, scan), file=out)
     if config is not None and not args.config and not args.data:
         print(
             '\n'
@@ -185,7 +186,12 @@ def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), 
     for number, line in log.facts.find_kind('unlabeled'):
         lines.append(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'))
         break
-    return '\n'.join([*lines, '', *build_found_rows(findings, width)] if findings else lines)
+    return '\n'.join([*build_found_rows(findings, width), *lines] if findings else lines)
+
+
+def scan_command(data: Optional[str], options: ScanOptions) -> str:
+    """Return the command that scans the given labels; empty without them."""
+    return shlex.join(['mmguard', 'scan', data, *options.arguments()]) if data else ''
 
 
 def _signs() -> str:

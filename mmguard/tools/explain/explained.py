@@ -26,7 +26,7 @@ _RANKS = 256
 _SEARCHED = 1 << 17
 #: Findings that need the images next to the labels.
 _OF_IMAGES = ('MG129', 'MG130')
-#: Findings on names of objects that the class list lacks: seen only with a list that is not made of these names.
+#: Findings on names of objects that the class list lacks. They need a list that was not made from these names.
 _OF_NAMES = ('MG140', 'MG154')
 #: Degrees of evidence for a cause.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
@@ -118,13 +118,13 @@ class Explanation:
 
     @property
     def place(self) -> Optional[Frame]:
-        """Innermost line of the traceback."""
+        """Innermost line of the traceback; ``None`` without one."""
         frames = (self.late or self.raised).frames
         return frames[-1] if frames else None
 
     @property
     def own_place(self) -> Optional[Frame]:
-        """Innermost line in the user's own files."""
+        """Innermost line of the traceback in the user's own files, or ``None``."""
         return next((frame for frame in reversed((self.late or self.raised).frames) if not frame.is_installed), None)
 
     @property
@@ -145,7 +145,10 @@ def explain_text(lines: Iterable[Union[str, bytes]], known: Optional[Known] = No
 
 
 def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
-    """Return what ended a training, or a sign that it does not learn; ``names`` are paths that may name a framework."""
+    """Return what ended a training, or a sign that it does not learn; ``None`` if a log shows neither.
+
+    ``names`` are paths that may name a framework.
+    """
     known = known or Known()
     judged = _judge(log)
     if not judged:
@@ -236,7 +239,7 @@ class Text:
         self.text = '\n'.join(piece.searched for piece in pieces)[:_SEARCHED]
 
     def find(self, pattern: str) -> Optional[Piece]:
-        """Return the first piece that a pattern matches, or with a lookahead at the beginning, its first group."""
+        """Return the piece of a pattern's match, or if that is empty (a lookahead), of its last group; or ``None``."""
         found = _compile(pattern).search(self.text)
         if found is None or not self.pieces:
             return None
@@ -249,7 +252,7 @@ class Text:
 
 
 def signature_of(raised: Raised) -> Optional[Signature]:
-    """Return the first signature that an exception, or a line, matches."""
+    """Return the first signature that an exception, or a line, matches; ``None`` if none does."""
     said = raised.said[:_LONGEST]
     for signature in read_signatures():
         fits = _compile(signature.pattern).search(said) is not None
@@ -270,7 +273,7 @@ def _judge(log: Reader) -> List[_Judged]:
     ]
     if not troubles:
         pasted = None if log.classes.is_now_and_then or log.classes.always else _find_in_few_lines(log.beginning)
-        # A sign that the reader has found itself is at its own line.
+        # If the reader has found the same sign in the log, that one is used: it has the line number.
         signed = [signature_of(sign.chain[0]) for sign in log.signs]
         is_new = pasted is not None and signature_of(pasted.chain[0]) not in signed
         troubles = [pasted] if pasted is not None and is_new else log.signs

@@ -74,7 +74,7 @@ def _check(config: str, run_code: bool) -> List[Finding]:
 
 
 class _Seen(NamedTuple):
-    """Result of a scan: findings, failures, and if it read all labels and knows the valid ones, and their names."""
+    """Result of a scan: findings, failures, and what it decides; see ``labels`` and ``names`` of :class:`Known`."""
 
     findings: List[Finding]
     failed: List[str]

@@ -35,7 +35,7 @@ class Frame(NamedTuple):
 
     @property
     def is_installed(self) -> bool:
-        """Return True if it is in an installed package or in Python itself."""
+        """True if it is in an installed package or in Python itself."""
         return bool(re.search(r'site-packages|dist-packages|[/\\]lib[/\\]python\d|<frozen|<string>', self.file))
 
 
@@ -115,7 +115,7 @@ class Line(NamedTuple):
 
 
 def read_line(raw: bytes) -> Line:
-    r"""Return a line without its rank, time and colours.
+    r"""Return a line without its rank, time and colors.
 
     Example:
         >>> read_line(b'[rank1]: \x1b[31mIndexError\x1b[0m: Target 7 is out of bounds.')

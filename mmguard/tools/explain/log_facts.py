@@ -284,7 +284,10 @@ def _find_fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
 
 
 def _find_fact_of_values(pieces: Sequence[Piece]) -> Optional[Piece]:
-    """Return the line with the values of a label file if they are at most one more than the declared classes."""
+    """Return nnU-Net's line with the values of a label file if they may be classes, else ``None``.
+
+    There may be one value more than declared classes, but not only 0 and 255.
+    """
     lists = _VALUES.search('\n'.join(piece.searched for piece in pieces))
     if lists is None or '...' in lists.group(2):
         return None

@@ -207,7 +207,7 @@ class Reader:
         rows = self._rows[max(place - _BEFORE, 0) : max(place, 0)]
         if len(rows) < _BEFORE:
             rows = self._tail[:-1].split(b'\n')[-(_BEFORE - len(rows)) :] + rows
-        # A progress bar may end in the line of the error: its last state is in front of it.
+        # An error may be printed in the line of a progress bar, after its last state.
         return [(line - len(rows) + number, read_line(raw).text) for number, raw in enumerate(rows)]
 
     # ---- lines

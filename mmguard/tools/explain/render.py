@@ -15,7 +15,7 @@ from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Expl
 from mmguard.tools.explain.log_errors import LogError, Piece, Raised
 from mmguard.version import __version__
 
-#: Number of possible causes on the first screen if more than one would be left.
+#: Number of possible causes on the first screen; one more is shown, too, rather than a line about it.
 _POSSIBLE = 3
 _TRUE_LINE = (
     'The line that Python shows is only where it waited for the device. To see the true line, run the same command '
@@ -33,9 +33,17 @@ _QUOTE = 240
 
 
 def as_text(
-    found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
+    found: Explanation,
+    name: str = '',
+    config: Optional[str] = None,
+    width: int = 100,
+    verbose: bool = True,
+    scan: str = '',
 ) -> str:
-    """Return the error, its meaning, its causes in order (brief: the most likely, in three sentences), and advice."""
+    """Return the error, its meaning, its causes in order (without ``verbose`` only the most likely), and advice.
+
+    ``config`` and ``scan``, the command that scans the labels, replace those that the advice leaves open.
+    """
     signature, error = found.signature, _build_error_rows(found, name, width)
     if signature is None:
         head = translate('not known: none of {number} signatures matches', number=len(read_signatures()))
@@ -44,11 +52,9 @@ def as_text(
         return '\n'.join([*rows, *_build_unknown_rows(found, width, config), *_build_other_rows(found, width)])
     rows = [f'{signature.code}  {translate(signature.title)}', '', *error, '']
     rows += (_build_all_rows if verbose else _build_first_rows)(found, signature, width)
-    rows += [
-        '',
-        *_wrap(translate('next: {command}', command=_command(translate(found.command), config)), width, '      '),
-    ]
-    if config is None and 'mmguard scan CONFIG' in found.command:
+    after = translate('next: {command}', command=_command(translate(found.command), config, scan))
+    rows += ['', *(_wrap(after, width, '      ') if '(' in found.command else [after])]  # a command is never broken
+    if config is None and not scan and 'mmguard scan CONFIG' in found.command:
         rows.append(translate('      without a config: mmguard scan FOLDER --num-classes N'))
     rows += _build_other_rows(found, width)
     for finding in found.more[:3]:
@@ -306,7 +312,8 @@ def _show(line: str) -> str:
     return visible(line.replace('\t', '  '))
 
 
-def _command(command: str, config: Optional[str]) -> str:
+def _command(command: str, config: Optional[str], scan: str = '') -> str:
+    command = re.sub(r'mmguard scan [^;()\n]+', lambda _: scan, command) if scan else command
     return command if config is None else re.sub(r'\bCONFIG\b', lambda _: shlex.quote(config), command)
 
 

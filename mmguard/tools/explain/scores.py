@@ -101,7 +101,7 @@ class Scores:
 
     @property
     def sign(self) -> Optional[Sign]:
-        """Sign given by the scores, if any."""
+        """Sign given by the scores; ``None`` if they give none."""
         if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
             return Sign(text, *self._last['box loss'])

@@ -70,6 +70,6 @@ def mark_rank(traceback: str, rank: int) -> bytes:
 
 
 def config_of(folder: Path) -> Optional[Path]:
-    """Return the config that mmengine wrote next to a run's log."""
+    """Return the config that mmengine wrote next to a run's log; ``None`` if it is missing."""
     paths = (folder / name for name in ('vis_data/config.py', 'config.py'))
     return next((path for path in paths if path.is_file()), None)

@@ -30,7 +30,7 @@ from mmguard.tools.fix.copies import Copies
 
 
 class Offered(NamedTuple):
-    """Scanned plan, and its edits by the numbers that the scan shows."""
+    """Plan that was scanned, and the edits that the scan offers, with their numbers."""
 
     plan: Plan
     offers: List[Offer]
@@ -160,7 +160,7 @@ _FORMATS = (*_SINGLE, 'MG164', 'MG172')
 def check_boxes(target: str, of_format: Format, options: FixOptions) -> None:
     """Refuse to clamp or drop boxes that appear to be in another format, and name the command that converts them.
 
-    The rules of the scan look at them, unless the options say how they are written.
+    The rules of the scan decide this, unless the options give the format of the boxes.
     """
     if options.boxes:
         return

@@ -12,14 +12,14 @@ from mmguard.formats.table import LARGEST_SIDE
 from mmguard.text import quantity
 from mmguard.tools.page.pictures import LONGEST, LOUD, CannotDraw, Panel, Picture, css, encode, read_photo
 
-#: Colours of sound boxes, of wrong edges, and of what is outside of the image.
+#: Colors of sound boxes, of wrong edges, and of what is outside of the image.
 SOUND, EDGE, OUTSIDE = (40, 140, 255), (255, 214, 0), (206, 210, 217)
 #: Image without a file.
 _BLANK = (250, 250, 250)
 #: Widths of an outline and of a marked edge, and what their black borders add.
 _LINE, _MARK, _BORDER = 3, 5, 4
 _BLACK = (0, 0, 0)
-#: Most of a side of the image that is shown of a box that leaves it, and what is shown beyond that.
+#: Maximum margin that shows a box's part outside of the image, and space beyond it, as shares of the image's side.
 _MARGIN, _LEAST = 0.4, 0.06
 #: Maximum magnification of a small image; boxes of fewer pixels than this are ringed.
 _LARGER, _TINY = 8.0, 8

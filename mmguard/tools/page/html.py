@@ -191,7 +191,7 @@ class Histogram(NamedTuple):
 
 
 def histogram_of(labels: LabelFacts) -> Optional[Histogram]:
-    """Return every value with its count; only the invalid ones if no others are known."""
+    """Return the histogram of all values, or of the invalid ones if no others are known; ``None`` without values."""
     counts = labels.histogram or labels.values
     if not counts:
         return None

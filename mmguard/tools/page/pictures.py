@@ -24,7 +24,7 @@ LONGEST = 640
 MOST_BYTES = 150_000
 #: Maximum number of pixels of a file that is decoded for a picture.
 MOST_PIXELS = 120_000_000
-#: Colour of invalid pixels; no class has it.
+#: Color of invalid pixels; no class has it.
 LOUD = (255, 0, 170)
 IGNORED = (232, 234, 238)
 #: Up to this share of invalid pixels, each is painted as a square of this side, so that it is visible.
@@ -76,7 +76,7 @@ class Picture:
 
 @dataclass
 class Panel:
-    """A picture, or the reason why it cannot be drawn, with its key: (colour or nothing, meaning)."""
+    """A picture, or the reason why it cannot be drawn, with its key: (color or nothing, meaning)."""
 
     name: str
     picture: Optional[Picture] = None
@@ -145,7 +145,7 @@ def draw_marks(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
 
 
 def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
-    """Return a label map, (height, width), one colour per value: ignored values pale, invalid pixels in ``LOUD``."""
+    """Return a label map, (height, width), one color per value: ignored values pale, invalid pixels in ``LOUD``."""
     step = _step(*label.shape)
     small = label[::step, ::step]  # label values cannot be averaged
     painted = palette()[small.astype(np.int64) % 256]
@@ -224,8 +224,7 @@ def _step(height: int, width: int) -> int:
 
 @lru_cache(maxsize=None)
 def palette() -> np.ndarray:
-    """Return 256 colours, (256, 3) uint8: neighbours far apart in hue, all darker than the ignored one, none like
-    ``LOUD``."""
+    """Return 256 colors, (256, 3) uint8: neighbors differ in hue, all are darker than ``IGNORED``, none is ``LOUD``."""
     colours = []
     for value in range(256):
         # Golden-ratio steps through the hues except magenta, which marks invalid pixels; lightness in three turns.

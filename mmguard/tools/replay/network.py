@@ -1,4 +1,4 @@
-"""A forward and backward of one sample on the CPU."""
+"""Forward and backward pass of one sample on the CPU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Raised:
 
 @dataclass
 class Pass:
-    """One forward and backward; gradients that are not finite are named nearest to the loss first."""
+    """Result of one forward and backward pass; gradients that are not finite are named nearest to the loss first."""
 
     raised: Optional[Raised] = None
     losses: Dict[str, float] = field(default_factory=dict)

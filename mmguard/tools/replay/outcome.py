@@ -89,9 +89,9 @@ class Outcome:
     Args:
         recorded (Recorded): The sample in the record.
         path (str): Its file here; empty if it is not found.
-        status (str): One of the constants above.
-        loaded (dict[str, Judged]): Kind -> invalid labels after the loading steps of the pipeline: nothing is cropped.
-        trained (dict[str, Judged]): The same after the whole pipeline, as the losses see them.
+        status (str): ``DIES``, ``NOT_FINITE``, ... of this module.
+        loaded (dict[str, InvalidLabels]): Kind -> invalid labels after the loading steps of the pipeline, uncropped.
+        trained (dict[str, InvalidLabels]): The same after the whole pipeline, as the losses see them.
         raised (Raised, optional): The exception that ended it.
         stage (str): Where it was raised, ``'pipeline'`` or ``'forward'``.
         run (Pass): Losses and gradients of the last seed.
@@ -170,7 +170,7 @@ def _counts(judged: Dict[str, InvalidLabels]) -> Dict[str, Any]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A sample of a recorded batch: its original path and its path in the data root; ``unfinished``: the last batch."""
+    """A sample of a recorded batch: original path, path in the data root; ``unfinished``: its iteration did not end."""
 
     path: str
     source: str

@@ -57,7 +57,7 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
     dataset = build_dataset(program)
     samples = Samples(dataset)
     model = _build_model(program, args.config)
-    # What guards in the pipeline do is looked at in the samples.
+    # Only of the heads: the effect of guards in the pipeline shows in the samples.
     spaces = from_model(model, class_names_of(dataset)).rules()
     notes = [*flight.unread.messages(), *_collect_notes(config, spaces)]
     replayer = Replayer(spaces, model, from_mmengine(config), args.seeds)
@@ -187,7 +187,7 @@ class Replayer:
             for transform in takewhile(lambda one: type(one).__name__.startswith('Load'), sample.transforms):
                 results = transform(results)
         except Exception:
-            return  # the whole pipeline raises the same
+            return  # the whole pipeline raises the same exception
         outcome.loaded = judge(take('loaded', results), self._spaces, outcome.path)
 
     def _run_seeds(self, sample: Sample, outcome: Outcome) -> None:
@@ -228,7 +228,7 @@ class Replayer:
             outcome.status = NOT_FINITE
 
     def _weigh(self, sample: Sample, outcome: Outcome) -> None:
-        """Report invalid labels in the files that no seed has shown, and the likely causes."""
+        """Note invalid labels that are in the files but in no sample drawn, and find the likely causes."""
         hidden = '; '.join(str(judged) for judged in outcome.loaded.values() if judged.is_invalid)
         if hidden and any(True for _ in rules_in(sample.transforms)):
             if not outcome.invalid:

@@ -70,7 +70,7 @@ class RankCrash:
 
 @dataclass
 class Crash:
-    """Crash of a run: its ranks, the one that ended first in front; ranks without a record; unreadable records."""
+    """Crash of a run: its ranks, first the one that probably ended the others; ranks without a record; problems."""
 
     ranks: List[RankCrash] = field(default_factory=list)
     silent: List[int] = field(default_factory=list)
@@ -138,7 +138,7 @@ def _run_facts(report: RunReport) -> RunFacts:
 def _read_settings(report: RunReport) -> Optional[ReadConfig]:
     """Return the settings on unused parameters in the config next to the record of the rank that ended first.
 
-    It is searched, never run: a log may come from anywhere.
+    The config is searched, never run: a log may come from anywhere. ``None`` without a readable config.
     """
     path = config_of(report.crash.ranks[0].path.parent) if report.crash.ranks else None
     try:

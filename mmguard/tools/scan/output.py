@@ -88,7 +88,7 @@ def name_from_here(results: Sequence[SetResult]) -> None:
         result.findings = [replace(one, files=tuple(map(name, one.files))) for one in result.findings]
         result.worst = [{**file, 'file': name(file['file'])} for file in result.worst]
         offending = result.facts.offending
-        for first in list(offending)[:1]:  # all names are of one folder: looking for each file may take minutes
+        for first in list(offending)[:1]:  # all names are relative to one folder; finding each file may take minutes
             folder = name(first)[: -len(first)] if name(first).endswith(first) else ''
             result.facts.offending = {folder + file: count for file, count in offending.items()}
 
@@ -214,7 +214,7 @@ def _find_worst(result: SetResult) -> Table:
     table.add_column(translate('invalid'), justify='right', no_wrap=True)
     table.add_column(translate('values in the file (times)'), overflow='fold')
     for file in result.worst[:_MOST_FILES]:
-        # For colour files, only what the loader makes of them is known.
+        # For color files, only what the loader makes of them is known.
         values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
         table.add_row(Text(file['file']), Text(f'{file["invalid"]:,}'), Text(values))
     return table
@@ -247,7 +247,7 @@ def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = No
 
 
 def _convert_keys(value: Any) -> Any:
-    """Return dicts with text keys, as JSON requires; a colour becomes ``'255,0,0'``."""
+    """Return dicts with text keys, as JSON requires; a color becomes ``'255,0,0'``."""
     if isinstance(value, dict):
         plain: Dict[str, Any] = {}
         for key, item in value.items():

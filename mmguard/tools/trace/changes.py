@@ -57,7 +57,7 @@ def map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]
 
 
 def fills(transform: Any) -> Dict[int, str]:
-    """Return fill value of label maps -> the argument that sets it, ``seg_pad_val=255``."""
+    """Return the fill values of label maps, each with the argument that sets it, ``seg_pad_val=255``."""
     found: Dict[int, str] = {}
     # Arguments that name the label map come first: if pad_val=0 fills the image, it does not fill the label map.
     named = sorted(_walk_attributes(transform), key=lambda item: 'seg' not in item[0] and 'mask' not in item[0])
@@ -77,7 +77,7 @@ def interpolations(transform: Any) -> List[Tuple[str, str]]:
 
 
 def _walk_attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
-    """Yield the plain values among its attributes, including those of nested dicts and transforms."""
+    """Yield the plain values among the attributes of an object, including those of nested dicts and transforms."""
     if depth > _DEPTH:
         return
     if isinstance(thing, dict):
@@ -118,7 +118,7 @@ class Change:
 
     @property
     def makes(self) -> Optional[int]:
-        """Value that the step created or made more frequent."""
+        """Value that the step created or made more frequent; ``None`` if it did neither."""
         if self.what == 'becomes':
             return self.to
         return self.value if self.what in ('appears', 'grows') else None
@@ -184,7 +184,7 @@ def _find_moves(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequen
 
 
 def _estimate_count(count: int, before: np.ndarray, after: np.ndarray) -> int:
-    """Return the expected pixels after scaling down, cutting or turning an image; padding does not reduce them."""
+    """Return the expected number of pixels after scaling down, cutting or turning; padding does not reduce it."""
     return count if after.size >= before.size else round(count * after.size / before.size)
 
 
@@ -276,10 +276,10 @@ def matches(
     size: Optional[Tuple[int, int]],
     recorded: bool,
 ) -> List[Tuple[int, int]]:
-    """Return pairs of indices (old, new), each index used once.
+    """Match instances before and after a step; return pairs of indices (old, new), each index used once.
 
-    ``moved`` has the expected old boxes in an image of ``size`` (height, width); if they are not ``recorded``,
-    the remaining ones are matched by label.
+    ``moved`` has the old boxes at their expected places in an image of ``size`` (height, width). If the movement was
+    not ``recorded``, instances that these do not match are matched by label.
     """
     allowed = _PIXELS + _SHARE * (max(size) if size else 0)
     ranked = []

@@ -1,4 +1,4 @@
-"""Output of ``mmguard trace``: a story as a table, and as JSON."""
+"""Output of ``mmguard trace``: a trace as a table, and as JSON."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def mistakes_in(story: SampleTrace, spaces: LabelSpaces) -> List[str]:
 
 
 def coverage_of(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Tuple[List[str], List[str]]:
-    """Return the kinds of annotations that were checked in all stories, and other kinds that the samples have.
+    """Return the kinds of annotations that were checked in all traces, and other kinds that the samples have.
 
     Labels without a known number of classes are not checked.
     """
@@ -169,7 +169,7 @@ def print_verdict(console: Any, traces: Sequence[SampleTrace], spaces: LabelSpac
 
 
 def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any]:
-    """Return the first story as plain data, and the findings of all stories."""
+    """Return the first trace as plain data, and the findings of all traces."""
     story, (pixels, instances) = traces[0], (spaces.pixels, spaces.instances)
     checked, unchecked = coverage_of(traces, spaces)
     return {

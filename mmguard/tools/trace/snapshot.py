@@ -40,7 +40,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Snapshot:
-    """A sample after a step.
+    """State of a sample after a step.
 
     Args:
         step (str): ``'disk'``, ``'LoadAnnotations'``, ``'RandomChoice > Resize'``, ...
@@ -262,8 +262,8 @@ def _read_box(corners: Any) -> Tuple[float, float, float, float]:
     return numbers[0], numbers[1], numbers[2], numbers[3]
 
 
-#: Transforms that run others on the same sample: their parts are steps of their own. (KeyMapper and
-#: TransformBroadcaster pass another sample to their parts, so they remain one step.)
+#: Transforms whose parts are steps of their own, because they run on the same sample. (KeyMapper and
+#: TransformBroadcaster pass another sample to their parts, so each is one step.)
 _OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 

@@ -16,7 +16,7 @@ from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, t
 
 
 class Tracer:
-    """Tracer of a data set's samples; sample ``i`` is drawn with ``seed + i``, for reproducibility."""
+    """Runner of single samples through their pipeline that records each step; sample ``i`` has seed ``seed + i``."""
 
     def __init__(self, config: Any, split: str = 'train', seed: int = 0) -> None:
         self._program = open_program(config)
@@ -40,7 +40,7 @@ class Tracer:
     def trace(self, number: int, turn: int = 0) -> SampleTrace:
         """Run the pipeline on one sample; each repetition uses another seed.
 
-        An exception ends the story, and is reported in it.
+        An exception ends the trace, and is reported in it.
         """
         sample, recorder = self._samples[number], self._recorder
         recorder.runs.clear()
@@ -97,7 +97,7 @@ class Tracer:
 
 @dataclass
 class StepTrace:
-    """One step of a story: its changes, and new mistakes."""
+    """One step of a trace: its changes, and new mistakes."""
 
     name: str
     after: Snapshot
@@ -125,7 +125,7 @@ class SampleTrace:
 
 
 def build_trace(index: int, run: Run, error: str = '') -> SampleTrace:
-    """Return the story of a recorded run, with the changes of each step."""
+    """Return the trace of a recorded run, with the changes of each step."""
     story = SampleTrace(index, run.image, [StepTrace(run.start.step, run.start, faults=run.start.faults)], error=error)
     story.mixed = list(dict.fromkeys(mixed.image for step in run.steps for mixed in step.mixed))
     known, label_loaded, instances_loaded = run.start, False, False

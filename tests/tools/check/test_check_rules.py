@@ -77,6 +77,19 @@ ONE_CHANNEL_OF_TWO = {'model.decode_head.num_classes': 2, 'model.decode_head.out
 GUARDED_EVERYWHERE = {
     f'{split}_dataloader.dataset.pipeline': [*LOAD, pack(), seg_guard()] for split in ('train', 'val', 'test')
 }
+SIGMOID = dict(type='CrossEntropyLoss', use_sigmoid=True)
+#: A sigmoid over one channel, and a class list of one name.
+ONE_NAME = {
+    **ONE_CHANNEL,
+    LOSS: SIGMOID,
+    'model.auxiliary_head.loss_decode': SIGMOID,
+    **{
+        f'{split}_dataloader.dataset': dict(
+            type='BaseSegDataset', metainfo=dict(classes=('roof',)), pipeline=[*LOAD, pack()]
+        )
+        for split in ('train', 'val', 'test')
+    },
+}
 EVALUATED = tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test'))
 #: Things and stuff in the order of the alphabet.
 MIXED = {META: dict(classes=('bus', 'car', 'sea', 'tug'), thing_classes=('bus', 'car', 'tug'), stuff_classes=('sea',))}
@@ -169,6 +182,12 @@ CASES = [
     Case('MG214', PSPNET, {WEIGHT: EYE}),
     Case('MG214', PSPNET, {LOSS: dict(type='CrossEntropyLoss', class_weight=EYE, avg_non_ignore=True)}, (WEIGHT,)),
     Case('MG215', PSPNET, {f'{HEAD}.num_classes': 2, CHANNELS: 1}, (CHANNELS,)),
+    Case(
+        'MG215',
+        PSPNET,
+        ONE_NAME,
+        ('val_dataloader.dataset.metainfo.classes', 'test_dataloader.dataset.metainfo.classes'),
+    ),
     Case('MG214', PSPNET, {WEIGHT: EYE, f'{HEAD}.ignore_index': -1}, (f'{HEAD}.ignore_index',)),
     Case('MG222', RETINANET, GUARDED_DET, ('model.train_cfg.assigner.ignore_iof_thr',)),
     Case('MG222', DINO, GUARDED_DET, ('model.train_cfg.assigner.type',)),
@@ -247,6 +266,7 @@ SILENT = [
     ('MG214', PSPNET, {LOSS: dict(type='CrossEntropyLoss', class_weight=EYE, use_sigmoid=True)}),
     ('MG214', 'mmseg/san/san-vit-b16_coco-stuff164k-640x640.py', {}),
     ('MG215', PSPNET, {CHANNELS: 1, f'{HEAD}.num_classes': 2, f'{HEAD}.loss_decode.use_sigmoid': True}),
+    ('MG215', PSPNET, {**ONE_NAME, 'val_evaluator': dict(type='mmseg.CityscapesMetric'), 'test_evaluator': {}}),
     ('MG214', PSPNET, {f'{HEAD}.ignore_index': -1}),
     ('MG222', RETINANET, {STEPS: GUARD_DET, 'model.train_cfg.assigner.ignore_iof_thr': 0.5}),
     ('MG222', DINO, train(dict(GUARD, on_invalid='drop'))),

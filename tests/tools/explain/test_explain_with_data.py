@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import List, NamedTuple, Tuple
 
@@ -78,6 +79,20 @@ def test_what_the_labels_confirm_comes_first(tmp_path: Path, log: str, capsys: p
     first = record['causes'][0]
     assert first['standing'] == 'confirmed'
     assert first['findings'] == ['MG115']
+
+
+@pytest.mark.parametrize(
+    'error', ['IndexError: Target 9 is out of bounds.', 'CUDA error: device-side assert triggered']
+)
+@pytest.mark.parametrize('options', [[], ['--num-classes', '3'], ['--num-classes', '3', '--ignore-index', '9']])
+def test_the_next_command_scans_the_labels_that_were_given(
+    error: str, options: List[str], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    log, folder = tmp_path / 'train.log', labels(tmp_path / 'with blank', 0, 1, 9)
+    log.write_text(format_traceback(error, CALL))
+    assert main(['explain', str(log), '--data', folder, *options]) == 1
+    (command,) = re.findall(r'^next: (.*)$', capsys.readouterr().out, re.M)
+    assert shlex.split(command) == ['mmguard', 'scan', folder, *options]
 
 
 def test_what_is_found_is_shown_with_an_unknown_error(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -70,7 +70,7 @@ def _find_mismatches(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
             if config.framework == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
                 continue  # MG202 reports it, with the reason
             if count.value == 1 and expected == 2 and config.framework == 'mmseg':
-                continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
+                continue  # right if one sigmoid channel separates two classes; MG215 reports a softmax
             yield count, expected, dataset
             break
 

@@ -102,7 +102,7 @@ class ClassList(ConfigRule):
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
-    """Write the intended list; a second edit also changes the heads with another number."""
+    """Return an edit that writes the intended list, and one that also changes the heads with another number."""
     if isinstance(classes, str) and not _is_file_name(classes):
         classes = (classes,)
     return move_class_list(config, propose(title, *((gone, REMOVED) for gone in removed), (place, classes)), classes)
@@ -159,7 +159,7 @@ class SplitClasses(ConfigRule):
 
 
 def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
-    """Write the training's list here; if both are in the config, also this list in the training."""
+    """Return an edit that writes the training's list here, and if both are in the config, one for the reverse."""
     names, expected = classes_of(dataset) or [], classes_of(first) or []
     forgotten = says_classes(first) and not says_classes(dataset)
     # Annotation files name their categories, so the order does not matter.
@@ -185,7 +185,7 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
 
 
 def _is_same_kind(one: Part, other: Part) -> bool:
-    """True if two data sets have the same type, or the first replaces the other's type in this split."""
+    """Return True if two data sets have the same type, or that of the first derives from that of the other."""
     return one.name == other.name or _is_made_of(one.cls, other.cls)
 
 

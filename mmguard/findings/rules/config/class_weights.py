@@ -174,7 +174,7 @@ class WeightedIgnored(ConfigRule):
 
 
 def _guard_all(config: ReadConfig) -> Edit:
-    """Guard the losses of every head together, with a single ignored label."""
+    """Return an edit that guards the losses of all heads together, with a single ignored label."""
     weighted = [loss.path for loss in find_weighted_cross_entropies(config)]
     swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
     ignored = set_ignore_index(Facts(config=config), 255).config
@@ -182,6 +182,6 @@ def _guard_all(config: ReadConfig) -> Edit:
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
-    """Return the part of the config that adds ignored pixels to label maps without any; empty if none does."""
+    """Return the part of a config that adds ignored pixels, also to label maps without any; empty if none does."""
     places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')

@@ -129,7 +129,7 @@ class IgnoredAsBackground(ConfigRule):
         if not moving:
             return
         heeding = [one for one in assigners(config) if one.name in ALWAYS or has_threshold(one)]
-        # If no assigner uses crowds, they are to be trained as before.
+        # If no assigner uses ignored regions, crowds must be trained as before.
         leaving = () if heeding else tuple((guard.place('keep_ignored'), False) for guard in moving)
         for assigner in assigners(config):
             if assigner.name in ALWAYS or assigner.cls is None:

@@ -73,7 +73,7 @@ class IgnoredLabelsAgree(ConfigRule):
 
 
 def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
-    """Set the head's ignored label here, or this one everywhere."""
+    """Return an edit that sets the head's ignored label here, and one that sets this label everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {value} your void (unlabeled) value?'
     question = '' if filled else Message(asked, value=first.value)
@@ -112,7 +112,7 @@ class IgnoredClass(ConfigRule):
         for place in places:
             classes = classes_in(place.part if place.role == 'head' else place.part.owner)
             if place.role in ('head', 'loss') and classes is not None and 0 <= place.value < classes:
-                # The values that others fill in or ignore are then classes, or beyond the classes.
+                # Pixels with the value that these parts fill in or ignore are then trained, or are out of range.
                 others = [one for one in places if one.value != place.value and one.role in ('head', 'loss', 'fill')]
                 yield self._inside(place.path, place.value, classes, ERROR if others else WARNING)
 

@@ -1,35 +1,37 @@
-"""A softmax over one output channel."""
+"""One output channel: a softmax over it, or a metric of one class."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator, List
+from typing import Iterator, List, Sequence
 
-from mmguard.config.changes import REMOVED
+from mmguard.config.changes import REMOVED, Changes
 from mmguard.config.head_classes import counts
 from mmguard.config.losses import is_softmax, one_channel_softmax, output_channels
-from mmguard.config.parts import Part, classes_of, datasets, heads, losses_of
+from mmguard.config.parts import Part, classes_of, classes_path, datasets, heads, losses_of, metrics
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import name_classes
 from mmguard.findings.edits import Edit
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import add_dependent_settings, propose
 from mmguard.language import Message
 
 
 class OneChannelSoftmax(ConfigRule):
-    """A softmax over one number, which is always 1."""
+    """A softmax over one number, which is always 1; or one class, for which IoUMetric counts every pixel."""
 
     code = 'MG215'
     looks_at = ('config', 'labels')
     aliases = ('MG112',)
-    summary = 'A head has one output channel, but its loss takes a softmax over the channels.'
+    summary = 'A head has one output channel, but its loss takes a softmax over it, or its metric counts one class.'
     title = '{loss} at {place} takes a softmax over a single channel: it is always 1.'
     title_labels = 'The labels are 0 and 1, but num_classes is 1: a single channel without a sigmoid has only label 0.'
+    title_metric = 'IoUMetric counts a single class, {name}: its IoU then follows the accuracy of all pixels.'
     why = (
         'The softmax of a single channel is 1 whatever the model says: the loss of label 0 is always 0, and label 1 '
-        'is an index error (CUDA assert).'
+        'is an index error (CUDA assert). With a sigmoid the model learns, but masks of 0 and 1 have two classes: with '
+        'a list of one, IoUMetric counts every pixel, and predicting nothing but background has a high IoU.'
     )
     example = Example(
         wrong="num_classes=1, loss_decode=dict(type='CrossEntropyLoss')",
@@ -49,6 +51,20 @@ class OneChannelSoftmax(ConfigRule):
             key = 'out_channels' if head.config.get('out_channels') == 1 else 'num_classes'
             words = dict(loss=loss.name, place=loss.path)
             yield self.report_at(head.place(key), output_channels(head), words, edits=ways)
+        yield from () if ways else self._find_single_class(config)
+
+    def _find_single_class(self, config: ReadConfig) -> Iterator[Finding]:
+        """Yield the class lists of one name over which IoUMetric evaluates a head with one channel."""
+        ones = _find_heads_of_one_class(config)
+        if config.scope != 'mmseg' or not ones or not any(metric.is_a('IoUMetric') for metric in metrics(config)):
+            return
+        changes = tuple(change for head in ones for change in _count_two_in_one_channel(head))
+        way = propose('Count the background as a class, and keep one output channel.', *changes)
+        for dataset in datasets(config):
+            names = classes_of(dataset) or ()
+            if dataset.split != 'train' and len(names) == 1:
+                words, ways = dict(name=names[0]), _name_background(config, names, [way])
+                yield self.report_at(classes_path(dataset), names, words, self.title_metric, WARNING, ways)
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)
@@ -65,13 +81,13 @@ class OneChannelSoftmax(ConfigRule):
 
 
 def _offer_ways(config: ReadConfig) -> List[Edit]:
-    """Offer two classes in one channel with a sigmoid, or in two channels with a softmax, for all heads together."""
+    """Return edits of all heads: two classes in one channel with a sigmoid, or in two channels with a softmax."""
     found = one_channel_softmax(config)
     if not found:
         return []
     heads = list({loss.owner.path: loss.owner for loss in found if loss.owner is not None}.values())
     # Another head with a sigmoid counts the same classes.
-    ones = [count.head for count in counts(config) if count.kind == 'all' and count.value == 1]
+    ones = _find_heads_of_one_class(config)
     number = tuple((head.place('num_classes'), 2) for head in ones)
     single = tuple((head.place('out_channels'), 1) for head in ones)
     sigmoids = tuple((loss.place('use_sigmoid'), True) for loss in found)
@@ -83,11 +99,25 @@ def _offer_ways(config: ReadConfig) -> List[Edit]:
     has_ohem = any(loss.name == 'OhemCrossEntropy' for loss in found)
     ways = [two] if has_ohem else [two, one] if number else [one, two]
     names = next((classes_of(dataset) for dataset in datasets(config) if dataset.split == 'train'), None) or []
-    if len(names) == 1:
-        # The list also lacks the background.
-        more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
-        asked = 'Is 0 the background in the files, and 1 the object?'
-        ways = [replace(way, question=asked, config=(*way.config, *more)) for way in ways]
+    return _name_background(config, names, ways) if len(names) == 1 else _with_dependent_settings(config, ways)
+
+
+def _find_heads_of_one_class(config: ReadConfig) -> List[Part]:
+    return [count.head for count in counts(config) if count.kind == 'all' and count.value == 1]
+
+
+def _count_two_in_one_channel(head: Part) -> Changes:
+    return ((head.place('num_classes'), 2), (head.place('out_channels'), 1))
+
+
+def _name_background(config: ReadConfig, names: Sequence[str], ways: Sequence[Edit]) -> List[Edit]:
+    """Add the background to a class list of one object, if that is what the files hold."""
+    more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
+    asked = 'Is 0 the background in the files, and 1 the object?'
+    return _with_dependent_settings(config, [replace(way, question=asked, config=(*way.config, *more)) for way in ways])
+
+
+def _with_dependent_settings(config: ReadConfig, ways: Sequence[Edit]) -> List[Edit]:
     return [add_dependent_settings(config, way) for way in ways]
 
 
@@ -128,7 +158,7 @@ class SamplerOneChannel(ConfigRule):
 
 
 def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[Edit]:
-    """Yield one channel without the sampler, and two channels with it."""
+    """Yield an edit to one channel without the sampler, and one to two channels with it."""
     losses = losses_of(config, head)
     crossed = [loss for loss in losses if loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss')]
     if losses != crossed:

@@ -42,7 +42,7 @@ class WrapperMetainfo(ConfigRule):
 
 
 def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
-    """Move the list into every wrapped data set; a second edit also changes the heads with another number."""
+    """Return an edit that moves the list into every wrapped data set, and one that also changes differing heads."""
     value: Any = wrapper.config[key]
     metainfo = value if isinstance(value, dict) else {'classes': (value,) if isinstance(value, str) else value}
     inner = [dataset for dataset in datasets(config) if dataset.path.startswith(wrapper.path)]

@@ -149,7 +149,7 @@ class ShiftAndMap(ConfigRule):
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        # Scanned labels show the effect of the order.
+        # Scanned labels already show the result of the order, and other rules judge it.
         yield from super().find(facts) if facts.labels is None else ()
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

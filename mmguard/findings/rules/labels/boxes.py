@@ -67,7 +67,7 @@ class UnusableBoxes(DataRule):
         return {reason: count for reason, count in labels.reasons.items() if reason != LABEL_REASON and count > 0}
 
 
-#: Fewer boxes over the edge are due to rounding.
+#: Share of the boxes over the edge below which they are due to rounding.
 MANY = 0.01
 #: Note of the edit of corners at -1.
 _COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: the reader of VOC subtracts 1, as mmdet does.'
@@ -119,9 +119,9 @@ class BoxesBeyondImage(AnnotationRule):
             yield from corrections(self, facts, boxes, 'Clamp these boxes into their images.')
 
 
-#: A few slips may be in neither format; a box of one pixel at the origin may occur.
+#: Minimum share of the boxes that fit as corners, since a few slips may fit no format, and of those within [0, 1].
 NEARLY_ALL, MOST = 0.98, 0.9
-#: Some valid boxes, perhaps all of a few, are near the upper left, where width and height exceed x and y.
+#: Minimum number of boxes (a few may all be near the upper left, where valid ones also fit as corners), of fractions.
 ENOUGH, SOME = 8, 3
 
 #: Two corners, x first or y first (TensorFlow). If both fit, on square images, x first is assumed.

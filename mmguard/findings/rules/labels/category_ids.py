@@ -23,9 +23,9 @@ from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, framework_t
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Largest id for which models have outputs.
+#: Largest id for which a model may have an output.
 _MOST = 1000
-#: Looking ids up in COCO's table trains other classes, often without an error.
+#: Looking up your own ids in COCO's table trains other classes, often without an error.
 _OWN_IDS = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False`.'
 _ASKED = Message(
     'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=framework_titles(IDS)
@@ -105,7 +105,7 @@ class IdsAsLabels(DataRule):
         yield self.report_in(facts, certainty, evidence, words, title, severity, advice=advice)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return how certain it is that ids, which are labels, do not fit the classes."""
+        """Return the certainty that ids, which are labels, do not fit the classes; ``None`` if they may fit."""
         found, ids = annotations_of(labels), self._ids(labels)
         if self._is_background(labels):
             return PROVEN
@@ -165,7 +165,7 @@ class IdsAsLabels(DataRule):
         classes = Message(
             '{classes}, 0..{last}', classes=quantity(labels.num_classes, 'class'), last=labels.num_classes - 1
         )
-        # COCO's ids, with its gaps: so many other ids would fall into the gaps.
+        # So many ids that avoid all gaps of COCO are COCO's.
         are_raw = len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
         return Message(
             'category ids {ids}{raw}; as labels of {classes}, {beyond} would be out of range ({number})',

@@ -76,7 +76,7 @@ class NamesNotInFile(AnnotationRule):
             'known': listing(map(repr, self._names_in_file(labels))),
             'shown': shorten(''.join(letters)),
         }
-        # Only a list that was not passed on matches no head and no other list.
+        # If the list did not reach the data set, the MG2xx about heads and lists are consequences.
         is_passed_on = not self._is_of_the_type(labels)
         follow = [code for code in SUPERSEDES[self.code] if not (is_passed_on and code.startswith('MG2'))]
         title = self.title_string if letters else ''

@@ -72,7 +72,7 @@ class OrderDiffers(AnnotationRule):
         yield from rewrite(self, facts, 'List the categories in the order of the config.', classes=names)
 
     def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
-        """Return the path of the classes, the classes, and the same classes in file order."""
+        """Return path of the classes, the classes, and these in the file's order; ``None`` if the order is the same."""
         found = annotations_of(labels)
         if found.names_from != 'categories' or not has_config(labels) or found.labelled_by == 'class list':
             return None

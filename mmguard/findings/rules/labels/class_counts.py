@@ -69,7 +69,7 @@ class MoreClassesThanHead(DataRule):
         yield set_num_classes(facts, listed, '' if sure else 'Are the files numbered by this list?')
 
 
-#: A single file may contain only one class.
+#: Minimum number of files; a single one may well contain only one class.
 ENOUGH_FILES = 5
 
 

@@ -1,4 +1,4 @@
-"""Label maps stored as colours, and palettes that are read as colours."""
+"""Label maps stored as colors, and palettes that are read as colors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mmguard.findings.views import (
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Colours that the evidence lists.
+#: Colors that the evidence lists.
 FEW_COLOURS = 6
 BLACK = (0, 0, 0)
 
@@ -69,7 +69,7 @@ class StoredAsColours(DataRule):
         evidence += f'; {quantity(len(ranked), "color")}: {listing(ranked, FEW_COLOURS)}' if ranked else ''
         files = [file for form in forms for file in maps.form_examples.get(form, ())]
         files = files or find_files_with(labels, labels.values) or find_files_named(labels, '')
-        # Gray nevertheless: the values changed by compression (MG136) are the worse fault.
+        # If files with several channels are gray, values changed by compression (MG136) are the worse fault.
         certainty = LIKELY if maps.lossy and self._is_gray(labels) else PROVEN
         words = {'forms': listing(Message(MANY_CHANNELS[form]) for form in forms)}
         yield self.report_in(facts, certainty, evidence, words, files=files)
@@ -94,14 +94,14 @@ class StoredAsColours(DataRule):
             for edit in convert_files(facts, title, question, colours={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
         elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
-            # With any other number of colours, the classes are ambiguous.
+            # With any other number of colors, the classes are ambiguous.
             table = {colour: int(colour != BLACK) for colour in sorted(colours)}
             yield from convert_files(facts, title, 'Is black the background?', colours=table)
 
     def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
         if self._is_alpha(labels) and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
-            return  # first of two steps: without alpha another mistake appears
+            return  # the labels stay wrong without alpha: another rule finds the mistake once it is removed
         if values == [0, VOID]:
             question: str = 'Is white the object (not void)?'
             title = 'Keep the first channel, as 0 and 1.'
@@ -115,7 +115,7 @@ class StoredAsColours(DataRule):
             yield from convert_files(facts, title, question, label_map=table)
 
     def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
-        """Map colours to labels by the config, or by a palette that contains all of them."""
+        """Map colors to labels by the config, or by a palette that contains all of them."""
         for dataset in datasets(facts.config) if facts.config is not None else ():
             palette = palette_of(dataset)
             table: Dict[Colour, int] = {}
@@ -153,7 +153,7 @@ class StoredAsColours(DataRule):
 
 
 def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
-    """Return the known palette that contains all of the colours."""
+    """Return the known palette that contains all of the colors; else ``None``."""
     for palette in (CITYSCAPES, VOC):
         # Pure red on black is also Cityscapes' rider.
         classes = [colour for colour in colours & set(palette) if palette[colour] != VOID]
@@ -164,9 +164,9 @@ def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
 
 VOC_GRAYS = 'VOC (labelme)'
 _COLOURS = [voc_colour(label) for label in range(1, 64)]
-#: Values of VOC's palette read as colours: one channel, or its gray.
+#: Values of VOC's palette read as colors: one channel, or its gray.
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
-#: One channel of the first 64 colours, without 0.
+#: One channel of the first 64 colors, without 0.
 FEW = frozenset({64, 128, 192})
 #: Gray -> label.
 GRAYS = grays((voc_colour(label), label) for label in range(1, 21))
@@ -175,7 +175,7 @@ FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
 
 
 class PaletteReadAsColours(DataRule):
-    """Palette PNGs whose colours are read instead of their indices."""
+    """Palette PNGs whose colors are read instead of their indices."""
 
     code = 'MG121'
     needs = ()
@@ -236,10 +236,10 @@ class PaletteReadAsColours(DataRule):
         yield self.report_in(facts, certainty, join('; ', texts), words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return how certain it is that indices are, or were, read as colours."""
+        """Return the certainty that indices are, or were, read as colors; ``None`` if nothing shows it."""
         maps = maps_of(labels)
         palette = maps.forms.get('palette8', 0)
-        # Multi-channel files are also read as colours, and rightly so.
+        # Multi-channel files are also read as colors, and rightly so.
         others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
         if palette and maps.loaded_otherwise.get('colours', 0) > others:
             return PROVEN
@@ -258,7 +258,7 @@ class PaletteReadAsColours(DataRule):
         # One class has one gray; 38 is an unlikely choice by hand.
         if is_whole(labels) and seen == {38} and labels.num_classes == 2:
             return PROVEN
-        # A gray picture would have as many levels as classes; a channel of the colours has four in total.
+        # A gray picture would have as many levels as classes; a channel of the colors has four in total.
         if self._is_batch(labels) and seen <= FEW and labels.num_classes > len(FEW) + 2:
             return PROVEN
         # A full count shows if they are the gray levels of as many classes (MG125).

@@ -168,7 +168,7 @@ def _are_copies(label: Tuple[int, int], image: Tuple[int, int]) -> bool:
     return abs(height * wide - width * of_image) <= max(of_image, wide)
 
 
-#: A missing file has a cause of its own.
+#: Fault of a missing file, which another rule reports.
 MISSING = 'missing'
 
 

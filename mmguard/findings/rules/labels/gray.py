@@ -109,7 +109,7 @@ def may_be_subtracted(labels: LabelFacts) -> bool:
     return set(counts) == {0, VOID} and labels.num_classes <= 2 and much and not subtracts_one(labels)
 
 
-#: More distinct invalid values than this are neither slips nor forgotten classes.
+#: Number of distinct invalid values above which they are neither slips nor forgotten classes.
 MANY = 16
 #: More classes than any 8-bit data set has.
 MOST_IDS = 190
@@ -157,7 +157,7 @@ class GrayLevels(DataRule):
             yield from convert_files(facts, 'Rewrite the files with a threshold.', question, threshold=127)
 
     def _are_ids(self, labels: LabelFacts) -> bool:
-        """Return True if the values are 0..N without gaps, and void: more classes than the last one."""
+        """Return True if the values, except void, are ids 0..N without gaps: more classes than the head has."""
         ids = ids_of(count_trained(labels))
         return is_whole(labels) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(labels.values) <= ids
 

@@ -32,7 +32,7 @@ from mmguard.language import Message, join
 MANY_IDS = 15
 #: Share of pixels below which ids are hardly ever drawn.
 RARE = 0.05
-#: Share of the invalid values; some gray levels are ids, too.
+#: Minimum share of the invalid values that are ids, since some gray levels are ids by chance.
 MOSTLY = 0.5
 
 
@@ -88,7 +88,7 @@ class RawCityscapesIds(DataRule):
         return certainty_of_share(share) if full else None
 
     def _judge_by_ids(self, labels: LabelFacts) -> Optional[str]:
-        """Judge only by the ids, some of which are hardly ever drawn, if num_classes is unknown."""
+        """Judge only by the ids, if num_classes is unknown; of Cityscapes' ids, some are hardly ever drawn."""
         counts = count_trained(labels)
         ids = ids_of(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
@@ -203,7 +203,7 @@ class RawCocoIds(DataRule):
     def _shift(self, labels: LabelFacts) -> Optional[int]:
         """Return the offset of COCO-Stuff ids in the maps, 0 or 1, from the gaps between them.
 
-        Of as many ids without a system some would fall into the gaps. ``None``: they are other ids, or it is not clear.
+        So many ids without a system would hardly avoid all gaps. ``None``: they are other ids, or both offsets fit.
         """
         if labels.kind != 'pixels' or not maps_of(labels).raw or config_of(labels).label_map or subtracts_one(labels):
             return None
@@ -216,12 +216,12 @@ class RawCocoIds(DataRule):
             and not ids & {gap + shift for gap in gaps}
             and (1 - min(len(ids) / most, 1.0)) ** len(gaps) < BY_CHANCE
         ]
-        # An output for each id, as intended.
+        # Heads with an output for each id need no map.
         exact = [shift for shift in fits if labels.num_classes == most + shift + 1]
         return fits[0] if len(fits) == 1 and not exact else None
 
 
-#: First names of its class list.
+#: First names of ADE20K's class list.
 ADE = ('wall', 'building', 'sky')
 
 

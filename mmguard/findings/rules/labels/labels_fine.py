@@ -46,12 +46,19 @@ class LabelsFine(AllClear):
         read = labels.histogram or (labels.annotations is not None and labels.annotations.images)
         # The label of a category id depends on the framework.
         is_open = annotations_of(labels).labelled_by == 'unknown'
-        if not read or labels.values or labels.reasons or is_open:
+        if not read or labels.values or labels.reasons or is_open or _has_unnamed(labels):
             return
         loader = labels.loader or LoaderFacts()
         title = '' if loader.files and not loader.unknown else self.title_not_asked
         title = title if has_num_classes(labels) else self.title_not_judged
         yield self.report_in(facts, PROVEN, join('; ', [*_count(labels), *_list_checks(labels)]), title=title)
+
+
+def _has_unnamed(labels: LabelFacts) -> bool:
+    """Return True if label maps hold a label after the last name of the class list."""
+    is_named = labels.kind == 'pixels' and bool(labels.class_names)
+    found = ids_of(count_trained(labels)) - {labels.ignore_index}
+    return is_named and max(found, default=0) >= len(labels.class_names)
 
 
 def _count(labels: LabelFacts) -> Iterator[str]:

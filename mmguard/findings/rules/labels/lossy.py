@@ -12,16 +12,16 @@ from mmguard.findings.rules.labels.gray import MANY
 from mmguard.findings.views import count_stored, has_num_classes, is_whole, listing, maps_of, share
 from mmguard.language import Message, join
 
-#: A single value in between may be a label of its own, such as a drawn border.
+#: Minimum number of values in between; a single one may be a label of its own, such as a drawn border.
 FEW = 2
 #: Share of the pixels below which a value is rare, how many such values there must be, and in how many files.
 RARE, MANY_RARE, FEW_FILES = 0.02, 6, 3
 
 #: Largest distance from black or white of a pixel in a two-class mask, and the share of pixels within it.
 NEAR, BLACK_AND_WHITE = 32, 0.8
-#: Of masks whose number of classes is not known: share of both peaks, and of the smaller one.
+#: Minimum shares of both peaks and of the smaller one, in masks whose number of classes is unknown.
 PEAKS, A_LITTLE = 0.9, 0.002
-#: Share of black that is exactly 0; of white, which small objects hardly reach, half as much is 255.
+#: Minimum share of black that is exactly 0; half as much of white must be 255, which small objects hardly reach.
 EXACT = 0.7
 
 
@@ -65,7 +65,7 @@ class LossyOrInterpolated(DataRule):
         yield self.report_in(facts, certainty, evidence, {'number': len(counts)})
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return how certain it is that the labels were changed."""
+        """Return the certainty that the labels were changed; ``None`` if nothing shows it."""
         maps = maps_of(labels)
         if maps.lossy:
             return PROVEN if labels.values else LIKELY
@@ -122,8 +122,8 @@ class LossyOrInterpolated(DataRule):
     def _is_speckled(self, labels: LabelFacts) -> bool:
         """True if a few labels fill the maps, and many values with hardly any pixels also occur in most files.
 
-        A rare class is missing in most files; what interpolation makes is not. Only so are values seen that overshoot
-        (bicubic): they are beyond the labels, not between them.
+        A rare class is missing in most files, but values made by interpolation are not. This also finds the values of
+        bicubic interpolation that overshoot, which are beyond the labels, not between them.
         """
         counts, files = count_stored(labels), maps_of(labels).files_with
         if labels.files < FEW_FILES or not labels.values or not files:

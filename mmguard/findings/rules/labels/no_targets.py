@@ -84,9 +84,9 @@ class NoUsableInstance(AnnotationRule):
 
 #: Heads that build denoising queries from the targets of a batch.
 DENOISING = ('detr', 'dino')
-#: Heads of mmdet 3 that were measured: the losses of images without targets have the same names, and reach the same
-#: parameters, as those of other heads. Not so with GridHead, CondInst, FoveaHead, CornerHead and YOLOFHead;
-#: MaskPointHead fails. The last five are of mmyolo, whose RTMDetHead has the name of one of mmdet: not measured.
+#: Heads of mmdet 3, and in the last line of mmyolo, for which it was measured that images without targets give losses
+#: with the same names that reach the same parameters as other images. GridHead, CondInst, FoveaHead, CornerHead and
+#: YOLOFHead do not, and MaskPointHead fails. RTMDetHead was not measured: mmdet and mmyolo have one of that name.
 _SURVIVE = """
 ATSSHead AutoAssignHead CascadeRoIHead CenterNetUpdateHead ConditionalDETRHead DABDETRHead DDQDETRHead
 DETRHead DeformableDETRHead DyHead FCNMaskHead FCOSHead FSAFHead FreeAnchorRetinaHead FusedSemanticHead
@@ -96,7 +96,7 @@ YOLOV3Head YOLOXHead
 PPYOLOEHead YOLOv5Head YOLOv6Head YOLOv7Head YOLOv8Head
 """
 SURVIVE = frozenset(_SURVIVE.split())
-#: COCO itself has 1 %.
+#: Share of images without a target above which they are reported; COCO itself has 1 %.
 MANY = 0.02
 
 

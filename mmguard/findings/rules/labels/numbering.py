@@ -85,7 +85,7 @@ class CountsFromOne(DataRule):
             yield from renumber(facts, table, question)
 
     def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        """Leave out an empty category 0, or count it, if category ids are labels."""
+        """Yield edits that leave out an empty category 0, or count it, if category ids are labels."""
         found = annotations_of(labels)
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
@@ -133,8 +133,8 @@ class GapsInIds(DataRule):
             return  # the ignored label fills the gap
         if len(ids) != labels.num_classes or ids[0] > 1 or ids[-1] < len(ids) + (ids[0] == 1):
             return
-        # Void after the last class of a known set, and a class without files.
-        # Rare: the last class does not occur, and the id after the gap is a slip. Far away: not a numbering at all.
+        # Not proven in three cases. The last id may be the void of a known set, and the gap a class without files; a
+        # rare last id may be a slip, and the gap the last class; ids far apart may not be a numbering at all.
         void_behind = ids[-1] == labels.num_classes and labels.num_classes in VOID_EQUALS_NUM_CLASSES
         is_open = void_behind or is_rare(labels) or ids[-1] > 4 * len(ids) + 8
         moved = {value: label for label, value in enumerate(ids) if value != label}
@@ -155,7 +155,7 @@ class GapsInIds(DataRule):
         return sorted(ids_of(count_trained(labels)) - {labels.ignore_index})
 
 
-#: More classes than any model has.
+#: Ids from here on exceed the number of classes of any model.
 HUGE = 5000
 
 

@@ -27,7 +27,7 @@ from mmguard.findings.views import (
 )
 from mmguard.language import Message
 
-#: Values that fill more of the files than this are not void.
+#: Share of the pixels above which a value is not void.
 MUCH = 0.25
 
 
@@ -128,9 +128,9 @@ class NegativeLabels(DataRule):
             yield self.report_in(facts, PROVEN)
 
 
-#: Share of the pixels: unlabeled pixels are fewer.
+#: Share of the pixels below which 0 may be unlabeled.
 CLASS_SHARE = 0.05
-#: Of the files: void is drawn in most of them; the last class of as many (LIP has 19 and the background) is not.
+#: Share of the files above which the value is void; a forgotten last class (LIP has 19 and the background) is in fewer.
 HALF = 0.5
 
 
@@ -187,10 +187,10 @@ class OneTooMany(DataRule):
         beyond, counts = labels.num_classes, count_trained(labels)
         known = reserves_zero(labels.class_names)
         zeros = share(counts.get(0, 0), sum(counts.values()))
-        # Where 0 fills much of the files only a known data set leaves it unlabeled.
+        # If 0 fills much of the files, it is unlabeled only in a known data set.
         is_void = Message('Is {beyond} your void (unlabeled) value?', beyond=beyond)
         ignored = list(renumber(facts, {beyond: labels.void}, is_void))
-        # The more classes, the rarer a data set that has just as many.
+        # Hardly any other data set has exactly this number of classes if it is large.
         is_first = beyond in VOID_EQUALS_NUM_CLASSES[-2:] and not known
         if is_first:
             yield from ignored
@@ -199,7 +199,7 @@ class OneTooMany(DataRule):
             yield from shift_down(facts, question, (0,))
         if known:
             return
-        # Void is drawn around everything; a class is missing in many files, unless no class is.
+        # Void is in every file; a class is missing in some, unless all classes are in every file.
         files_with = maps_of(labels).files_with
         holders = share(files_with.get(beyond, 0), labels.files)
         around = holders == 1 and any(files_with.get(value, 0) < labels.files for value in range(beyond))
@@ -240,7 +240,7 @@ class StrayValue(DataRule):
         if self._is_rarer_than_classes(labels):
             yield self.report_in(facts, PROVEN)
         elif is_rare(labels) and len(labels.values) <= FEW_VALUES:
-            # The first value after the classes is often a class that was forgotten; but not in a handful of pixels.
+            # The first value after the classes is often a forgotten class, but not if it has only a handful of pixels.
             is_next = set(labels.values) == {labels.num_classes}
             is_sure = is_next and is_rare(labels, files=0.01, elements=1e-4)
             yield self.report_in(facts, PROVEN if is_sure else LIKELY)
@@ -255,7 +255,7 @@ class StrayValue(DataRule):
             return False
         holders = (maps_of(labels) if of_pixels else annotations_of(labels)).files_with_class
         files = {label: number for label, number in holders.items() if 0 <= label < beyond and number}
-        # For boxes also by number: a file may contain many.
+        # Boxes are also compared by number, because a file may contain many.
         rarest = min((count_trained(labels).get(label, 0) for label in files), default=0)
         few = share(labels.offending_files, labels.files) <= FEW_FILES and labels.files >= SEVERAL_FILES
         small = share(count, labels.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)

@@ -26,7 +26,7 @@ from mmguard.language import Message, as_message, join
 
 #: Share of 0 above which it is a background drawn on purpose.
 MUCH = 0.4
-#: Its files keep 0 for 'no data' and number the background 1.
+#: Classes of LoveDA, whose files keep 0 for 'no data' and number the background 1.
 LOVEDA = ('background', 'building', 'road', 'water', 'barren', 'forest', 'agricultural')
 
 
@@ -77,7 +77,7 @@ class ReduceZeroHidesClass(DataRule):
         yield self.report_in(facts, certainty, join('; ', texts), words, severity=severity, values=values)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return how certain it is that 0 is a class."""
+        """Return the certainty that 0 is a class; ``None`` if nothing shows it."""
         if not subtracts_one(labels):
             return None
         names = labels.class_names or next(iter(config_of(labels).dataset_classes.values()), [])
@@ -86,7 +86,7 @@ class ReduceZeroHidesClass(DataRule):
         if raw:
             if 0 not in raw or max(raw) > labels.num_classes:
                 return None
-            # As many names as values without 0: the list was made for the shift, whatever the head says.
+            # If there are as many names as values above 0, the list was made for the shift, whatever the head says.
             is_made_for_it = len(labels.class_names) == max(raw) < labels.num_classes and not background
             is_counted = max(raw) == labels.num_classes - 1 or (max(raw) < labels.num_classes and background)
             if is_counted and not is_made_for_it:
@@ -101,7 +101,7 @@ class ReduceZeroHidesClass(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         raw = maps_of(labels).raw
         enough = max(ids_of(list_stored_values(facts)), default=0) + 1
-        # The first name belongs to 0, or the saved files are already shifted.
+        # Files with void whose last value is the last class are already shifted.
         is_shifted = VOID in raw and max(ids_of(raw), default=0) == labels.num_classes - 1
         has_background = starts_with_background(labels.class_names)
         clear = enough == labels.num_classes and (has_background or is_shifted)
@@ -109,13 +109,13 @@ class ReduceZeroHidesClass(DataRule):
         if enough <= labels.num_classes:
             yield edit
             return
-        # The class that comes back is 0: the names of the list move up by one.
+        # Class 0 comes back, so each name in the list moves up by one.
         first = [] if has_background else ['background']
         title = join(' ', (as_message(edit.title), Message('Set num_classes={enough} in every head.', enough=enough)))
         yield both(edit, more_classes(facts, enough, '', first=first), title)
 
     def _share_drawn(self, labels: LabelFacts) -> float:
-        """Return the share of 0 without files that contain only 0, such as tiles outside a map."""
+        """Return the share of pixels that are 0, without files that contain only 0, such as tiles outside a map."""
         maps = maps_of(labels)
         empty = share(max(number_of(maps, 'all_void'), maps.void_files), labels.files)
         return max(0.0, self._share_of_zero(labels) - empty) / (1 - empty) if empty < 1 else self._share_of_zero(labels)

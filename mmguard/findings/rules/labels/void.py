@@ -69,9 +69,9 @@ class VoidNotIgnored(DataRule):
 
 #: Minimum share of pixels, and of files, of a background.
 MUCH, MOST_FILES = 0.25, 0.8
-#: In fewer files a class may be missing by chance.
+#: Minimum number of files; in fewer, a class may be missing by chance.
 SEVERAL_FILES = 5
-#: What 0 and 255 look like; 254 is not a gray level.
+#: Rules about gray levels, which masks of 0 and 255 trigger as well.
 OF_GRAY = ('MG106', 'MG125', 'MG135')
 
 
@@ -176,7 +176,7 @@ def _is_wrapped(labels: LabelFacts) -> bool:
     return everywhere and share(counts.get(VOID, 0), sum(counts.values())) >= MUCH
 
 
-#: Share of the pixels; so many classes there are at least.
+#: Share of the pixels, and minimum number of classes.
 NEARLY_ALL, MANY = 0.75, 4
 
 

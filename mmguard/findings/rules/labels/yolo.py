@@ -181,7 +181,7 @@ class DataYaml(AnnotationRule):
         )
 
 
-#: In COCO itself, 1 % of the images have no object.
+#: Share of the images without a label file above which they are a warning; in COCO, 1 % have no object.
 MANY = 0.5
 
 

@@ -39,7 +39,7 @@ def is_old(labels: LabelFacts) -> bool:
 
 
 def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
-    """Write name -> value in the layout of dataset.json: v1 writes the value first."""
+    """Convert name -> value to the layout of dataset.json: v1 has value -> name."""
     return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
 
 
@@ -64,7 +64,7 @@ def rewrite_volumes(
     """Return an edit of dataset.json and of all label files, written by hand.
 
     Args:
-        dataset_json (dict): Key -> value.
+        dataset_json (dict, optional): Key of dataset.json -> new value.
         changes: Changes of the label files: ``label_map``.
     """
     written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
@@ -79,7 +79,7 @@ def renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
 
 
 class VolumeCause(DataRule):
-    """A cause that names cases. The scan's JSON lists all of them in ``facts.volumes.faults``."""
+    """Base class of rules about single cases. The scan's JSON lists all cases in ``facts.volumes.faults``."""
 
     kinds = ('voxels',)
     needs: ClassVar[Tuple[str, ...]] = ('volumes',)
@@ -109,13 +109,13 @@ def files_of(faults: Sequence[CaseFault]) -> List[str]:
 
 
 def find_next(labels: LabelFacts) -> int:
-    """Return the number of the ignored label: the highest declared one, or where nothing is ignored the next."""
+    """Return the highest declared number, which the ignored label has; if nothing is ignored, the next one."""
     highest = max(volumes_of(labels).expected, default=0)
     return highest if labels.ignore_index is not None else highest + 1
 
 
 class DeclaredCause(DataRule):
-    """A cause in dataset.json."""
+    """Base class of rules about dataset.json."""
 
     kinds = ('voxels',)
     needs = ('volumes',)
