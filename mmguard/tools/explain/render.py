@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from mmguard.findings.finding import ERROR, Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import lineage
+from mmguard.findings.views import listing
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, visible, wrap
 from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, RankedCause
@@ -113,6 +114,7 @@ def _build_finding_rows(finding: Finding, width: int, indent: str = '', cause: s
     """Return a finding with its own advice; with a cause that it confirms, that cause with its advice."""
     texts: Dict[str, str] = {
         Message('found'): join(' ', (finding.code, as_message(finding.title))),
+        Message('in'): listing(finding.files, 3),
         Message('cause'): cause,
         Message('do'): advice if cause else finding.next_step,
     }
@@ -284,10 +286,10 @@ def _build_unknown_rows(found: Explanation, width: int, config: Optional[str]) -
         'tracker of mmguard, so that the error is known.',
         whose=whose,
     )
-    rows = _wrap(text, width)
+    rows = [] if found.more else _wrap(text, width)
     if 'mmengine' in lineage(found.framework):
-        command = _command('mmguard dry-run CONFIG', config)
-        rows += _wrap(translate('next: {command}', command=command), width, '      ')
+        command = _command('mmguard scan CONFIG' if found.more else 'mmguard dry-run CONFIG', config)
+        rows.append(translate('next: {command}', command=command))
     return rows
 
 

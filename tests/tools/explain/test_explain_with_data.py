@@ -104,7 +104,9 @@ def test_what_is_found_is_shown_with_an_unknown_error(tmp_path: Path, capsys: py
         (['--config', str(config)], 'MG207'),
     ):
         assert main(['explain', str(log), *options]) == 1
-        assert code in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert code in shown
+        assert ('1.png' in shown) == (code == 'MG102')
 
 
 def test_what_the_labels_refute_is_not_named(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
