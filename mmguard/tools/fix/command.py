@@ -91,7 +91,7 @@ def add_to(commands: Any) -> None:
         type=_parse_colours,
         default={},
         metavar='TABLE',
-        help='for label maps that are stored as colours: the label of each colour, "{(128, 0, 0): 1, ...}", '
+        help='for label maps that are stored as colors: the label of each color, "{(128, 0, 0): 1, ...}", '
         'or a .json file of {"128,0,0": 1, ...}',
     )
     parser.add_argument(
@@ -101,7 +101,7 @@ def add_to(commands: Any) -> None:
         help='for label maps of two classes: values above V become 1, the others 0',
     )
     edit = parser.add_argument_group(
-        'what `mmguard scan TARGET` offers',
+        'edits that `mmguard scan TARGET` offers',
         'With --edit, the options --num-classes, --ignore-index, --label-map, --images and those below have the same '
         'meaning as in the scan: repeat the options of the scan, so that the numbers are the same.',
     )

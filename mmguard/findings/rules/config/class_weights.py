@@ -76,7 +76,7 @@ class ClassWeightLength(ConfigRule):
         edit = propose(
             'Write as many weights as the head needs.',
             (loss.place('class_weight'), new),
-            question='' if follows else 'Are these the weights that you want?',
+            question='' if follows else 'Are these the class weights that you want?',
             lines=(f'class_weight={format_weights(new)} at {loss.path}',),
             if_not='' if follows else 'Write the weight of each class.',
         )

@@ -40,7 +40,7 @@ class OutOfRange(DataRule):
     title = 'Labels outside 0..{last}: {values}.'
     why = (
         'Losses index by label: an invalid one ends the run with a device-side assert, or, in focal losses without a '
-        'range check, trains something wrong.'
+        'range check, is trained as background.'
     )
     example = Example(
         wrong='head: num_classes=19; labels in the files: 0..18 and 33',
@@ -54,8 +54,8 @@ class OutOfRange(DataRule):
     )
     pytorch = (
         'Valid labels are 0..{last}. Find what the others mean: a slip, a class that is not counted (it needs an '
-        'output of the model, and in YOLO a name in data.yaml), or another numbering, as that of COCO-Stuff with its '
-        'gaps, or of a labeling tool with classes of its own before yours: it needs a table from id to class.'
+        'output of the model, and in YOLO a name in data.yaml), or another numbering (COCO-Stuff with its gaps, a '
+        'labeling tool with classes of its own before yours), which needs a table from id to class.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -69,7 +69,7 @@ class LabelList(DeclaredCause):
     declared = ('labels',)
     summary = 'nnU-Net v2 cannot use the labels in dataset.json as they are.'
     title = 'nnU-Net refuses the labels in dataset.json: {faults}.'
-    why = 'nnU-Net uses a label as the index of an output channel: a gap has no channel, and it refuses to plan.'
+    why = 'nnU-Net uses a label as the index of an output channel, so it refuses to plan if the labels have a gap.'
     example = Example(
         wrong='"labels": {"background": 0, "liver": 1, "tumor": 4}',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
@@ -162,7 +162,7 @@ class RegionList(DeclaredCause):
         for region in reversed(members):
             order[:0] = [next((value for value in region if value not in later), region[0])] if region else []
             later.update(region)
-        question = 'Does each region of `"labels"` hold those that come after it?'
+        question = 'Does each region in `"labels"` contain the regions listed after it?'
         lines = (f'"regions_class_order": {order}',)
         title = 'Set the order of the regions.'
         yield rewrite_volumes(labels, title, question, lines, {'regions_class_order': order})
