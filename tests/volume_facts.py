@@ -86,7 +86,7 @@ VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG195': lambda: voxels(_GOOD),
     'MG196': lambda: _one(
         kinds.INTENSITIES,
-        'more than 256 values, most often -1024, 37, 41, 40; 97% of neighbouring voxels differ',
+        'more than 256 values, most often -1024, 37, 41, 40; 97% of neighboring voxels differ',
         voxels=2_293_760,
     ),
 }

@@ -192,7 +192,7 @@ def _make_showable(value: Any) -> Any:
     try:
         repr(value)
     except Exception:  # numbers of more digits than Python prints, or objects without a repr
-        return f'what cannot be shown ({kind_of(value)})'
+        return f'a value that cannot be shown ({kind_of(value)})'
     return value
 
 

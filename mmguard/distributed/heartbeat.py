@@ -13,6 +13,7 @@ from typing import Any, Dict, List
 import torch.distributed as dist
 
 from mmguard.compat.torch_names import default_store
+from mmguard.text import join_with_and, plural
 
 #: Seconds between two heartbeats of a rank.
 BEAT = 0.5
@@ -84,7 +85,7 @@ class Heartbeat:
         try:
             who, ranks = self._judge(self._call_roll(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone
-            who = 'the process that keeps their common store (rank 0, or torchrun) is gone, with all reports of ranks'
+            who = 'the process with the store of all ranks (rank 0, or torchrun) is gone, and their reports with it'
             ranks = [0]
         return AbsentRankError(f'rank {self.rank} waited {waited:.1f} s for the others: {who}', ranks)
 
@@ -119,12 +120,12 @@ class Heartbeat:
             if store.add(f'beats/{rank}', 0) == beats[rank]:
                 stories[rank] = [
                     'gone',
-                    f'{name} is gone, or hangs: no sign of life for {PATIENCE:g} s (killed for lack of memory? '
-                    f'look at its log and at dmesg)',
+                    f'no heartbeat from {name} for {PATIENCE:g} s: it was killed (out of memory?) or hangs; see its '
+                    f'log and dmesg',
                 ]
             else:
                 kind = 'waiting' if place.startswith('waits') else 'elsewhere'
-                stories[rank] = [kind, f'{name} lives, but {place}']
+                stories[rank] = [kind, f'{name} is alive, but {place}']
         time.sleep(LINGER)
         return stories
 
@@ -137,8 +138,8 @@ class Heartbeat:
         here = [rank for rank in self.ranks if rank not in stories]
         if ended or len(waiting) < len(here):
             return details, ended or list(stories)
-        skipped = ', '.join(map(str, here))
-        return f'{details}. Rank {skipped} skipped this, unless the others should have skipped it, too', here
+        skipped = f'{plural(len(here), "rank")} {join_with_and(map(str, here))}'
+        return f'{details}: {skipped} skipped this collective, or the others should have skipped it as well', here
 
 
 def describe_position(thread: int) -> str:

@@ -97,7 +97,7 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
     rest = Edit('', config=(*set_heads(config, heads).config, *others))
     whole = replace(
         both(move, rest, 'Write the class list here, and the same classes in every head and split.'),
-        question=Message('Are these all classes of your data, {num_classes}?', num_classes=len(classes)),
+        question=Message('Are these {num_classes} all classes of your data?', num_classes=len(classes)),
     )
     return [move, whole]
 

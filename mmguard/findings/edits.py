@@ -110,7 +110,7 @@ def format_value(value: Any) -> str:
     try:
         text = shorten(value, _SHOWN + 1)
     except Exception:  # a user's object whose repr fails
-        return f'what cannot be shown ({type(value).__name__})'
+        return f'a value that cannot be shown ({type(value).__name__})'
     if isinstance(value, (list, tuple)) and len(text) > _SHOWN:
         first, last = value[0], value[-1]
         entries = quantity(len(value), 'entry')

@@ -116,7 +116,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> List
     known = list_rules()
     unknown = [code for code in (*select, *ignore) if not any(_has(rule, [code]) for rule in known)]
     if unknown:
-        raise ValueError(f'no rule has the code {", ".join(unknown)}; there are {", ".join(r.code for r in known)}')
+        raise ValueError(f'unknown code: {", ".join(unknown)}. Known codes: {", ".join(r.code for r in known)}')
     return [rule for rule in known if (not select or _has(rule, select)) and not _has(rule, ignore)]
 
 

@@ -97,7 +97,7 @@ MANY, ENOUGH = 0.2, 10
 #: Formats that no edit converts, as the evidence names them.
 _OTHER_FORMATS = {
     'rows': 'nearly all boxes fit their images when read as y1, x1, y2, x2 (TensorFlow)',
-    'centres': 'nearly all boxes fit their images when read as centre, width, height',
+    'centres': 'nearly all boxes fit their images when read as center, width, height',
     'sizes': 'nearly all boxes fit their images when xmax and ymax are read as width and height',
     'swapped': 'nearly all boxes fit their images when width and height of the images are swapped',
     'turned': 'some boxes have a negative width or height',

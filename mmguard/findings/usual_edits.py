@@ -72,7 +72,7 @@ def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
     more += one_hot_counts(after)
     return replace(
         edit,
-        question=edit.question or ('Are the weights in class_weight those that you want?' if asks else ''),
+        question=edit.question or ('Are these the class weights that you want?' if asks else ''),
         if_not=edit.if_not or ('Write the weight of each class in class_weight.' if asks and not edit.question else ''),
         config=(*edit.config, *more),
         lines=(*edit.lines, *config_lines(tuple(more))) if edit.lines else (),

@@ -25,7 +25,7 @@ IGNORED_ONLY = 'ignored only'
 #: Layout of a data set -> the command that converts it to nnU-Net v2.
 CONVERSIONS = {
     'v1': 'nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME',
-    'msd': 'nnUNetv2_convert_MSD_dataset -i FOLDER',
+    'msd': 'nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME',
 }
 
 

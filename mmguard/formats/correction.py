@@ -42,6 +42,7 @@ class Corrected(NamedTuple):
         changes (list[str]): Changes as text; empty if nothing was changed.
         values (dict[str, int]): Value as stored -> number of elements that were changed because of it.
         counts (dict[str, int]): Kind of change (skipped, remapped, ...) -> number of changes.
+        invalid (dict[str, int], optional): Value -> number of elements that stay invalid.
     """
 
     data: bytes
@@ -49,6 +50,7 @@ class Corrected(NamedTuple):
     changes: List[str]
     values: Dict[str, int]
     counts: Dict[str, int]
+    invalid: Optional[Dict[str, int]] = None
 
 
 class LabelFiles(NamedTuple):

@@ -25,7 +25,7 @@ _TEXTS = 50
 _HEAD = 1 << 14
 
 _VOLUMES = ('.nii.gz', '.nii', '.mha', '.mhd', '.nrrd', '.dcm')
-_YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
+_YOLO = re.compile(rb'\s*-?\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def describe_files(files: Sequence[str], suffix: str = '') -> str:
@@ -103,7 +103,7 @@ _NAMES, _OPENED, _BEGINNING = 2000, 5, 1 << 12
 _BY_DATUMARO = 'write it as COCO, `datum convert -i {{target}} -if {} -f coco_instances -o coco`, and name that'
 _MATLAB = (
     'mmseg trains on label maps (.png) that its tools/dataset_converters write. Pascal-Context: pascal_context.py '
-    'makes them of trainval_merged.json (with the package `detail`), and not of the .mat of 459 labels; name '
+    'makes them from trainval_merged.json (with the package `detail`), not from the .mat files of 459 labels; name '
     'SegmentationClassContext then. SBD: voc_aug.py; COCO-Stuff 10k: coco_stuff10k.py'
 )
 _CITYSCAPES = (

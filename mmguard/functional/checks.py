@@ -156,7 +156,7 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
         if logits.dim() == 1:
             raise TargetTypeError(
                 f'{describe_pair(logits, target)}: logits with one dimension are the scores (C) of one element, whose '
-                f'class index is a single number. One score per element, for a yes or no, wants {MULTILABEL}'
+                f'class index is a single number. For one yes-or-no score per element, use {MULTILABEL}'
             )
         raise TargetTypeError(
             f'{describe_pair(logits, target)}: an integer target of the shape of the logits looks one-hot. Either '
@@ -279,7 +279,7 @@ def _suggest_target(logits: Tensor, target: Tensor, name: str = 'target', scores
                 f'form is {name}.movedim(-1, 1).float()'
             )
         if shape[:-1] == expected and shape[-1] in (2, 3, 4):
-            seen = {2: 'gray and alpha (PIL calls the mode of such a file LA)', 3: 'colours', 4: 'colours and alpha'}
+            seen = {2: 'gray and alpha (PIL calls the mode of such a file LA)', 3: 'colors', 4: 'colors and alpha'}
             one = f': keep the first, {name}[..., 0]' if shape[-1] == 2 else ''
             return f'the last dimension looks like {seen[shape[-1]]}; a label map holds one class index per pixel{one}'
         if (shape[0], *shape[2:]) == expected:

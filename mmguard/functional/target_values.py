@@ -88,8 +88,8 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
         )
     if 0 <= ignore_index < classes:
         words += (
-            f' ignore_index={ignore_index} is one of the {classes} classes: this excludes targets, not the output: '
-            f'its score stays in the softmax, and every other target pushes it down; if it is not a class, give it no '
+            f' ignore_index={ignore_index} is one of the {classes} classes. This excludes its targets, not its output: '
+            f'the score stays in the softmax, and every other target pushes it down. If it is not a class, give it no '
             f'output ({classes - 1} channels and an ignore_index outside of them).'
         )
     elif ignored and target.dim() > 2:
@@ -235,7 +235,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
             'indices; for counts, (target > 0).float() says whether there is any'
         )
     else:
-        advice = 'Each target is the probability of one label; logits become some with target.sigmoid()'
+        advice = 'Each target is the probability of one label; target.sigmoid() converts logits to probabilities'
     raise LabelGuardError(
         f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1], between '
         f'{found.min().item():g} and {found.max().item():g}; first at {_list_positions(invalid)}. {advice}',
@@ -261,7 +261,7 @@ def _describe_fractions(target: Tensor) -> str:
         )
     return (
         f'Fractions ({shown}, ...) come from a resize that averages: resize masks with nearest '
-        f'(InterpolationMode.NEAREST, mode="nearest"), then target.long(). Rounding them makes labels up'
+        f'(InterpolationMode.NEAREST, mode="nearest"), then target.long(). Rounding them would invent labels'
     )
 
 

@@ -79,9 +79,9 @@ class LabelGuardHook(Hook):
 
     def __init__(self, max_skipped_ratio: Optional[float] = None, guard: bool = False) -> None:
         if not isinstance(max_skipped_ratio, (int, float, type(None))):
-            raise TypeError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio!r}')
+            raise TypeError(f'max_skipped_ratio must be a number in [0, 1], got {max_skipped_ratio!r}')
         if max_skipped_ratio is not None and not 0 <= max_skipped_ratio <= 1:
-            raise ValueError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio}')
+            raise ValueError(f'max_skipped_ratio must be a number in [0, 1], got {max_skipped_ratio}')
         self.max_skipped_ratio = max_skipped_ratio
         if not isinstance(guard, bool):
             raise TypeError(f'guard must be True or False, got {guard!r}')

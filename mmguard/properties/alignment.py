@@ -100,7 +100,7 @@ def describe_difference(
         return f'the image is {image.shape[:2]} and its {kind} {figure.shape}'
     between = find_third_values(figure, ignored) if is_map else ()
     if len(between) > 1:
-        return f'the {kind} was interpolated: it holds values that it had not, as {", ".join(map(str, between[:4]))}'
+        return f'the {kind} was interpolated: it holds new values, such as {", ".join(map(str, between[:4]))}'
     found = describe_displacement(image, figure, ~np.isin(figure, ignored) if is_map else None)
     return f'the image is {found} against its {kind}' if found else found
 

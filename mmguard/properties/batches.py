@@ -71,7 +71,8 @@ def check_learning(program: Program) -> List[Result]:
         model.load_state_dict(state)
         model.zero_grad(set_to_none=True)
     data = dict(losses=values, agreement=[before, after])
-    words = f'{values[0]:.3g} -> {values[-1]:.3g} in {len(values)} steps, {before:.0%} -> {after:.0%} of the labels met'
+    words = f'{values[0]:.3g} -> {values[-1]:.3g} in {len(values)} steps'
+    words += f', {before:.0%} -> {after:.0%} of the labels predicted'
     if len(values) < STEPS:
         return [not_tested('the loss', f'there was no time for {STEPS} steps: {words}', dict(reason='time'))]
     if not values[-1] < LEARNED * values[0]:

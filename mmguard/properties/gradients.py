@@ -28,7 +28,7 @@ def check_outputs(program: Program) -> List[Result]:
     results = _check_names(names, program.num_classes) + _check_things(program)
     classes = program.some_classes()
     if len(classes) < 2:
-        raise Unavailable('there is one class only')
+        raise Unavailable('there is only one class')
     tables = _sum_gradients(program, classes, 0)
     found = {place: find_raised_outputs(table) for place, table in tables.items()}
     if any(output not in (None, label) for one in found.values() for label, output in zip(classes, one)):
@@ -160,7 +160,9 @@ def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[
         subject, ignored = f'{one.head}, {one.loss}', getattr(head, 'ignore_index', program.ignore_index)
         share = measure_ignored_share(one.gradient)
         if ignored != program.ignore_index:
-            results.append(not_tested(subject, f'this head ignores {ignored}, the first one {program.ignore_index}'))
+            results.append(
+                not_tested(subject, f'this head ignores label {ignored}, the first head {program.ignore_index}')
+            )
         elif share < 0:
             results.append(not_tested(subject, f'its scores are too coarse ({tuple(one.scores.shape[-2:])})'))
         else:

@@ -65,10 +65,12 @@ PROPERTIES: Dict[str, Property] = {
         'Give the data sets of training and validation the same class names (metainfo), reduce_zero_label and '
         f'label_map, and their pipelines the same LoadAnnotations. {_TRACE}',
     ),
-    'empty-batch': Property('batches.check_empty', 'an empty batch is a batch', f'Guard the losses: {_GUARD}'),
+    'empty-batch': Property(
+        'batches.check_empty', ('a batch without targets trains like any other'), f'Guard the losses: {_GUARD}'
+    ),
     'loader-batches': Property(
         'batches.check_sizes',
-        'the batches that the loader can deliver',
+        'every batch that the loader can deliver trains',
         'Change batch_size of this data loader, or set drop_last=True there.',
     ),
     'full-marks': Property(

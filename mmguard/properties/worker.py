@@ -339,4 +339,4 @@ def _check_change(path: Any) -> None:
     if not os.path.lexists(path):
         _made.add(whole)
     elif not own and (os.path.isfile(path) or os.path.isdir(path)):  # not a device
-        raise PermissionError(f'mmguard keeps {whole} as it is: the program did not make it')
+        raise PermissionError(f'mmguard does not let the program change {whole}, which existed before')

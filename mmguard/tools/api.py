@@ -202,11 +202,12 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
         mmguard.errors.CannotRun: The file does not exist.
     """
     from mmguard.formats.options import ScanOptions
-    from mmguard.tools.explain.command import describe_no_error, explain_pieces, open_log_or_text
+    from mmguard.tools.explain.command import describe_no_error, explain_pieces, open_log_or_text, scan_command
     from mmguard.tools.explain.render import advise, as_json, as_text
 
     pieces, name = open_log_or_text(os.fspath(log))
-    read, found, seen, failed = explain_pieces(pieces, name, config, data, ScanOptions(**options))
+    scanned = ScanOptions(**options)
+    read, found, seen, failed = explain_pieces(pieces, name, config, data, scanned)
     if found is None:
         record, text = as_json(None, name, seen), describe_no_error(read, name, seen)
         return Diagnosis(name, seen, failed=tuple(failed), record=record, text=text)
@@ -224,5 +225,5 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
         (error, *more),
         failed=tuple(failed),
         record=as_json(found, name),
-        text=as_text(found, name, config, verbose=False),
+        text=as_text(found, name, config, verbose=False, scan=scan_command(data, scanned)),
     )

@@ -21,7 +21,7 @@ from mmguard.properties.result import NoSamples, Unavailable
 from mmguard.text import describe_error
 
 _PATHS = ('img_path', 'seg_map_path')
-_EMPTY = 'no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
+_EMPTY = 'no file matches data_root, data_prefix and the suffixes of the config, or all files were filtered out'
 
 
 def load_config(path: str, run_code: bool = False) -> Any:

@@ -93,7 +93,7 @@ def _check(label: np.ndarray, shape: Tuple[int, ...], source: Optional[str]) -> 
     if len(shape) != 2:
         raise ValueError(
             f'{where}: the label map has shape {tuple(label.shape)}, expected (height, width) with one class index '
-            f'per pixel. Is it a colour-coded mask? Convert its colours to class indices once and save them as '
+            f'per pixel. Is it a color-coded mask? Convert its colors to class indices once and save them as '
             f'single-channel 8-bit PNG'
         )
     if label.dtype.kind == 'f':

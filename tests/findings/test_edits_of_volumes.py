@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Dict
 
@@ -103,3 +104,26 @@ def test_label_files_stay_where_only_dataset_json_is_wrong(name: str, tmp_path: 
     after = scan_target(before.target)
     assert [finding.code for finding in after.results[0].findings] == ['MG195']
     assert after.labels.histogram == before.labels.histogram
+
+
+@pytest.mark.parametrize('modality', [{'0': 'CT'}, {'0': 'MR', '1': 'PET'}, {'0': 'T1', '1': 'T2', '2': 'FLAIR'}])
+def test_edits_turn_a_dataset_json_of_v1_into_one_of_v2(modality: Any, tmp_path: Path) -> None:
+    pytest.importorskip('nibabel')
+    values = range(1, 1 + len(modality))
+    labels = {'0': 'background', **{str(value): f'organ {value}' for value in values}}
+    changes = dict(channel_names=None, file_ending=None, modality=modality)
+    before = scan(volumes(labels, organs(*values), 3, **changes), tmp_path)
+    folder = before.target.path
+    for file in [file for file in (folder / 'imagesTr').iterdir() if file.name.endswith('_0000.nii.gz')]:
+        for channel in range(1, len(modality)):
+            shutil.copy(file, file.with_name(file.name.replace('_0000', f'_{channel:04d}')))
+    for finding in scan_target(before.target).results[0].findings:
+        write_volumes(folder, finding.edits[0])
+    assert [finding.code for finding in scan_target(before.target).results[0].findings] == ['MG195']
+
+
+@pytest.mark.parametrize('layout', ['v1', 'msd'])
+def test_the_verdict_on_a_data_set_to_convert_names_the_conversion_only(layout: str, tmp_path: Path) -> None:
+    pytest.importorskip('nibabel')
+    found = scan(volumes(LIVER, organs(1, 2), 3, layout=layout), tmp_path).first
+    assert (found.code, 'nnUNetv2_convert' in found.advice, 'plan_and' in found.advice) == ('MG195', True, False)

@@ -13,10 +13,10 @@ from mmguard.findings.rule import RunRule
 from mmguard.findings.rules import RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts, Unused, find_unused
 
-GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: rank 1 (process 7 on a) is gone, or hangs'
+GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: no heartbeat from rank 1 (process 7 on a) for 3 s'
 SKIPPED = (
-    'AbsentRankError: rank 0 waited 9.0 s for the others: rank 1 lives, but waits in all_reduce, called from m.py, '
-    'line 12. It is rank 0 that skipped this, unless the others were to skip it, too'
+    'AbsentRankError: rank 0 waited 9.0 s for the others: rank 1 is alive, but waits in all_reduce, called from m.py, '
+    'line 12: rank 0 skipped this collective, or the others should have skipped it as well'
 )
 UNUSED = (
     'RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one.\n'

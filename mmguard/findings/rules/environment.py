@@ -124,8 +124,8 @@ class PackageMissing(EnvironmentRule):
         'It does not see other packages that a framework needs, nor files missing in part: the import does (MG506).'
     )
     advice = (
-        'Install it from the same stack (OpenMMLab or onedl) as the other packages; add --force-reinstall if pip '
-        'lists it. If no version fits, make a new environment with versions that docs/stacks.md lists.'
+        'Install it from the same stack (OpenMMLab or onedl) as the other packages; add --force-reinstall if pip lists '
+        'it as installed. If no version fits, make a new environment with versions that docs/stacks.md lists.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -269,7 +269,10 @@ class UnfitMmcv(EnvironmentRule):
         'Deformable convolutions, NMS, RoIAlign and mmdet need the ops, which are compiled for one torch and one CUDA.'
     )
     example = Example(wrong='mmcv 2.2.0 with mmdet 3.3.0', right='mim install "mmcv>=2.0.0rc4,<2.2.0"')
-    limits = 'An mmcv within the limits that the frameworks state may still fail, as ops for another GPU do.'
+    limits = (
+        'An mmcv within the limits that the frameworks state may still fail, for example if its ops were compiled for '
+        'another GPU.'
+    )
     advice = (
         'Reinstall mmcv within the limits shown: mim takes the wheel for the installed torch, or compiles it, which '
         'takes minutes. Without a wheel, or a version that all frameworks accept, make a new environment with '

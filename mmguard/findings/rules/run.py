@@ -40,7 +40,8 @@ class RankKilled(RunRule):
 
 #: Errors of ranks that are alive but not at the same place: AbsentRankError, mmengine (losses that differ), torch.
 _OUT_OF_STEP = re.compile(
-    r'that skipped this|lives, but|loss log variables are different across GPUs|Detected mismatch between collectives'
+    r'skipped this|(?:lives|is alive), but|loss log variables are different across GPUs|'
+    r'Detected mismatch between collectives'
 )
 
 
@@ -162,7 +163,7 @@ class LossesFilled(RunRule):
             for rank, number in sorted(by_rank.items())
         ]
         lacked += [
-            Message('rank {rank} lacked a loss first in iteration {place:,}', rank=rank, place=place)
+            Message('rank {rank} first lacked a loss in iteration {place:,}', rank=rank, place=place)
             for rank, (place, _) in sorted(run.first_filled.items())
         ]
         samples = [name for _, (_, names) in sorted(run.first_filled.items()) for name in names]

@@ -299,5 +299,8 @@ def _add_size(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -
                     height, width = read_shown_size(opened)
                 size = float(height), float(width)
         except Exception as error:  # decoders raise many types for a damaged file
-            faults.add('cannot be read: the image, and the file has no size', f'{name}: {str(error)[:120]}')
+            faults.add(
+                'cannot be used: the image cannot be read, and the JSON does not state its size',
+                f'{name}: {str(error)[:120]}',
+            )
     return file._replace(size=size)

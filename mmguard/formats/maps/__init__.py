@@ -49,7 +49,7 @@ class LabelMaps(Format):
         except OSError as error:
             raise CannotScan(str(error)) from error
         if instead is not None:
-            raise CannotScan(f'{target}was not read: it has no label map. {describe_files(instead, source.suffix)}')
+            raise CannotScan(f'{target} was not read: it has no label map. {describe_files(instead, source.suffix)}')
         _import_pillow(target)
         source.notes += notes
         if options.num_classes is None:

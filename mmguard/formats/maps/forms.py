@@ -149,17 +149,17 @@ def form_of_array(values: np.ndarray) -> str:
     return 'gray16' if values.dtype.itemsize == 2 else 'gray32'
 
 
-_CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` makes labels of it'
+_CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` converts it to labels'
 #: Beginning of the fault of an undamaged file that is not a label map -> how to convert the file to one.
 _TO_LABELS = (
     (r'array \(\d+, H, W\)', _CHANNELS.format('0')),
     (r'array \(H, W, \d+\)', _CHANNELS.format('-1')),
-    (r'\d+ dimensions', 'take out the axes of length 1, `array.squeeze()`'),
+    (r'\d+ dimensions', 'remove the axes of length 1, `array.squeeze()`'),
     (
         'several pages',
-        'save each page as a file of its own; if a page is a class, `np.argmax` over the pages makes labels of them',
+        'save each page as a file of its own; if a page is a class, `np.argmax` over the pages converts them to labels',
     ),
-    ('colours', 'look each colour up in the table of its class'),
+    ('colors', 'look each color up in the table of its class'),
     ('one row or column', 'give it the shape of its image, `array.reshape(height, width)`'),
     ('array of Python objects|not numeric', 'save numbers, `np.save(path, label.astype(np.uint8))`'),
     ('a newer version', 'save it with `np.save(path, label)`'),

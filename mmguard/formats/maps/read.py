@@ -144,7 +144,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
 def _check_header(image: Any, stored: int) -> None:
     """Refuse forms that never hold labels, and sizes too large for the file, before allocating memory."""
     if forms.form_of(image) == 'other':
-        raise NoLabels(f'colours ({image.mode})')
+        raise NoLabels(f'colors ({image.mode})')
     width, height = image.size
     if image.format == 'TIFF' and image.n_frames > 1:  # a loader reads the first
         image.seek(1)

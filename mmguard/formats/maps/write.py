@@ -110,7 +110,7 @@ def _indices(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
     colours = [(code >> 16, code >> 8 & 255, code & 255) for code in found.tolist()]
     unknown = [colour for colour in colours if colour not in table]
     if unknown:
-        raise NotCorrected(f'no label is listed for {quantity(len(unknown), "colour")}, the first is {unknown[0]}')
+        raise NotCorrected(f'no label is listed for {quantity(len(unknown), "color")}, the first is {unknown[0]}')
     return np.array([table[colour] for colour in colours], dtype=np.int64)[places].reshape(codes.shape)
 
 
@@ -118,9 +118,7 @@ def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> 
     if stored.ndim == 3:
         colours = stored[..., : 1 if form == 'gray_alpha' else 3]
         if (colours != colours[..., :1]).any():
-            raise NotCorrected(
-                'stored as colours: the file does not say which class a colour is: list them (--colours)'
-            )
+            raise NotCorrected('stored as colors: the file does not say which class a color is: list them (--colours)')
         return np.ascontiguousarray(colours[..., 0])
     if stored.dtype.kind == 'f':
         if not whole:

@@ -20,11 +20,13 @@ class NnUNet(Format):
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.nnunet.source import CaseSource, why_unread
-        from mmguard.formats.nnunet.spec import raw_datasets
+        from mmguard.formats.nnunet.spec import LABELS, REGIONS, raw_datasets
 
         sources = [CaseSource(folder) for folder in raw_datasets(target)]
         for source in sources:
             why = why_unread(source.reader, source.spec.file_ending)
-            if why:
+            if why and not {LABELS, REGIONS} & set(source.spec.faults):
                 raise CannotScan(f'{source.name}: {why}')
+            if why:
+                source.skip_volumes(why)  # dataset.json alone stops nnU-Net
         return Sets(list(sources))

@@ -103,7 +103,7 @@ class CaseChecker:
         if label.dimension > 3:
             said = f'the label is {label.dimension}-D, {_join(label.shape)}: nnU-Net takes 3-D files only'
         elif label.shape[0] > 1:
-            said = f'the label has {label.shape[0]} channels (colours): a label file holds one value per pixel'
+            said = f'the label has {label.shape[0]} channels (colors): a label file holds one value per pixel'
         else:
             return
         yield kinds.FORM, self._fault(record, label, said, label.voxels)
@@ -167,7 +167,7 @@ class CaseChecker:
         frequent = sorted(label.values, key=lambda value: -label.values[value])[:_EXAMPLES]
         said = (
             f'{"more than " if label.left_out else ""}{quantity(len(label.values), "value")}, most often '
-            f'{", ".join(frequent)}; {label.unlike / label.pairs:.0%} of neighbouring voxels differ'
+            f'{", ".join(frequent)}; {label.unlike / label.pairs:.0%} of neighboring voxels differ'
         )
         fault = self._fault(record, label, said, label.voxels)
         ends = sorted(label.values, key=float)

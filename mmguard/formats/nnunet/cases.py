@@ -14,7 +14,7 @@ from mmguard.formats.faults import CRASHES, fault_of
 from mmguard.formats.files import stamp_of
 from mmguard.formats.nnunet.nifti import open_volume
 from mmguard.formats.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite, digest_of
-from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec
+from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_old
 from mmguard.formats.nnunet.volume import CannotRead
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
@@ -44,7 +44,7 @@ class Listing:
 
 def list_cases(root: str, spec: DatasetSpec) -> Listing:
     """List the cases of a data set; missing folders are added to the faults of ``spec``."""
-    if spec.layout == V1 and _is_of_decathlon(root, spec):
+    if is_old(spec.content) and _is_of_decathlon(root, spec):
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
     if isinstance(named, Mapping):

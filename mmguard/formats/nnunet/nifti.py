@@ -197,7 +197,7 @@ def _scaling(header: Any, nibabels: bool) -> Tuple[float, float]:
 
 
 def _describe_kind(dtype: np.dtype) -> str:
-    return 'colours' if dtype.names or dtype.kind == 'V' else f'of type {dtype}'
+    return 'colors' if dtype.names or dtype.kind == 'V' else f'of type {dtype}'
 
 
 def _read_blocks(content: Content, begin: int, length: int, dtype: np.dtype, voxels: int) -> Iterator[np.ndarray]:

@@ -151,6 +151,11 @@ class CaseSource(Source):
             endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
             self.spec.add(KEYS, f'nnU-Net does not read {self.spec.file_ending} files; it reads {endings}')
 
+    def skip_volumes(self, why: str) -> None:
+        """Judge only dataset.json and the names of the files, because the volumes cannot be read."""
+        self.reader = ''
+        self.notes.append(Message('the volumes are not read: {why}', why=why))
+
     def count(self) -> int:
         """Return the number of cases, for the progress of a scan."""
         return len(self.listing.cases)
@@ -205,7 +210,7 @@ class CaseSource(Source):
         """
         if len(self._records) > _KEPT:
             return None
-        spec = spec_of({**self.spec.content, **dict(dataset_json)})
+        spec = spec_of({**self.spec.content, **dict(dataset_json)}, self.root)
         spec.layout = self.spec.layout
         judge_count(spec, self.listing.found)
         summary = CaseSummary(spec, self.root)

@@ -70,19 +70,26 @@ def read_spec(path: str) -> DatasetSpec:
     if not isinstance(content, dict):
         spec.add(KEYS, f'it holds a {type(content).__name__}, not an object {{...}}')
         return spec
-    spec = spec_of(content)
+    spec = spec_of(content, os.path.dirname(path))
     for name in twice:
         spec.add(KEYS, f'the name "{name}" occurs twice: the first one is never read')
     return spec
 
 
-def spec_of(content: Dict[str, Any]) -> DatasetSpec:
-    """Return the declarations of the content of a dataset.json."""
-    is_old = 'modality' in content and not {'channel_names', 'file_ending'} & set(content)
-    spec = DatasetSpec(content, layout=V1 if is_old else V2)
+def spec_of(content: Dict[str, Any], root: str) -> DatasetSpec:
+    """Return the declarations of the content of a dataset.json; only v2 reads a data set whose folder is named
+    ``DatasetXXX_NAME``.
+    """
+    is_for_v2 = _DATASET_V2.match(os.path.basename(os.path.abspath(root)))
+    spec = DatasetSpec(content, layout=V1 if is_old(content) and not is_for_v2 else V2)
     _read_keys(spec)
     _read_labels(spec)
     return spec
+
+
+def is_old(content: Mapping[str, Any]) -> bool:
+    """Return True if the content of a dataset.json is written for nnU-Net v1."""
+    return 'modality' in content and not {'channel_names', 'file_ending'} & set(content)
 
 
 def _describe_error(error: Exception) -> str:
@@ -107,7 +114,7 @@ def _read_keys(spec: DatasetSpec) -> None:
             spec.add(KEYS, f'channel_names must map numbers to names, got {shorten(channels)}')
     elif 'channel_names' in content:
         spec.add(KEYS, f'channel_names must be an object such as {{"0": "CT"}}, got {shorten(channels)}')
-    ending = content.get('file_ending') if spec.layout == V2 else '.nii.gz'
+    ending = content.get('file_ending') if spec.layout == V2 and not is_old(content) else '.nii.gz'
     if isinstance(ending, str) and ending:
         spec.file_ending = ending
         if not ending.startswith('.'):
@@ -245,6 +252,7 @@ def is_raw_dataset(folder: str) -> bool:
 
 
 _DATASET = re.compile(r'(?:Dataset\d{3}|Task\d{2,3})_.+')
+_DATASET_V2 = re.compile(r'Dataset\d{3}_')
 _LOOKED_AT = 5000
 
 

@@ -16,7 +16,7 @@ from mmguard.text import quantity
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 _INF = float('inf')
-_WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'not difficult now'}
+_WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'no longer difficult'}
 
 #: Format of a box -> its corners as VOC counts them, in an image of some width and height.
 WRITTEN: Dict[str, Callable[..., Corners]] = {

@@ -59,7 +59,6 @@ class Yolo(Format):
         texts = _list_texts(sets, target, root)
         if not texts:
             raise CannotCorrect(f'{target} leads to no label file')
-        kpt_shape = sets[0].declared.kpt_shape
         places = {name: os.path.join(root, name) for name in sorted(names_below(root))}
         if not is_folder:
             places[os.path.basename(target)] = target
@@ -67,7 +66,7 @@ class Yolo(Format):
 
         def correct(data: bytes, name: str) -> Corrected:
             if name in texts:
-                return correct_text(data, options, kpt_shape)
+                return correct_text(data, options, sets[0].declared)
             return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
 
         files = [(place, name) for name, place in places.items()]

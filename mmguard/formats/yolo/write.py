@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from typing import List, Optional, Tuple
@@ -11,6 +12,7 @@ from mmguard.formats.correction import (
     NotCorrected,
 )
 from mmguard.formats.options import FixOptions
+from mmguard.formats.yolo.data_yaml import DataYaml
 from mmguard.formats.yolo.rows import BOX, SLACK, fault_of, row_of
 from mmguard.labels.rules import OTHERS
 from mmguard.text import quantity
@@ -32,30 +34,31 @@ def correct_data_yaml(data: bytes, ending: str) -> Corrected:
     return Corrected(fresh, ending, changes, {}, {})
 
 
-def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int, int]]) -> Corrected:
-    """Correct the rows of a label file; a valid one is copied unchanged.
-
-    ``kpt_shape``: number of points, and of values per point, if rows have keypoints.
-    """
+def correct_text(data: bytes, options: FixOptions, declared: DataYaml) -> Corrected:
+    """Correct the rows of a label file; a valid one is copied unchanged, and so is a class that is not declared."""
     if options.boxes:
         raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
     lines: List[bytes] = []
     values: Counter = Counter()
+    invalid: Counter = Counter()
     for line in data[len(_MARK) if counts['mark'] else 0 :].splitlines():
         words = line.split()
         if not words:
             continue
-        kept, row = _correct_row(words, options, kpt_shape, counts)
+        kept, row = _correct_row(words, options, declared.kpt_shape, counts)
         if not kept:
             values[words[0].decode('utf-8', 'replace')] += 1
             continue
         lines.append(row)
+        invalid[str(int(kept[0]))] += not 0 <= kept[0] < (options.num_classes or declared.num_classes or math.inf)
     changed = +counts
     if not changed:
-        return Corrected(data, '.txt', [], {}, {})
+        return Corrected(data, '.txt', [], {}, {}, dict(+invalid))
     words_of = [f'{quantity(number, "row")} {_WORDS.get(what, what)}' for what, number in changed.items()]
-    return Corrected(b''.join(row + b'\n' for row in lines), '.txt', words_of, dict(values), dict(changed))
+    return Corrected(
+        b''.join(row + b'\n' for row in lines), '.txt', words_of, dict(values), dict(changed), dict(+invalid)
+    )
 
 
 def _correct_row(

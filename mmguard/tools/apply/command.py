@@ -132,7 +132,7 @@ def apply(
                 )
     changed = [*edited.changed, *guarded.changed]
     if edits and not changed:
-        raise CannotRun(f'{source}: no edit without a question; nothing was written')
+        raise CannotRun(f'{source}: no edit can be written without a question; nothing was written')
     what = ' and '.join(
         filter(None, (_GONE.format(', '.join(edited.codes)) if edits else '', _GUARDED if guard else ''))
     )

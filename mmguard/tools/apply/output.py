@@ -115,7 +115,7 @@ def remove_scopes(node: Any) -> Any:
 
 def show_changes(source: str, changed: List[str], left: List[str]) -> None:
     """Print the changes, and the parts left unchanged."""
-    print(f'{quantity(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
+    print(f'{quantity(len(changed), "change")}:' if changed else f'{source} is guarded already: nothing to change')
     for line in changed:
         print(f'  {visible(line)}')
     if left:

@@ -38,10 +38,10 @@ def add_to(commands: Any) -> None:
         '--seconds', type=positive, default=120, metavar='N', help='time for all properties; default: %(default)s'
     )
     parser.add_argument('--device', default='cpu', metavar='NAME', help='where the model runs; default: %(default)s')
-    parser.add_argument('--overfit', action='store_true', help=f'test also whether {PROPERTIES[OVERFIT].summary}')
+    parser.add_argument('--overfit', action='store_true', help=f'also test whether {PROPERTIES[OVERFIT].summary}')
     parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
     add_outcome(parser)
-    parser.add_argument('--html', metavar='FILE', help='write them as a page, with a picture of what is broken')
+    parser.add_argument('--html', metavar='FILE', help='write the results as a page, with pictures of what is broken')
     add_run_code(parser)
     parser.set_defaults(run=run)
 

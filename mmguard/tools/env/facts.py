@@ -257,7 +257,7 @@ def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
             yield Line(line_of(module), _package(module, environment))
     if environment.ops is not None:
         fails = 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors
-        yield Line(OPS, 'not there' if not environment.ops else 'cannot be loaded' if fails else 'there')
+        yield Line(OPS, 'missing' if not environment.ops else 'cannot be loaded' if fails else 'found')
     mmcv = environment.version('mmcv')
     for name, limits in environment.accepts.items() if mmcv else ():
         yield Line(f'mmcv for {name}', f'{mmcv}; accepted: {describe_limits(limits)}')
@@ -297,10 +297,14 @@ def _package(module: str, environment: EnvironmentFacts) -> str:
 def _find_among(version: str, versions: Sequence[str]) -> str:
     key = version_key(version)
     if any(version_key(one) == key for one in versions):
-        return f'{version} was tried'
+        return f'{version} was tested'
     if is_within(version, '', versions[0]):
         return f'{version} is not supported'
     newer = [one for one in versions if version_key(one) > key]
     before = versions[len(versions) - len(newer) - 1]
-    place = f'between {before} and {newer[0]}, which were' if newer else f'newer than {before}, the last that was'
-    return f'{version} was not tried; it is {place}'
+    place = (
+        f'between {before} and {newer[0]}, which were tested'
+        if newer
+        else f'newer than {before}, the last version tested'
+    )
+    return f'{version} was not tested; it is {place}'

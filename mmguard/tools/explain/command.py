@@ -39,12 +39,14 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'explain',
         help='explain what ended a training, from its log or traceback, or what a code such as MG102 means',
-        description='Reads a traceback, a log or the folder of a run, names the error, says what it means, and its '
-        'causes in order. With --config or --data it looks for them itself. For a code it prints what it means: codes '
-        'MG1xx are about labels, MG2xx about a config, MG3xx about a run or its log, MG4xx about an error. Without '
-        'WHAT: all codes, one line each. Exit code: 0 a code, or neither an error nor a sign of one in the log, '
-        'or one that only ends early; 1 an error or a sign is explained, or not known, or config or labels have an '
-        'error; 2 an unknown code, or nothing that can be read.',
+        description=(
+            'Reads a traceback, a log or the folder of a run, names the error, and says what it means and what its '
+            'causes are, the most likely first. With --config or --data it checks which of them applies. For a code it '
+            'prints what the code means: codes MG1xx are about labels, MG2xx about a config, MG3xx about a run or its '
+            'log, MG4xx about an error. Without WHAT: all codes, one line each. Exit code: 0 for a code, or if the log '
+            'has neither an error nor a sign of one, or only ends early; 1 if it has an error or a sign, or config or '
+            'labels have an error; 2 for an unknown code, or if nothing can be read.'
+        ),
     )
     parser.add_argument(
         'what', nargs='?', metavar='WHAT', help='train.log, a run folder, - for standard input; or MG102'
@@ -139,13 +141,14 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     if found is None:
         print(describe_no_error(log, name, findings, width), file=out)
         return code
-    print(as_text(found, name, args.config or config, width, args.verbose), file=out)
+    scan = scan_command(args.data, options)
+    print(as_text(found, name, args.config or config, width, args.verbose, scan), file=out)
     if config is not None and not args.config and not args.data:
         print(
             '\n'
             + translate(
-                '{config} is next to the log. With `--config {config}` it is run, its labels are read, and the causes '
-                'are weighed.',
+                'Found the config {config} next to the log. To check the causes against it and its labels, add '
+                '`--config {config}` (a config in Python is run).',
                 config=shlex.quote(config),
             ),
             file=out,
@@ -183,7 +186,12 @@ def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), 
     for number, line in log.facts.find_kind('unlabeled'):
         lines.append(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'))
         break
-    return '\n'.join([*lines, '', *build_found_rows(findings, width)] if findings else lines)
+    return '\n'.join([*build_found_rows(findings, width), *lines] if findings else lines)
+
+
+def scan_command(data: Optional[str], options: ScanOptions) -> str:
+    """Return the command that scans the given labels; empty without them."""
+    return shlex.join(['mmguard', 'scan', data, *options.arguments()]) if data else ''
 
 
 def _signs() -> str:

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from mmguard.findings.finding import ERROR, Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import lineage
+from mmguard.findings.views import listing
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, visible, wrap
 from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, RankedCause
@@ -33,9 +34,17 @@ _QUOTE = 240
 
 
 def as_text(
-    found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
+    found: Explanation,
+    name: str = '',
+    config: Optional[str] = None,
+    width: int = 100,
+    verbose: bool = True,
+    scan: str = '',
 ) -> str:
-    """Return the error, its meaning, its causes in order (without ``verbose`` only the most likely), and advice."""
+    """Return the error, its meaning, its causes in order (without ``verbose`` only the most likely), and advice.
+
+    ``config`` and ``scan``, the command that scans the labels, replace those that the advice leaves open.
+    """
     signature, error = found.signature, _build_error_rows(found, name, width)
     if signature is None:
         head = translate('not known: none of {number} signatures matches', number=len(read_signatures()))
@@ -44,11 +53,9 @@ def as_text(
         return '\n'.join([*rows, *_build_unknown_rows(found, width, config), *_build_other_rows(found, width)])
     rows = [f'{signature.code}  {translate(signature.title)}', '', *error, '']
     rows += (_build_all_rows if verbose else _build_first_rows)(found, signature, width)
-    rows += [
-        '',
-        *_wrap(translate('next: {command}', command=_command(translate(found.command), config)), width, '      '),
-    ]
-    if config is None and 'mmguard scan CONFIG' in found.command:
+    after = translate('next: {command}', command=_command(translate(found.command), config, scan))
+    rows += ['', *(_wrap(after, width, '      ') if '(' in found.command else [after])]  # a command is never broken
+    if config is None and not scan and 'mmguard scan CONFIG' in found.command:
         rows.append(translate('      without a config: mmguard scan FOLDER --num-classes N'))
     rows += _build_other_rows(found, width)
     for finding in found.more[:3]:
@@ -107,6 +114,7 @@ def _build_finding_rows(finding: Finding, width: int, indent: str = '', cause: s
     """Return a finding with its own advice; with a cause that it confirms, that cause with its advice."""
     texts: Dict[str, str] = {
         Message('found'): join(' ', (finding.code, as_message(finding.title))),
+        Message('in'): listing(finding.files, 3),
         Message('cause'): cause,
         Message('do'): advice if cause else finding.next_step,
     }
@@ -278,10 +286,10 @@ def _build_unknown_rows(found: Explanation, width: int, config: Optional[str]) -
         'tracker of mmguard, so that the error is known.',
         whose=whose,
     )
-    rows = _wrap(text, width)
+    rows = [] if found.more else _wrap(text, width)
     if 'mmengine' in lineage(found.framework):
-        command = _command('mmguard dry-run CONFIG', config)
-        rows += _wrap(translate('next: {command}', command=command), width, '      ')
+        command = _command('mmguard scan CONFIG' if found.more else 'mmguard dry-run CONFIG', config)
+        rows.append(translate('next: {command}', command=command))
     return rows
 
 
@@ -306,7 +314,8 @@ def _show(line: str) -> str:
     return visible(line.replace('\t', '  '))
 
 
-def _command(command: str, config: Optional[str]) -> str:
+def _command(command: str, config: Optional[str], scan: str = '') -> str:
+    command = re.sub(r'mmguard scan [^;()\n]+', lambda _: scan, command) if scan else command
     return command if config is None else re.sub(r'\bCONFIG\b', lambda _: shlex.quote(config), command)
 
 

@@ -136,7 +136,7 @@ _CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ')
 _ENOUGH_EPOCHS = 3
 #: Explanation for a class that is nan only in some epochs.
 HARMLESS = (
-    'That is harmless: no patch of these validations held the class, and no patch predicted it. If it happens in '
+    'That is harmless: the class neither occurs nor is predicted in the patches of these validations. If it happens in '
     'every epoch, the labels are wrong'
 )
 _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n]{1,20000})\]')

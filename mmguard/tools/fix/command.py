@@ -34,8 +34,8 @@ def add_to(commands: Any) -> None:
         'of YOLO, or a folder of Labelme. Originals are never '
         'touched; label files that need no change are copied. Boxes are clamped into their image, and instances that '
         'training cannot use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
-        'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit, TARGET is scanned again, and '
-        'the edits of label files that `mmguard scan TARGET` numbers are written instead.',
+        'are in DIR, 1 some were left out or keep invalid labels (they are named), 2 could not run. With --edit, '
+        'TARGET is scanned again, and the edits of label files that `mmguard scan TARGET` numbers are written instead.',
     )
     parser.add_argument('target', metavar='TARGET')
     parser.add_argument('-o', '--out', type=Path, required=True, metavar='DIR', help='a new folder, outside of TARGET')
@@ -91,7 +91,7 @@ def add_to(commands: Any) -> None:
         type=_parse_colours,
         default={},
         metavar='TABLE',
-        help='for label maps that are stored as colours: the label of each colour, "{(128, 0, 0): 1, ...}", '
+        help='for label maps that are stored as colors: the label of each color, "{(128, 0, 0): 1, ...}", '
         'or a .json file of {"128,0,0": 1, ...}',
     )
     parser.add_argument(
@@ -101,7 +101,7 @@ def add_to(commands: Any) -> None:
         help='for label maps of two classes: values above V become 1, the others 0',
     )
     edit = parser.add_argument_group(
-        'what `mmguard scan TARGET` offers',
+        'edits that `mmguard scan TARGET` offers',
         'With --edit, the options --num-classes, --ignore-index, --label-map, --images and those below have the same '
         'meaning as in the scan: repeat the options of the scan, so that the numbers are the same.',
     )
@@ -187,7 +187,7 @@ def _write_edits(args: argparse.Namespace) -> int:
     for line in chosen.left:
         print(line)
     code = _choose_exit_code(list(written.values()))
-    if code != CLEAN:
+    if any(copies.left_out for copies in written.values()):
         return code
     in_place = {
         path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()
@@ -195,7 +195,7 @@ def _write_edits(args: argparse.Namespace) -> int:
     with Spinner('fix', args.target), redirect_stdout(sys.stderr):
         again = scan_again(offered.plan, in_place, written)
     print('\n'.join(filter(None, [again, *_list_next_steps(offered.plan, in_place, chosen.config)])))
-    return CLEAN
+    return code
 
 
 def _list_next_steps(plan: Plan, places: Mapping[str, Path], config: str) -> List[str]:
@@ -211,7 +211,7 @@ def _choose_exit_code(written: Sequence[Copies]) -> int:
     """Return the exit code; raise the first unexpected failure, which the command line reports."""
     for failure in (failure for copies in written for failure in copies.failures):
         raise failure
-    return FOUND if any(copies.left_out for copies in written) else CLEAN
+    return FOUND if any(copies.left_out or copies.invalid for copies in written) else CLEAN
 
 
 def _show(out: Path, copies: Copies) -> None:
@@ -231,5 +231,14 @@ def _show(out: Path, copies: Copies) -> None:
         print(f'{len(copies.left_out):,} left out:')
         for entry in copies.left_out[:_SHOWN]:
             print(f'  {visible_name(entry["file"])}: {visible_name(entry["reason"])}')
-    if not changed and not copies.left_out:
+    invalid = copies.invalid
+    if invalid:
+        number = sum(sum(record['invalid'].values()) for record in invalid)
+        where = f'{quantity(number, "label")} in {quantity(len(invalid), "file")}'
+        print(f'{where} stay invalid (`mmguard scan TARGET` says what to do):')
+        for record in invalid[:_SHOWN]:
+            print(f'  {visible_name(record["written"])}: {", ".join(record["invalid"])}')
+        if len(invalid) > _SHOWN:
+            print(f'  and {len(invalid) - _SHOWN:,} more, see {visible_name(str(out / MANIFEST))}')
+    if not changed and not copies.left_out and not invalid:
         print('nothing to change')

@@ -38,6 +38,11 @@ class Copies(NamedTuple):
     linked: int
     failures: List[Exception]
 
+    @property
+    def invalid(self) -> List[Dict[str, Any]]:
+        """Return the records of the copies with labels that stay invalid."""
+        return [record for record in self.done if record.get('invalid')]
+
 
 def check_places(target: Path, out: Path) -> None:
     """Refuse ``--out`` if it is, contains or is inside TARGET, or holds files that fix did not write."""
@@ -196,6 +201,7 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies
                 'changes': corrected.changes,
                 'values': corrected.values,
                 'counts': corrected.counts,
+                **({'invalid': corrected.invalid} if corrected.invalid else {}),
                 'sha256_before': digest_of(data),
                 'sha256_after': digest_of(corrected.data),
             }

@@ -78,7 +78,9 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
         else:
             chosen.append(offer)
     if not chosen:
-        raise CannotCorrect(f'{offered.plan.target}: no edit of label files without a question; nothing was written')
+        raise CannotCorrect(
+            f'{offered.plan.target}: no edit of label files can be written without a question; nothing was written'
+        )
     edit = combine_edits([offer.edit for offer in chosen])
     files = {path: FixOptions(**dict(options)) for path, options in edit.files}
     both = [str(offer.edit.number) for offer in chosen if offer.edit.config]

@@ -158,7 +158,7 @@ def read_label(path: str) -> np.ndarray:
     """Return the values of a label map as stored, (height, width); of a palette, its indices."""
     image = _open(path)
     if len(image.getbands()) > 1:
-        raise CannotDraw(f'{len(image.getbands())} channels ({image.mode}): colours, not values')
+        raise CannotDraw(f'{len(image.getbands())} channels ({image.mode}): colors, not values')
     label = np.asarray(image)
     return label.astype(np.uint8) if label.dtype == np.bool_ else label
 

@@ -134,9 +134,9 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
 
 def _describe_nothing_found() -> str:
     return (
-        'Their labels are valid, and their losses and gradients finite on the CPU: what ended the training is not in '
-        'any one of these samples. That leaves random crops that these seeds did not draw (--seeds 20), diverged '
-        'weights, half precision, memory, several ranks (docs/ranks.md), or the hardware.'
+        'Their labels are valid, and their losses and gradients finite on the CPU: none of these samples alone ended '
+        'the training. Remaining causes: random crops that these seeds did not draw (--seeds 20), diverged weights, '
+        'half precision, memory, several ranks (docs/ranks.md), or the hardware.'
     )
 
 

@@ -232,14 +232,16 @@ class Replayer:
         hidden = '; '.join(str(judged) for judged in outcome.loaded.values() if judged.is_invalid)
         if hidden and any(True for _ in rules_in(sample.transforms)):
             if not outcome.invalid:
-                outcome.notes.append(f'loaded: {hidden}; the guard in the pipeline takes it out')
+                outcome.notes.append(f'the files hold {hidden}, but the guard in the pipeline removes them')
         elif hidden and not outcome.fails:
             packages = {type(one).__module__.partition('.')[0] for one in sample.transforms}
             if outcome.status != LEFT_OUT and packages <= _FRAMEWORKS:
                 outcome.status = INVALID
-                outcome.notes.append(f'random transforms hid it from these {outcome.seeds} seeds: try more --seeds')
+                outcome.notes.append(
+                    f'with these {outcome.seeds} seeds, random transforms removed the invalid labels: try more --seeds'
+                )
             else:
-                outcome.notes.append(f'loaded: {hidden}; gone after the pipeline')
+                outcome.notes.append(f'the files hold {hidden}, but the pipeline removes them')
         if sample.mixes:
             outcome.notes.append('other images are mixed in: the failure may be in one of them')
         if outcome.fails and outcome.stage != 'pipeline':

@@ -59,7 +59,7 @@ class ModeReport:
         upto = (
             f'the sums are those up to iteration {self.logged.place:,}' if self.logged.place else 'nothing was counted'
         )
-        return f'{self.mode} did not come to its end: {upto}'
+        return f'{self.mode} did not finish: {upto}'
 
     def values(self, kind: str) -> Tally:
         """Return the values and box faults, from the record or else from the lines."""

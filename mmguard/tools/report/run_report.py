@@ -64,7 +64,8 @@ class RankCrash:
         where = '' if flight.iter is None else f' in iteration {flight.iter:,}'
         where += '' if flight.epoch is None or not where else f' (epoch {flight.epoch:,})'
         when = f', {flight.time}' if flight.time else ''
-        return f'rank {flight.rank} {verb} {how or "nothing of its end"}{where or " before the first"}{when}'
+        ending = f'{verb} {how}' if how else 'left no record of its end'
+        return f'rank {flight.rank} {ending}{where or " before the first iteration"}{when}'
 
 
 @dataclass

@@ -115,12 +115,12 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument('target', metavar='TARGET')
     add_split(parser)
-    labels = parser.add_argument_group('what a config would say')
+    labels = parser.add_argument_group('options that a config would set')
     add_labels(labels)
     add_reading(labels)
     add_run_code(labels)
     add_no_verify(labels)
-    where = parser.add_argument_group('how it is run')
+    where = parser.add_argument_group('how the scan runs')
     where.add_argument(
         '--resume',
         action='store_true',

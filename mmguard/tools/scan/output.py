@@ -106,7 +106,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
         console.print()
     elif result.said_before:
         codes = ', '.join(dict.fromkeys(result.said_before))
-        console.print(Text(translate('Nothing more: {codes} above.', codes=codes)))
+        console.print(Text(translate('No other findings: see {codes} above.', codes=codes)))
     elif not result.hidden:
         console.print(Text(translate('Nothing found.'), style='bold green'))
     if facts.maps is not None:

@@ -139,7 +139,7 @@ def _find_label_changes(before: Snapshot, after: Snapshot, transform: Any, mixed
     if before.label is None or before.label.ndim != after.label.ndim:
         how = f'loaded by {after.step}'
         if after.label.ndim > 2:
-            how = f'{after.step} leaves an array of shape {after.label.shape}: colours, not one value per pixel'
+            how = f'{after.step} leaves an array of shape {after.label.shape}: colors, not one value per pixel'
         return [Change('appears', v, n, how) for v, n in after.values.items()]
     mapping = pointwise(before.label, after.label)
     if mapping is not None:
@@ -356,9 +356,9 @@ def _explain_removal(
 ) -> str:
     width, height = moved[2] - moved[0], moved[3] - moved[1]
     if getattr(transform, 'rule', None) is not None:
-        return f'taken out by {_find_reason(after, instance)}'
+        return f'removed by {_find_reason(after, instance)}'
     if before.size != after.size and not (width > 0 and height > 0):
-        return f'wholly outside of what {after.step} leaves'
+        return f'wholly outside the part of the image that {after.step} keeps'
     for name in ('min_gt_bbox_wh', 'min_bbox_size', 'min_gt_mask_area'):
         least = getattr(transform, name, None)
         if least is not None:

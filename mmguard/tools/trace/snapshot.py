@@ -124,7 +124,7 @@ def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
     try:
         with open_regular(path) as file, Image.open(file) as image:
             if len(image.getbands()) > 1:
-                return None, f'{image.mode}: {len(image.getbands())} channels, colours instead of values'
+                return None, f'{image.mode}: {len(image.getbands())} channels, colors instead of values'
             label = np.asarray(image)
     except Exception as error:  # damaged files may raise anything; the loader reports more
         return None, f'{path}: {str(error)[:120] or type(error).__name__}'
@@ -135,11 +135,11 @@ def take(step: str, results: Any) -> Snapshot:
     """Return a snapshot of a sample, packed or not."""
     shot = Snapshot(step)
     if not isinstance(results, dict):
-        shot.note = 'no sample' if results is None else f'{type(results).__name__}: not looked at'
+        shot.note = 'no sample' if results is None else f'{type(results).__name__}: not checked'
         return shot
     sample = results.get('data_samples')
     if isinstance(sample, (list, tuple)):
-        shot.note = f'{quantity(len(sample), "sample")}: not looked at'
+        shot.note = f'{quantity(len(sample), "sample")}: not checked'
     elif sample is not None:
         _take_packed(shot, results, sample)
     else:

@@ -59,7 +59,7 @@ class Tracer:
             is_random = drawn != random_state()
             run = recorder.runs[0]
             if results is None and not error:
-                error = 'the pipeline left no sample (nothing to train on in it?); training draws another one'
+                error = 'the pipeline dropped the sample (no target?); training draws another one instead'
             if results is not None:
                 self._preprocess(run, results)
         return replace(build_trace(number, run, error), seed=self._seed + turn, is_random=is_random)

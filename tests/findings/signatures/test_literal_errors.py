@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 from explained_logs import explain_log, find_code, format_traceback
 
+from mmguard.tools.explain.explained import SUPPORTED
+
 LOSS = '/pytorch/aten/src/ATen/native/cuda/Loss.cu'
 THREAD = 'block: [0,0,0], thread: [3,0,0]'
 CRITERION = ('/home/me/train.py', 'loss = criterion(output, target)')
@@ -52,6 +54,12 @@ RAISED_ON_DEVICES = [
     ('MG480', 'ValueError: Expected x_max for bbox (0.5, 0.2, 1.002, 0.4, 1) to be in the range [0.0, 1.0], got 1.002.'),
     ('MG483', 'RuntimeError: Some images have errors. Please check text output above to see which one(s) and what\'s going on.'),
     ('MG484', 'AssertionError: Labels must be in consecutive order (consecutive integers, starting with 0)'),
+    ('MG484', 'RuntimeError: Background label not declared (remember that this should be label 0!)'),
+    ('MG484', 'RuntimeError: Background label not declared (remeber that this should be label 0!)'),
+    ('MG479', 'xml.etree.ElementTree.ParseError: not well-formed (invalid token): line 1, column 0'),
+    ('MG479', 'xml.etree.ElementTree.ParseError: junk after document element: line 27, column 0'),
+    ('MG479', 'xml.parsers.expat.ExpatError: no element found: line 1, column 0'),
+    ('MG499', '_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options'),
     ('MG499', "ModuleNotFoundError: No module named 'mmcv._ext'"),
     ('MG499', 'ImportError: /opt/mmcv/_ext.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZNK2at10TensorBase8data_ptr'),
     ('MG499', 'AssertionError: MMCV==2.2.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.2.0.'),
@@ -106,3 +114,20 @@ def test_a_line_without_an_exception_is_known(code: str, line: str) -> None:
     assert find_code(f'{line}\n') == code
     good = '2026/01/01 12:00:00 - mmengine - INFO - Iter(train) [50/100] loss: 1.0\n' * 400
     assert find_code(f'{good}{line}\n') == code
+
+
+@pytest.mark.parametrize(
+    ('key', 'error'),
+    [
+        ('no-background', 'RuntimeError: Background label not declared (remember that this should be label 0!)'),
+        ('damaged-xml', 'xml.etree.ElementTree.ParseError: syntax error: line 1, column 0'),
+        (
+            'weights-only',
+            '_pickle.UnpicklingError: Weights only load failed. Unsupported global: GLOBAL numpy.core.scalar',
+        ),
+    ],
+)
+def test_an_error_that_says_its_cause_has_no_other_first(key: str, error: str) -> None:
+    first, *others = explain_log(format_traceback(error, CRITERION)).causes
+    assert (first.cause.key, first.standing) == (key, SUPPORTED)
+    assert all(other.standing != SUPPORTED for other in others)

@@ -152,3 +152,60 @@ def test_forms_that_are_not_read_are_named_with_their_converter(
     write_json(tmp_path, file_ending=ending)
     assert main(['scan', str(tmp_path)]) == 2
     assert f"SimpleITK.ReadImage('a{ending}'), 'a.nii.gz')" in capsys.readouterr().err
+
+
+#: Channels and labels as nnU-Net v1 writes them.
+OF_V1 = [
+    ({'0': 'CT'}, {'0': 'background', '1': 'liver', '2': 'tumor'}),
+    ({'0': 'T2', '1': 'ADC'}, {'0': 'background', '1': 'PZ', '2': 'TZ'}),
+    ({'0': 'FLAIR', '1': 'T1w', '2': 't1gd'}, {'0': 'bg', '1': 'edema', '2': 'core'}),
+]
+
+
+@pytest.mark.parametrize('is_readable', [True, False])
+@pytest.mark.parametrize(('modality', 'labels'), OF_V1)
+def test_a_dataset_json_of_v1_is_an_error_in_a_folder_of_v2(
+    modality: Any, labels: Any, is_readable: bool, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: Any
+) -> None:
+    changes: Any = dict(channel_names=None, file_ending=None, modality=modality, labels=labels)
+    root = make_set(tmp_path / 'Dataset011_Any', channels=len(modality), **changes)
+    if not is_readable:
+        monkeypatch.setitem(sys.modules, 'nibabel', None)
+    reported = scan(capsys, root)
+    assert sorted(codes(reported)) == ['MG180', 'MG181']
+    assert {finding['severity'] for finding in reported['findings']} == {'error'}
+    assert reported['facts']['volumes'].get('labels_read', 0) == 3 * is_readable
+    assert all(bool(finding['edits']) == is_readable for finding in reported['findings']), 'none that was not tried'
+
+
+@pytest.mark.parametrize(('modality', 'labels'), OF_V1)
+def test_a_set_of_the_decathlon_is_not_converted_by_hand(
+    modality: Any, labels: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    images = [{'image': f'./imagesTr/case_{number:03d}.nii.gz'} for number in range(3)]
+    changes: Any = dict(channel_names=None, file_ending=None, modality={'0': modality['0']}, training=images)
+    root = make_set(tmp_path / 'Dataset013_Any', channels=1, labels=labels, **changes)
+    for path in (root / 'imagesTr').iterdir():
+        path.rename(str(path).replace('_0000', ''))
+    reported = scan(capsys, root)
+    assert [(one['code'], one['edits']) for one in reported['findings']] == [('MG180', []), ('MG181', [])]
+
+
+@pytest.mark.parametrize(
+    ('cases', 'with_tumor', 'name', 'code'),
+    [
+        (12, 1, 'lesion area 2', 'MG135'),
+        (6, 4, 'tumor', 'MG135'),
+        (5, 2, 'cyst', 'MG135'),
+        (6, 5, 'tumor', 'MG195'),
+        (4, 1, 'too few to split', 'MG195'),
+    ],
+)
+def test_a_class_in_fewer_cases_than_folds_is_a_remark(
+    cases: int, with_tumor: int, name: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    root = make_set(tmp_path / 'Dataset012_Rare', cases, labels={'background': 0, 'organ': 1, name: 2})
+    for number in range(with_tumor, cases):
+        save(root / 'labelsTr' / f'case_{number:03d}.nii.gz', organ(values=(1,)))
+    [finding] = scan(capsys, root)['findings']
+    assert (finding['code'], finding['severity']) == (code, 'info')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import numpy as np
 import pytest
@@ -288,3 +288,29 @@ def test_two_processes_find_the_same_as_one(tmp_path: Path, monkeypatch: pytest.
     for processes in ('1', '2'):
         main(['scan', str(root), '--processes', processes, '--json', str(tmp_path / f'{processes}.json')])
     assert (tmp_path / '1.json').read_text() == (tmp_path / '2.json').read_text()
+
+
+@pytest.mark.parametrize(('label', 'files'), [('-1', 14), ('-1', 2), ('3', 5), ('17', 1)])
+def test_a_copy_that_keeps_invalid_labels_is_not_a_success(label: str, files: int, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    for number in range(files):
+        add(root, number, f'{label} .5 .5 .1 .1')
+    words, out = ['fix', str(root / 'data.yaml'), '--out'], tmp_path / 'fixed'
+    assert main([*words, str(out)]) == 1
+    kept = [record for record in json.loads((out / 'manifest.json').read_text())['files'] if 'invalid' in record]
+    assert [record['invalid'] for record in kept] == [{label: 1}] * files
+    assert (out / kept[0]['written']).read_bytes() == (root / kept[0]['file']).read_bytes()
+    assert main([*words, str(tmp_path / 'mapped'), f'--label-map={label}:0']) == 0
+    assert main([*words, str(tmp_path / 'dropped'), '--num-classes', '3']) == 0
+
+
+@pytest.mark.parametrize('labels', [('-1',), ('-1', '-2'), ('-1', '0')])
+def test_a_folder_whose_classes_are_below_0_is_of_yolo(labels: Tuple[str, ...], tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', files=4)
+    (root / 'data.yaml').unlink()
+    for number in range(4):
+        text = ''.join(f'{label} .5 .5 .1 .1\n' for label in labels)
+        (root / f'labels/train/{number:02d}.txt').write_text(text)
+    for target in (root, root / 'labels'):
+        found = scanned(target, tmp_path / 'scan.json')
+        assert (found[''], 'MG105' in found) == (['1'], True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import List, NamedTuple, Tuple
 
@@ -80,6 +81,20 @@ def test_what_the_labels_confirm_comes_first(tmp_path: Path, log: str, capsys: p
     assert first['findings'] == ['MG115']
 
 
+@pytest.mark.parametrize(
+    'error', ['IndexError: Target 9 is out of bounds.', 'CUDA error: device-side assert triggered']
+)
+@pytest.mark.parametrize('options', [[], ['--num-classes', '3'], ['--num-classes', '3', '--ignore-index', '9']])
+def test_the_next_command_scans_the_labels_that_were_given(
+    error: str, options: List[str], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    log, folder = tmp_path / 'train.log', labels(tmp_path / 'with blank', 0, 1, 9)
+    log.write_text(format_traceback(error, CALL))
+    assert main(['explain', str(log), '--data', folder, *options]) == 1
+    (command,) = re.findall(r'^next: (.*)$', capsys.readouterr().out, re.M)
+    assert shlex.split(command) == ['mmguard', 'scan', folder, *options]
+
+
 def test_what_is_found_is_shown_with_an_unknown_error(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     log, config = tmp_path / 'train.log', tmp_path / 'config.py'
     log.write_text(format_traceback('FlubberError: no flubber', CALL))
@@ -89,7 +104,9 @@ def test_what_is_found_is_shown_with_an_unknown_error(tmp_path: Path, capsys: py
         (['--config', str(config)], 'MG207'),
     ):
         assert main(['explain', str(log), *options]) == 1
-        assert code in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert code in shown
+        assert ('1.png' in shown) == (code == 'MG102')
 
 
 def test_what_the_labels_refute_is_not_named(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:

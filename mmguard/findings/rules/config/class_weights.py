@@ -76,7 +76,7 @@ class ClassWeightLength(ConfigRule):
         edit = propose(
             'Write as many weights as the head needs.',
             (loss.place('class_weight'), new),
-            question='' if follows else 'Are these the weights that you want?',
+            question='' if follows else 'Are these the class weights that you want?',
             lines=(f'class_weight={format_weights(new)} at {loss.path}',),
             if_not='' if follows else 'Write the weight of each class.',
         )
@@ -113,14 +113,14 @@ class WeightedIgnored(ConfigRule):
     summary = (
         "MMSegmentation's CrossEntropyLoss with class_weight fails at the first ignored pixel, or averages wrongly."
     )
-    title = 'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails. The labels are right.'
+    title = 'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails, even on correct labels.'
     title_filled = (
-        'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails; {place} fills with {ignored}, '
-        'even if no label map holds it. The labels are right.'
+        'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails, even on correct labels; '
+        '{place} fills with {ignored}, even if no label map holds it.'
     )
     title_onedl = (
         "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a mask of the wrong shape, "
-        'and the run ends. The labels are right.'
+        'and the run ends, even on correct labels.'
     )
     title_negative = (
         'class_weight[{ignored}] of {place}, the weight of a real class, is added to the denominator for every ignored '
@@ -128,11 +128,11 @@ class WeightedIgnored(ConfigRule):
     )
     why = (
         'To average, the loss looks up class_weight[label] for every pixel, including ignored pixels (255): '
-        'IndexError, on a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
-        'avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, a common workaround, counts the '
-        'weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in our case). '
-        'The onedl fork does not look up ignored pixels, but with avg_non_ignore=True its mask has the wrong shape, '
-        'and every batch fails.'
+        'IndexError, on a GPU a device-side assert whose trace often points at accuracy(). Correct labels fail, too, '
+        'and avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, a common workaround, counts '
+        'the weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in our '
+        'case). The onedl fork does not look up ignored pixels, but with avg_non_ignore=True its mask has the wrong '
+        'shape, and every batch fails.'
     )
     example = Example(
         wrong="dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0])",

@@ -99,7 +99,7 @@ def _offer_ways(config: ReadConfig) -> List[Edit]:
     has_ohem = any(loss.name == 'OhemCrossEntropy' for loss in found)
     ways = [two] if has_ohem else [two, one] if number else [one, two]
     names = next((classes_of(dataset) for dataset in datasets(config) if dataset.split == 'train'), None) or []
-    return _name_background(config, names, ways) if len(names) == 1 else _with_dependent_settings(config, ways)
+    return _name_background(config, names, ways) if len(names) == 1 else _add_settings_to_all(config, ways)
 
 
 def _find_heads_of_one_class(config: ReadConfig) -> List[Part]:
@@ -114,10 +114,10 @@ def _name_background(config: ReadConfig, names: Sequence[str], ways: Sequence[Ed
     """Add the background to a class list of one object, if that is what the files hold."""
     more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
     asked = 'Is 0 the background in the files, and 1 the object?'
-    return _with_dependent_settings(config, [replace(way, question=asked, config=(*way.config, *more)) for way in ways])
+    return _add_settings_to_all(config, [replace(way, question=asked, config=(*way.config, *more)) for way in ways])
 
 
-def _with_dependent_settings(config: ReadConfig, ways: Sequence[Edit]) -> List[Edit]:
+def _add_settings_to_all(config: ReadConfig, ways: Sequence[Edit]) -> List[Edit]:
     return [add_dependent_settings(config, way) for way in ways]
 
 

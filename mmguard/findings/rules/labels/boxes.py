@@ -38,12 +38,12 @@ class UnusableBoxes(DataRule):
     advice = (
         'Draw one image with its boxes. If only a few boxes are wrong, correct or delete them. If many are, their '
         'format is wrong: COCO stores x, y (upper left corner), width, height; VOC and OpenImages two corners; YOLO '
-        'the centre, divided by the image size. If the file is right, compare width and height of the images '
+        'the center, divided by the image size. If the file is right, compare width and height of the images '
         '(swapped, resized, turned by EXIF), or look for a transform that moves boxes without their image.'
     )
     pytorch = (
         'If only a few boxes are wrong, correct or delete them; guard_targets leaves them out. If many are, their '
-        'format is wrong: torchvision reads two corners, COCO stores x, y, width, height, DETR takes centre and size '
+        'format is wrong: torchvision reads two corners, COCO stores x, y, width, height, DETR takes center and size '
         'divided by those of the image.'
     )
 
@@ -81,15 +81,15 @@ class BoxesBeyondImage(AnnotationRule):
     summary = 'Boxes reach beyond the image.'
     title = 'Boxes reach beyond the image: {which}.'
     why = (
-        'A transform clips them, some to nothing: a box without area makes the loss inf or nan. Many of them mean '
-        'another convention, or a wrong size of the image.'
+        'A transform clips them, some to nothing: a box without area makes the loss inf or nan. If there are many, the '
+        'boxes follow another convention, or the size of the image is wrong.'
     )
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
     limits = 'If fewer than 1 % of the boxes cross the edge, it assumes rounding.'
     advice = (
         'Draw one image with its boxes before you change any. If they are drawn right, clip them, then drop those '
         'without area; a VOC corner at -1 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
-        'convert them (from y1, x1, y2, x2, or centre and size), or correct the size of the image in the annotations '
+        'convert them (from y1, x1, y2, x2, or center and size), or correct the size of the image in the annotations '
         '(swapped, turned by EXIF, another scale).'
     )
 
@@ -146,12 +146,12 @@ class BoxesInAnotherForm(AnnotationRule):
     example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')
     limits = (
         'Corners are recognized from 8 boxes on. In square images x1, y1, x2, y2 and y1, x1, y2, x2 look the same, '
-        'and fractions do not show whether the first two are a corner or the centre.'
+        'and fractions do not show whether the first two are a corner or the center.'
     )
     advice = (
         'Draw one image with its boxes before you change any. If they are corners: `{corners} = ann["bbox"]; '
         'ann["bbox"] = [x1, y1, x2 - x1, y2 - y1]`, and set `ann["area"]` to the new width times height. If they are '
-        'fractions: multiply by width and height of the image; if the first two are the centre (YOLO), subtract half '
+        'fractions: multiply by width and height of the image; if the first two are the center (YOLO), subtract half '
         'the size from them before that. Do not clip boxes at the edge of the image: that hides the fault.'
     )
 
@@ -179,7 +179,7 @@ class BoxesInAnotherForm(AnnotationRule):
         form = self._find_format(labels)
         if form == FRACTIONS:
             is_sure = annotations_of(labels).counts_from_one
-            corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the centre, as in YOLO)?'
+            corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the center, as in YOLO)?'
             title = 'Multiply the boxes by width and height of the image.'
             yield from rewrite(self, facts, title, corner, boxes=FRACTIONS)
         elif form == 'corners':
@@ -228,7 +228,7 @@ class UnusableMasks(AnnotationRule):
         'Draw or export these masks again; if only a few are missing, you can remove their annotations. If no object '
         'has one, train on boxes: with_mask=False, no mask_head (Faster R-CNN instead of Mask R-CNN). A mask is a '
         'list of flat polygons, `[x1, y1, x2, y2, ...]` of three points or more, or an RLE with "size" [height, '
-        'width] of the image, `pycocotools.mask.encode`. Labelme: a rectangle is two corners, a circle centre and '
+        'width] of the image, `pycocotools.mask.encode`. Labelme: a rectangle is two corners, a circle center and '
         'edge. Panoptic: write PNG and JSON in one go, id = R + 256 G + 65536 B.'
     )
 

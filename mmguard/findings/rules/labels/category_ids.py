@@ -26,7 +26,7 @@ from mmguard.text import quantity
 #: Largest id for which a model may have an output.
 _MOST = 1000
 #: Looking up your own ids in COCO's table trains other classes, often without an error.
-_OWN_IDS = 'RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
+_OWN_IDS = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False`.'
 _ASKED = Message(
     'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=framework_titles(IDS)
 )
@@ -128,7 +128,9 @@ class IdsAsLabels(DataRule):
         yield from self._fit_ids(facts, labels, _ASKED if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
-            question = Message('Are positions the labels ({frameworks})?', frameworks=framework_titles(POSITIONS))
+            question = Message(
+                ('Does the training take positions as labels ({frameworks})?'), frameworks=framework_titles(POSITIONS)
+            )
             yield Edit(title, question, options=(('labels', POSITIONS),))
 
     def _fit_ids(self, facts: Facts, labels: LabelFacts, question: str) -> Iterator[Edit]:
@@ -196,8 +198,8 @@ class CocoIdsLookedUp(AnnotationRule):
     title_config = 'Labels are looked up among the 80 ids of COCO, but num_classes={number}: the data are not COCO.'
     why = (
         'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its place among the ids of '
-        'COCO (1..90, ten of them missing). An id that is not one of those is a KeyError; the others get the '
-        'labels of other classes, in training and in the evaluation. So does convert_coco of ultralytics, by default.'
+        'COCO (1..90, ten of them missing). An id that is not one of those is a KeyError; the others get the labels of '
+        'other classes, in training and in the evaluation. convert_coco of ultralytics does the same by default.'
     )
     example = Example(wrong='remap_mscoco_category: True, num_classes: 3', right='remap_mscoco_category: False')
     limits = 'Own categories whose ids are all among those of COCO are seen only if a label is out of range.'

@@ -235,9 +235,9 @@ class BackgroundListed(Rule):
     example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
     limits = 'It recognizes the background only by its name; an object class with such a name is mistaken for it.'
     advice = (
-        'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and write '
-        'num_classes without it. If it is an object to be found, give it another name. Only the label 0 of torchvision '
-        'is the background.'
+        'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and do not '
+        'count it in num_classes. If it is an object to be found, give it another name. In torchvision, label 0 is '
+        'reserved for the background: leave it free.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:

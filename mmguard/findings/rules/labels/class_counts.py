@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator, List
+from typing import Dict, Iterator, List
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
@@ -71,6 +71,8 @@ class MoreClassesThanHead(DataRule):
 
 #: Minimum number of files; a single one may well contain only one class.
 ENOUGH_FILES = 5
+#: Number of folds that nnU-Net splits the cases into.
+FOLDS = 5
 
 
 class OnlyOneClass(DataRule):
@@ -85,6 +87,7 @@ class OnlyOneClass(DataRule):
     summary = 'Only one class occurs in all files, or classes of the list never do.'
     title = 'Only 1 of {num_classes} classes occurs in the files: {only}.'
     title_never = 'Classes of the list never occur in the files: {never}; {missing} of {num_classes}.'
+    title_rare = 'Classes occur in fewer cases than nnU-Net has folds ({folds}): {rare}.'
     why = 'The loss falls to 0 and nothing is learned. Usually the loader, or a label_map, turned many values into one.'
     example = Example(
         wrong='ToTensor() on a mask: k / 255 becomes 0',
@@ -97,8 +100,20 @@ class OnlyOneClass(DataRule):
         'foreground stored as the ignored value. In all files: ids that a converter renumbered, or files that were '
         'not copied. If a class really has no label, the model cannot learn it: remove it from the class list.'
     )
+    advice_rare = (
+        'Judge such a class by the folds whose cases have it: see splits_final.json. If the names number the objects '
+        'of one class (`lesion 1`, `lesion 2`), write them as one label: nnU-Net learns classes, not objects.'
+    )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        rare = _find_rarer_than_folds(labels)
+        if rare:
+            named = [f'{labels.name_of(label)} ({label}) in {quantity(cases, "case")}' for label, cases in rare.items()]
+            words = {'folds': FOLDS, 'rare': listing(named)}
+            label, cases = min(rare.items(), key=lambda pair: pair[1])
+            text = 'at least {number} of {folds} folds validate without {name} ({label}): its Dice is nan there'
+            seen_in = Message(text, number=FOLDS - cases, folds=FOLDS, name=labels.name_of(label), label=label)
+            yield self.report_in(facts, PROVEN, seen_in, words, self.title_rare, INFO, advice=self.advice_rare)
         seen, never = ids_of(count_trained(labels)) - {labels.ignore_index}, _list_untrained(labels)
         if never:
             named = [f'{labels.name_of(label)} ({label})' for label in never]
@@ -112,6 +127,15 @@ class OnlyOneClass(DataRule):
             before, after = listing(sorted(count_stored(labels))), listing(sorted(count_trained(labels)))
             evidence = f'values as stored: {before}; as trained: {after}'
             yield self.report_in(facts, LIKELY, evidence, {'only': listing(sorted(seen))})
+
+
+def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:
+    """Map each class that fewer cases have than there are folds to their number; regions share voxels: not judged."""
+    volumes = labels.volumes
+    if volumes is None or volumes.labels_read < max(FOLDS, volumes.cases) or 'regions_class_order' in volumes.content:
+        return {}
+    classes = set(volumes.expected) - {0, labels.ignore_index}
+    return {label: cases for label, cases in volumes.files_with_class.items() if label in classes and cases < FOLDS}
 
 
 def _list_untrained(labels: LabelFacts) -> List[int]:

@@ -42,21 +42,21 @@ class StoredAsColours(DataRule):
     code = 'MG120'
     aliases = ('MG131',)
     needs = ('maps',)
-    summary = 'Label files have more than one channel: colours, not class indices.'
-    title = 'Label files have more than one channel ({forms}): colours, not class indices.'
+    summary = 'Label files have more than one channel: colors, not class indices.'
+    title = 'Label files have more than one channel ({forms}): colors, not class indices.'
     why = (
-        'A loss wants one integer per pixel: the shapes do not fit, or the channels are read as gray and every colour '
-        'becomes some number. PALETTE of a data set is for drawing, it never decodes files.'
+        'A loss wants one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
+        'becomes some number. PALETTE of a data set is for drawing only; it does not decode files.'
     )
     example = Example(
         wrong='(128, 0, 0) for class 1 in an RGB file',
         right='1 in a PNG of one channel',
     )
-    limits = 'It knows the class of a colour only from a known palette or the config.'
+    limits = 'It knows the class of a color only from a known palette or the config.'
     advice = (
-        'Look up which class each colour is, in the class list of the tool that drew the files, and save one channel '
-        'as PNG, with one table for all splits: `label[(rgb == colour).all(-1)] = index`. If all channels are equal, '
-        'keep the first. If there are more colours than classes, they number instances or panoptic segments, or JPEG '
+        'Look up which class each color is, in the class list of the tool that drew the files, and save one channel '
+        'as PNG, with one table for all splits: `label[(rgb == color).all(-1)] = index`. If all channels are equal, '
+        'keep the first. If there are more colors than classes, they number instances or panoptic segments, or JPEG '
         'and soft edges mixed them: export the classes again.'
     )
 
@@ -69,7 +69,7 @@ class StoredAsColours(DataRule):
             for form, count in forms.items()
         )
         ranked = sorted(maps.colours, key=lambda colour: -maps.colours[colour])
-        evidence += f'; {quantity(len(ranked), "colour")}: {listing(ranked, FEW_COLOURS)}' if ranked else ''
+        evidence += f'; {quantity(len(ranked), "color")}: {listing(ranked, FEW_COLOURS)}' if ranked else ''
         files = [file for form in forms for file in maps.form_examples.get(form, ())]
         files = files or find_files_with(labels, labels.values) or find_files_named(labels, '')
         # If files with several channels are gray, values changed by compression (MG136) are the worse fault.
@@ -85,12 +85,12 @@ class StoredAsColours(DataRule):
         colours = {colour for split in splits_of(facts) for colour in maps_of(split).colours}
         if maps.lossy or not colours:
             return
-        title, known = 'Rewrite the files, each colour as the index of its class.', self._table(facts, colours)
+        title, known = 'Rewrite the files, each color as the index of its class.', self._table(facts, colours)
         if known:
             clear = colours <= set(known)
             others = {} if clear else dict.fromkeys(colours - set(known), VOID)
             question = (
-                '' if clear else Message('Is {others} your void (unlabeled) colour?', others=listing(sorted(others)))
+                '' if clear else Message('Is {others} your void (unlabeled) color?', others=listing(sorted(others)))
             )
             note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
@@ -210,15 +210,18 @@ class PaletteReadAsColours(DataRule):
 
     code = 'MG121'
     needs = ()
-    summary = 'Palette PNGs are read, or were saved, as colours instead of indices.'
-    title = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
-    title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colours only 0.'
-    title_reader = 'The files have a palette: they hold labels only where their indices are read.'
-    title_gray = 'The files hold the gray of the colours of a palette: its indices are gone.'
+    summary = 'Palette PNGs are read, or were saved, as colors instead of indices.'
+    title = 'Palette PNGs are read as colors: their indices are right, but the loader loses them.'
+    title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colors only 0.'
+    title_reader = 'The files have a palette: a loader gets labels from them only if it reads their indices.'
+    title_gray = 'The files hold the gray levels of palette colors: the indices are gone.'
     title_batch = (
-        'The values look like the colours of a palette ({name}), or their gray, instead of its indices: {levels}.'
+        'The values look like the colors of a palette ({name}), or their gray levels, instead of its indices: {levels}.'
     )
-    why = 'cv2.imread replaces each index by its colour (128, 64, 192, ...), or the gray of it (38, 75, 113, ...).'
+    why = (
+        'cv2.imread replaces each index by its color (128, 64, 192, ...), or by the gray level of that color (38, 75, '
+        '113, ...).'
+    )
     example = Example(
         wrong='cv2.imread(path, 0) of a palette PNG',
         right='np.array(Image.open(path))',
@@ -231,7 +234,7 @@ class PaletteReadAsColours(DataRule):
     )
     pytorch = (
         'If the files are palette PNGs, read their indices: np.array(Image.open(path)), not cv2.imread or '
-        '.convert("L"). Do not map levels to classes: several colours share one.'
+        '.convert("L"). Do not map levels to classes: several colors share one.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -259,7 +262,7 @@ class PaletteReadAsColours(DataRule):
             texts.append(Message('{number:,} palette PNGs', number=maps.forms['palette8']))
         if maps.loaded_otherwise.get('colours'):
             texts.append(
-                Message('{number:,} files that the loader reads as colours', number=maps.loaded_otherwise['colours'])
+                Message('{number:,} files that the loader reads as colors', number=maps.loaded_otherwise['colours'])
             )
         depends, seen = self._depends_on_reader(labels), ids_of(stored) - {0}
         is_gray = table or (maps.forms and not maps.forms.get('palette8') and seen and seen <= set(GRAYS))

@@ -104,7 +104,7 @@ class Fractions(DataRule):
 
     code = 'MG123'
     needs = ('maps',)
-    summary = 'Labels are fractions: an image transform changed them (ToTensor divides by 255), or an average.'
+    summary = 'Labels are fractions: an image transform (ToTensor divides by 255) or an averaging resize changed them.'
     why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learned.'
     example = Example(wrong='mask = ToTensor()(mask)', right='mask = torch.as_tensor(np.array(mask)).long()')
     limits = 'Class numbers divided by 255 and probabilities can have the same values: its edits ask.'

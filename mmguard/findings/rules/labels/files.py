@@ -42,10 +42,10 @@ class UnpairedFiles(DataRule):
     severity = 'warning'
     summary = 'Images and label files do not pair up.'
     title = 'Images and label files do not pair up: {number} without a partner, or with two.'
-    title_none = 'No label file has the name that the config, or the two folders, make up for its image.'
+    title_none = 'No label file has the name that is expected for its image.'
     why = (
-        'A missing label file ends the training at the iteration that draws it, nnU-Net before the first; of two '
-        'files with the same stem, only one is read.'
+        'A missing label file ends the training at the iteration that draws its image (nnU-Net stops before the first '
+        'iteration); of two files with the same stem, only one is read.'
     )
     example = Example(
         wrong="img_suffix='.jpg', seg_map_suffix='.png'; files 7.jpg and 7_mask.png",
@@ -183,8 +183,8 @@ class UnreadableFiles(DataRule):
     summary = 'Files cannot be read.'
     title = 'Files cannot be read: {reasons}.'
     why = (
-        'The loader fails at the iteration that draws them, nnU-Net before the first; a truncated file may decode to '
-        'rows of 0.'
+        'The loader fails at the iteration that draws them (nnU-Net stops before the first iteration); a truncated '
+        'file may decode to rows of 0.'
     )
     example = Example(
         wrong='a Git LFS pointer of 130 bytes in place of 7.png',
@@ -231,7 +231,7 @@ class MissingImages(AnnotationRule):
     title_outside = (
         'Images that the annotations list are missing on disk, or outside the data set: {number} of {images}.'
     )
-    why = 'The loader fails at the iteration that draws one.'
+    why = 'The loader fails at the iteration that draws such an image.'
     example = Example(
         wrong='data_prefix=dict(img=\'train2017/\')  # "file_name": "train2017/0001.jpg"',
         right="data_prefix=dict(img='')",

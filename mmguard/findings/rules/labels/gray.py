@@ -45,7 +45,9 @@ class BinaryMask(DataRule):
         'Elsewhere it is a device-side assert.'
     )
     example = Example(wrong='mask: 0 and 255, num_classes=2', right='label_map={255: 1}')
-    limits = 'Values do not tell an object stored as 255 from void, nor what a loader without a config makes of them.'
+    limits = (
+        'The values show neither whether 255 is the object or void, nor how a loader without a config converts them.'
+    )
     advice = (
         'Look at a file of each split. If 255 is the object, save the masks with 0 and 1, or write '
         "`dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` directly after LoadAnnotations, and do not "
@@ -121,20 +123,20 @@ class GrayLevels(DataRule):
 
     code = 'MG106'
     needs = ()
-    summary = 'Many different values: colours, gray levels or interpolated labels.'
-    title = 'Many different values ({values}, ...): colours, gray levels or interpolated labels.'
+    summary = 'Many different values: colors, gray levels or interpolated labels.'
+    title = 'Many different values ({values}, ...): colors, gray levels or interpolated labels.'
     why = 'The files are pictures of the labels, not labels: a value says how bright a class is drawn, not which one.'
     example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
     limits = 'Many class ids with gaps look the same, unless they are those of a known data set.'
     advice = (
         'Look at one of the files, and find where it was exported or resized. Save class indices as single-channel '
-        'PNG (never JPEG), and resize them only with nearest-neighbor interpolation; decode colours to indices, and '
-        'do not read palette PNGs as colours. Two classes in black and white: '
+        'PNG (never JPEG), and resize them only with nearest-neighbor interpolation; decode colors to indices, and '
+        'do not read palette PNGs as colors. Two classes in black and white: '
         '`Image.fromarray((mask > 127).astype(np.uint8)).save(path)`.'
     )
     pytorch = (
         'Load the masks as class indices: single-channel PNG, never JPEG, resized only with nearest-neighbor '
-        'interpolation; colours need a table to classes. Two classes in black and white: target = (target > '
+        'interpolation; colors need a table to classes. Two classes in black and white: target = (target > '
         '127).long().'
     )
 

@@ -47,7 +47,7 @@ class RawCityscapesIds(DataRule):
         wrong="seg_map_suffix='_gtFine_labelIds.png'",
         right="seg_map_suffix='_gtFine_labelTrainIds.png'",
     )
-    limits = 'Many classes of another data set, 30 to 33 of them, may look like these ids.'
+    limits = 'The labels of another data set with 30 to 33 classes may look the same.'
     advice = (
         '*_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 classes: `seg_map_suffix` of each '
         'split chooses between them. mmseg makes the latter: `python tools/dataset_converters/cityscapes.py '
@@ -231,7 +231,7 @@ class AdeNotReduced(DataRule):
     code = 'MG119'
     needs = ()
     summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
-    why = 'Every class is trained as its neighbour, "other" as class 0 (wall), and 150 is out of range.'
+    why = 'Every class is trained as its neighbor, "other" as class 0 (wall), and 150 is out of range.'
     example = Example(wrong='reduce_zero_label=False  # files: 0..150', right='reduce_zero_label=True')
     limits = 'Without the class list of ADE20K it cannot tell other data with ids 0..150: its edit asks.'
     advice = (
@@ -239,7 +239,7 @@ class AdeNotReduced(DataRule):
         '`reduce_zero_label=True` in the dataset and in LoadAnnotations, as `ADE20KDataset` does. If not, a split was '
         'converted already, or 150 is one more class: do not reduce it.'
     )
-    pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 is from.'
+    pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 comes from.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         ids, stored = set(labels.values) - {VOID}, set(maps_of(labels).raw)

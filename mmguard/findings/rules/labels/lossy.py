@@ -39,7 +39,7 @@ class LossyOrInterpolated(DataRule):
     )
     limits = 'A thin border that somebody drew in many values on purpose looks the same.'
     advice = (
-        'Only the originals hold the labels that were changed. Save them as PNG, never as JPEG, and resize only with '
+        'Only the originals still hold the right labels. Save them as PNG, never as JPEG, and resize only with '
         'nearest-neighbor interpolation: `cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, '
         '`label.resize(size, Image.NEAREST)`, mask_interpolation of Albu. Masks of two classes can be thresholded; no '
         'table restores more.'
@@ -47,7 +47,7 @@ class LossyOrInterpolated(DataRule):
     pytorch = (
         'Resize masks only with nearest-neighbor interpolation: torch.nn.functional.interpolate(mask, size, '
         'mode="nearest"), InterpolationMode.NEAREST in torchvision. Save them as PNG. If masks of two classes are '
-        'drawn with 0 and 255, make 0 and 1 of them then: (target > 127).long().'
+        'drawn with 0 and 255, convert them to 0 and 1 then: (target > 127).long().'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ class CountsFromOne(DataRule):
     needs = ('histogram',)
     summary = 'The labels count from 1, but classes count from 0.'
     title = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
-    why = 'Every class is trained as its neighbour, the first class is never trained, and the last one is out of range.'
+    why = 'Every class is trained as its neighbor, the first class is never trained, and the last one is out of range.'
     example = Example(wrong='labels 1..19, num_classes=19', right='reduce_zero_label=True  # 0..18, and 0 becomes 255')
     limits = 'Labels whose class 0 (often the background) was never drawn look the same: its edits ask.'
     advice = (

@@ -40,7 +40,7 @@ class OutOfRange(DataRule):
     title = 'Labels outside 0..{last}: {values}.'
     why = (
         'Losses index by label: an invalid one ends the run with a device-side assert, or, in focal losses without a '
-        'range check, trains something wrong.'
+        'range check, is trained as background.'
     )
     example = Example(
         wrong='head: num_classes=19; labels in the files: 0..18 and 33',
@@ -54,8 +54,8 @@ class OutOfRange(DataRule):
     )
     pytorch = (
         'Valid labels are 0..{last}. Find what the others mean: a slip, a class that is not counted (it needs an '
-        'output of the model, and in YOLO a name in data.yaml), or another numbering, as that of COCO-Stuff with its '
-        'gaps, or of a labeling tool with classes of its own before yours: it needs a table from id to class.'
+        'output of the model, and in YOLO a name in data.yaml), or another numbering (COCO-Stuff with its gaps, a '
+        'labeling tool with classes of its own before yours), which needs a table from id to class.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -115,17 +115,22 @@ class NegativeLabels(DataRule):
     advice = (
         'Find what makes them: an ignored value of another framework, a label_map that leads below 0, or 1 subtracted '
         'from labels that count from 0. Keep only one shift. If -1 marks ignored pixels, map it: `label_map={{-1: '
-        '{void}}}`. A box with such a label is not an object: delete it.'
+        '{void}}}`.'
     )
     pytorch = (
         'Find what makes them. If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels '
         'should be ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another '
-        'value is ignored already. A detector has no ignored label: delete such boxes.'
+        'value is ignored already.'
+    )
+    advice_boxes = (
+        'Find what makes them: a converter writes -1 for a name that it does not find (another spelling, a blank), and '
+        '1 subtracted from ids that count from 0 makes the first class -1. Correct it, and convert the originals again.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         if all(value < 0 for value in labels.values):
-            yield self.report_in(facts, PROVEN)
+            advice = self.advice_boxes if labels.kind == 'instances' else self.advise(facts)
+            yield self.report_in(facts, PROVEN, advice=advice)
 
 
 #: Share of the pixels below which 0 may be unlabeled.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Sequence, Tuple
+from typing import ClassVar, Iterator, List, Mapping, Sequence, Tuple
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
@@ -118,22 +118,27 @@ class WrongRecords(AnnotationRule):
     )
     limits = 'It knows what the readers of each format need, not what your own reader allows.'
     advice = (
-        'Correct the places listed, or export the file again. COCO: "images", "annotations" and "categories" are '
-        'lists; ids, iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings. VOC XML: no '
-        'namespace, and a size. Labelme: every shape has a label, and imagePath is relative to the JSON. Folders as '
-        'classes: the same folders in each split, without hidden ones.'
+        'Correct the places listed, or export the file again: "images", "annotations" and "categories" are lists; ids, '
+        'iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings.'
     )
+    #: Other format than COCO -> advice.
+    advices: ClassVar[Mapping[str, str]] = {
+        'voc': 'Correct the places listed, or export the files again: tags without a namespace, and a size.',
+        'labelme': 'Correct the places listed: every shape has a label, and imagePath is relative to the JSON.',
+        'images': 'Keep the same class folders in each split, without hidden ones.',
+    }
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         unreadable = annotations_of(labels).unreadable
         reasons = {reason: places for reason, places in unreadable.items() if places and is_about_records(reason)}
         evidence = '; '.join(f'{reason}: {listing(places, 3)}' for reason, places in reasons.items())
         words = {'reasons': listing(reasons, 4)}
+        advice = self.advices.get(annotations_of(labels).format, self.advice)
         if any(reason.startswith(CLASS_FOLDERS) for reason in reasons):
             # An extra folder shifts the number of every later class.
-            yield self.report_in(facts, PROVEN, evidence, words, self.title_folders)
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_folders, advice=advice)
         elif reasons:
-            yield self.report_in(facts, PROVEN, evidence, words, supersedes=())
+            yield self.report_in(facts, PROVEN, evidence, words, supersedes=(), advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         names_from = annotations_of(labels).names_from

@@ -81,9 +81,10 @@ class ShiftedVoid(DataRule):
     code = 'MG133'
     needs = ()
     summary = '1 was subtracted from the ignored value 255, or from 0.'
-    title = '254 is void, 255, after 1 was subtracted.'
+    title = '254 is the ignored value 255 after 1 was subtracted from it.'
     title_wrapped = (
-        '1 seems to be subtracted in the files: {last}, the last class, never occurs, and 255 fills what 0 would.'
+        '1 seems to have been subtracted from the labels in the files: the last class, {last}, never occurs, and 255 '
+        'is where 0 should be.'
     )
     title_either = (
         'The files hold only 0 and 255, and 255 fills most of them: labels 0 and 1 from which 1 was subtracted (in 8 '
@@ -99,10 +100,10 @@ class ShiftedVoid(DataRule):
     )
     limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabeled on purpose.'
     advice = (
-        'Find where 1 is subtracted, by hand when the files were saved or by a transform, and remove it: mmseg '
-        'subtracts by itself and keeps 255, `reduce_zero_label=True` where 0 is unlabeled, `reduce_zero_label=False`'
-        ' where it is a class. If the files were saved with the shift, map the moved value back: `label_map={{254: '
-        '{void}}}`.'
+        'Find where 1 is subtracted (in the script that saved the files, or in a transform), and remove it. With '
+        '`reduce_zero_label=True` mmseg subtracts 1 itself and keeps 255: write that if 0 is unlabeled, and '
+        '`reduce_zero_label=False` if 0 is a class. If the files were saved with the shift, map the moved value back: '
+        '`label_map={{254: {void}}}`.'
     )
     pytorch = (
         'If the ids count from 1, subtract 1 from classes only: target = torch.where(target == 255, 255, target - 1), '
@@ -195,12 +196,12 @@ class NothingToTrainOn(DataRule):
     )
     example = Example(
         wrong='reduce_zero_label=True, files of 0 only',
-        right='reduce_zero_label=False, num_classes=1 more',
+        right='reduce_zero_label=False, num_classes=20  # was 19',
     )
     limits = 'It cannot tell a file that was not labeled from one that shows no object.'
     advice = (
-        'Compare the values as stored with what the loader makes of them, `mmguard trace CONFIG`: reduce_zero_label '
-        'on files of 0, a label_map to the ignored label, files of another class list. If the files really hold no '
+        'Compare the stored values with the loaded ones, `mmguard trace CONFIG`. Usual causes are reduce_zero_label on '
+        'files of 0, a label_map to the ignored label, and files of another class list. If the files really hold no '
         'label, label them or leave them out of the split; `cat_max_ratio=0.75` in RandomCrop avoids most crops of '
         'void only.'
     )

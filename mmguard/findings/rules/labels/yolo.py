@@ -32,8 +32,8 @@ class RefusedRows(AnnotationRule):
     summary = 'Rows of YOLO labels cannot be read.'
     title = 'Rows of YOLO labels cannot be read: {reasons}.'
     why = (
-        'Ultralytics leaves out the whole image, with all of its rows, and says so in one line among thousands; an id '
-        'with decimals is cut off.'
+        'Ultralytics leaves out the whole image, with all of its rows, and says so in one line among thousands; a '
+        'class id with decimals is truncated.'
     )
     advice = (
         'Rewrite these rows: `class x y width height` of a box, `class x1 y1 x2 y2 x3 y3 ...` of an outline, four '
@@ -111,7 +111,7 @@ class RowsOfAnotherTask(AnnotationRule):
     summary = 'One set of YOLO labels mixes boxes and outlines.'
     title = '{others} of {rows} rows are {other}, the rest {task}.'
     why = (
-        'In a label file with an outline ultralytics takes every row as an outline: the centre and the size of a box '
+        'In a label file with an outline ultralytics takes every row as an outline: the center and the size of a box '
         'become two points, so the trained box is elsewhere. If another file holds only boxes, it removes all '
         'outlines of the set ("only boxes will be used and all segments will be removed"): segmentation has no mask '
         'to learn.'

@@ -10,6 +10,7 @@ from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     DeclaredCause,
     as_written,
+    is_old,
     labels_by_name,
     renumbering,
     rewrite_volumes,
@@ -37,7 +38,7 @@ class DatasetJson(DeclaredCause):
         'Complete it: `"channel_names": {{"0": "CT"}}, "labels": {{"background": 0, "liver": 1}}, "numTraining": '
         '{cases}, "file_ending": "{ending}"`; if there are more cases, copy those that are missing. If the data set is '
         'of nnU-Net v1, convert it: `nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`; one of the '
-        'Decathlon: `nnUNetv2_convert_MSD_dataset -i FOLDER`.'
+        'Decathlon: `nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -48,10 +49,17 @@ class DatasetJson(DeclaredCause):
         yield from self.report_texts(facts, self.texts(labels), certainty, words=words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if volumes_of(labels).declared.get('count'):
-            cases = volumes_of(labels).cases
+        volumes, content = volumes_of(labels), volumes_of(labels).content
+        if volumes.declared.get('count'):
+            cases = volumes.cases
             title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
             yield rewrite_volumes(labels, title, 'Are all cases there?', lines, {'numTraining': cases})
+        if 'modality' in content and not is_old(labels):
+            keys = {'channel_names': content['modality'], 'file_ending': volumes.file_ending or '.nii.gz'}
+            written = {key: value for key, value in keys.items() if key not in content}
+            entries = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in written.items()]
+            if written:
+                yield rewrite_volumes(labels, 'Add what nnU-Net v2 reads in place of "modality".', '', entries, written)
 
 
 class LabelList(DeclaredCause):
@@ -61,7 +69,7 @@ class LabelList(DeclaredCause):
     declared = ('labels',)
     summary = 'nnU-Net v2 cannot use the labels in dataset.json as they are.'
     title = 'nnU-Net refuses the labels in dataset.json: {faults}.'
-    why = 'nnU-Net uses a label as the index of an output channel: a gap has no channel, and it refuses to plan.'
+    why = 'nnU-Net uses a label as the index of an output channel, so it refuses to plan if the labels have a gap.'
     example = Example(
         wrong='"labels": {"background": 0, "liver": 1, "tumor": 4}',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
@@ -154,7 +162,7 @@ class RegionList(DeclaredCause):
         for region in reversed(members):
             order[:0] = [next((value for value in region if value not in later), region[0])] if region else []
             later.update(region)
-        question = 'Does each region of `"labels"` hold those that come after it?'
+        question = 'Does each region in `"labels"` contain the regions listed after it?'
         lines = (f'"regions_class_order": {order}',)
         title = 'Set the order of the regions.'
         yield rewrite_volumes(labels, title, question, lines, {'regions_class_order': order})

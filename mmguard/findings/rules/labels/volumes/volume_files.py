@@ -7,10 +7,11 @@ from typing import Iterator
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AllClear, Example, Facts
-from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_next, volumes_of
+from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_next, is_old, volumes_of
 from mmguard.findings.views import listing
 from mmguard.findings.volumes import (
     BACKGROUND_ONLY,
+    CONVERSIONS,
     FRACTIONS,
     IGNORED_ONLY,
     INTENSITIES,
@@ -41,10 +42,9 @@ class GridsDiffer(VolumeCause):
     )
     limits = 'It does not know which of two headers is wrong. Equal grids may still be of two different volumes.'
     advice = (
-        'Look at them one over the other: `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, '
-        'copy the header, `label.CopyInformation(image)`; if not, resample the label onto the image with '
-        '`sitk.sitkNearestNeighbor`. The same numbers in another order are axes that were moved: `np.transpose(seg, '
-        '(2, 1, 0))`.'
+        'Overlay them: `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, copy the header, '
+        '`label.CopyInformation(image)`; if not, resample the label onto the image with `sitk.sitkNearestNeighbor`. '
+        'The same numbers in another order are axes that were moved: `np.transpose(seg, (2, 1, 0))`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -62,8 +62,8 @@ class NotIntegers(VolumeCause):
     shown_by = (NOT_FINITE, FRACTIONS)
     summary = 'Voxels are NaN or infinite, or labels are not integers.'
     why = (
-        'One NaN makes mean and standard deviation of its case NaN, with them all its voxels, then the loss. Labels '
-        'are cast down: 0.9998 becomes 0, and the class shrinks or is gone without a message.'
+        'One NaN makes the mean and standard deviation of its case NaN, with them all its voxels, and then the loss. '
+        'Labels are truncated: 0.9998 becomes 0, and the class shrinks or vanishes without a message.'
     )
     example = Example(
         wrong='sitk.Resample(label, image, sitk.Transform(), sitk.sitkLinear)',
@@ -71,9 +71,9 @@ class NotIntegers(VolumeCause):
     )
     limits = 'It names the voxels, not what made them.'
     advice = (
-        'Replace NaN in images with the value of nothing (air in CT, 0 in MR): `np.nan_to_num(image, nan=0, posinf=0, '
-        'neginf=0)`. If the header of a label file scales what is stored (scl_slope, scl_inter), save the stored '
-        'values, `image.dataobj.get_unscaled()`. If its values are within 0.01 of integers, round them, '
+        'Replace NaN in images with the value of empty space (air in CT, 0 in MR): `np.nan_to_num(image, nan=0, '
+        'posinf=0, neginf=0)`. If the header of a label file scales what is stored (scl_slope, scl_inter), save the '
+        'stored values, `image.dataobj.get_unscaled()`. If its values are within 0.01 of integers, round them, '
         '`np.rint(seg)`; if not, resample the original labels again with `sitk.sitkNearestNeighbor`.'
     )
 
@@ -140,10 +140,10 @@ class VolumesFine(AllClear):
     limits = 'It cannot tell whether a declared label is the right one for its voxels.'
     advice = (
         'Continue with `nnUNetv2_plan_and_preprocess -d DATASET_ID`, also if an older version of the labels was '
-        'preprocessed before. A data set in the format of nnU-Net v1 has to be converted for v2: '
-        '`nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`, or `nnUNetv2_convert_MSD_dataset -i '
-        'FOLDER` for the Decathlon.'
+        'preprocessed before.'
     )
+    title_old = 'The label files are fine, but nnU-Net v2 reads this data set only after its conversion.'
+    advice_old = 'Convert it, `{command}`, and scan the result.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         volumes = volumes_of(labels)
@@ -155,5 +155,8 @@ class VolumesFine(AllClear):
             expected=listing(volumes.expected, 16),
             labels=quantity(volumes.labels_read, 'label file'),
         )
-        if volumes.labels_read:
+        if volumes.labels_read and is_old(labels):
+            words = {'command': CONVERSIONS[volumes.layout]}
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_old, advice=self.advice_old)
+        elif volumes.labels_read:
             yield self.report_in(facts, PROVEN, evidence)
