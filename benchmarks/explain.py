@@ -29,11 +29,11 @@ RuntimeError: CUDA error: device-side assert triggered
 #: Reads a log as the command does: seconds, peak of the process in MiB, and what it found.
 READ = r"""
 import json, re, sys, time
-from mmguard.tools.explain.explained import explain
+from mmguard.tools.explain.explanation import explain
 from mmguard.tools.explain.reader import Reader
-from mmguard.tools.explain.sources import pieces_of
+from mmguard.tools.explain.sources import read_pieces
 start = time.perf_counter()
-found = explain(Reader().read(pieces_of(sys.argv[1])))
+found = explain(Reader().read(read_pieces(sys.argv[1])))
 seconds = time.perf_counter() - start
 peak = int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read()).group(1)) / 1024
 print(json.dumps([seconds, peak, found.signature.code]))

@@ -101,7 +101,7 @@ def _reading(folder: str, dtype: str, cases: int, rounds: int) -> List[Row]:
         assert not CaseSource(folder).scan(scan_here).facts.values
 
     def by_zlib() -> None:
-        with _without(volume, 'gzip_decoder', lambda: None):
+        with _without(volume, 'find_gzip_decoder', lambda: None):
             ours()
 
     took = interleaved({'theirs': theirs, 'ours': ours, 'zlib': by_zlib}, rounds)

@@ -53,7 +53,7 @@ def shipped_configs() -> List[Tuple[str, Path]]:
 def check(where: Tuple[str, Path]) -> Checked:
     """Reads and checks one config."""
     from mmguard.config.read import read_config
-    from mmguard.findings import chosen_rules, diagnose
+    from mmguard.findings import diagnose, select_rules
 
     root, file = where
     name = str(file.relative_to(root)).replace('.mim/configs/', '')
@@ -63,7 +63,7 @@ def check(where: Tuple[str, Path]) -> Checked:
     except Exception as error:  # mmengine's own
         return Checked(name, time.perf_counter() - started, [], None, f'{type(error).__name__}: {error}', [])
     try:
-        findings = diagnose(config=config, rules=chosen_rules())
+        findings = diagnose(config=config, rules=select_rules())
         texts = [str(finding) for finding in findings]
         assert all(texts)
         found = [(f.code, f.severity, f.places[0], f.title) for f in findings]

@@ -19,7 +19,7 @@ from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.maps.source import scan_maps
 from mmguard.formats.options import MapSettings
-from mmguard.scanning.processes import LocalProcesses, cores
+from mmguard.scanning.processes import LocalProcesses, count_cores
 
 SIZE = (1024, 2048)
 FILES = 16
@@ -123,7 +123,7 @@ def _scaling(clean: str, folder: str, rounds: int) -> List[Row]:
     calls = {'one': scan(1), 'two': scan(2), 'bare one': bare(1), 'bare two': bare(2)}
     times = interleaved(calls, max(3, rounds // 4))
     # At least 1.7 times as fast: at most 1 / 1.7 of the time. One core cannot show it.
-    bar = 1 / 1.7 if cores() > 1 else None
+    bar = 1 / 1.7 if count_cores() > 1 else None
     return [
         Row('scan, 2 processes / 1', times['two'], times['one'], bar),
         Row('bare decoding, 2 processes / 1', times['bare two'], times['bare one'], None),

@@ -30,15 +30,15 @@ def rows(device: str, rounds: int, files: int = FILES) -> List[Row]:
     from ultralytics.data.utils import img2label_paths, verify_image_label
     from ultralytics.utils import NUM_THREADS
 
-    from mmguard.formats.yolo.detect import yolo_sets
-    from mmguard.scanning.processes import LocalProcesses, cores
+    from mmguard.formats.yolo.detect import find_yolo_sets
+    from mmguard.scanning.processes import LocalProcesses, count_cores
 
     with tempfile.TemporaryDirectory() as folder:
         images = make(folder, files)
 
         def ours() -> None:
-            (found,) = yolo_sets(os.path.join(folder, 'data.yaml'))
-            assert found.read(None, LocalProcesses(cores())).total == files * ROWS
+            (found,) = find_yolo_sets(os.path.join(folder, 'data.yaml'))
+            assert found.read(None, LocalProcesses(count_cores())).total == files * ROWS
 
         def peer() -> None:
             said = (repeat(value) for value in ('', False, CLASSES, 0, 0, False))

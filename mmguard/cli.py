@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tupl
 from mmguard.compat.stack import install_command
 from mmguard.errors import CannotRun, collect_failures
 from mmguard.language import translate
-from mmguard.text import REPORT_IT, describe_broken_import, describe_error, describe_exit, visible
+from mmguard.text import REPORT_ADVICE, describe_broken_import, describe_error, describe_exit, visible
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
@@ -45,7 +45,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     _write_every_character()
     try:
         argv = sys.argv[1:] if argv is None else argv
-        parser = _parser(argv)
+        parser = _build_parser(argv)
         parser.parse_args(argv, args)
         is_parsed = True
         if not hasattr(args, 'run'):
@@ -91,7 +91,7 @@ def _write_every_character() -> None:
         sys.stdout.reconfigure(errors='backslashreplace')
 
 
-def _parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return a parser for the command that ``argv`` names; for all commands, if it names none of them."""
     first = next((word for word in argv if not word.startswith('-')), '')
     asked = [name for name in COMMANDS if name.replace('_', '-') == first]
@@ -134,8 +134,8 @@ class _PrintCompletion(argparse.Action):
 def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
     if isinstance(error, CannotRun):
         return str(error)
-    if isinstance(error, ModuleNotFoundError) and how_to_install(error):
-        return str(how_to_install(error))
+    if isinstance(error, ModuleNotFoundError) and find_install_command(error):
+        return str(find_install_command(error))
     named = next((getattr(args, name) for name in _TARGETS if getattr(args, name, None)), '')
     file = f'{" ".join(named) if isinstance(named, list) else named}: ' if named else ''
     if isinstance(error, SystemExit):
@@ -145,7 +145,8 @@ def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
     if isinstance(error, OSError):
         return f'{error.filename}: {error.strerror}' if error.filename and error.strerror else f'{file}{error}'
     return (
-        f'{file}{describe_error(error)}. This should not happen: {REPORT_IT}, and what this command shows with --debug'
+        f'{file}{describe_error(error)}. This should not happen: {REPORT_ADVICE}, and what this command shows with '
+        f'--debug'
     )
 
 
@@ -167,7 +168,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
-        nearest = _nearest(unknown.group(1), [name.replace('_', '-') for name in COMMANDS]) if unknown else None
+        nearest = _find_nearest(unknown.group(1), [name.replace('_', '-') for name in COMMANDS]) if unknown else None
         super().error(visible(f'{message}; did you mean {nearest}?' if nearest else message))
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
@@ -176,24 +177,24 @@ class Parser(argparse.ArgumentParser):
             self.error(f'unrecognized arguments: {" ".join(unknown)}')
         named = []
         for option in options:
-            nearest = _nearest(option, self._option_string_actions)
+            nearest = _find_nearest(option, self._option_string_actions)
             named.append(f'{option} (did you mean {nearest}?)' if nearest else option)
         self.error(f'no such option: {", ".join(named)}')
 
 
-def _nearest(option: str, known: Iterable[str]) -> Optional[str]:
-    known = list(known)
-    begun = [name for name in known if name.startswith(option)]
-    return next(iter(begun or difflib.get_close_matches(option, known, n=1)), None)
+def _find_nearest(option: str, options: Iterable[str]) -> Optional[str]:
+    options = list(options)
+    begun = [name for name in options if name.startswith(option)]
+    return next(iter(begun or difflib.get_close_matches(option, options, n=1)), None)
 
 
 #: The packages of the ``[scan]`` extra: if one is missing, the others mostly are, too.
-_SCAN = 'pip install pillow rich msgspec jinja2'
+_INSTALL_SCAN = 'pip install pillow rich msgspec jinja2'
 
 #: Module -> command that installs it.
 INSTALL: Dict[str, str] = {
     **{module: install_command(module) for module in ('mmengine', 'mmcv', 'mmseg', 'mmdet')},
-    **dict.fromkeys(('PIL', 'rich', 'jinja2', 'msgspec'), _SCAN),
+    **dict.fromkeys(('PIL', 'rich', 'jinja2', 'msgspec'), _INSTALL_SCAN),
     'cv2': 'pip install opencv-python-headless',
     'matplotlib': 'pip install matplotlib',
     'yaml': 'pip install pyyaml',
@@ -203,13 +204,13 @@ INSTALL: Dict[str, str] = {
 }
 
 
-def how_to_install(error: ModuleNotFoundError) -> Optional[str]:
+def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
     """Return which module is missing, and how to install it; ``None`` if only the config needs it.
 
     Example:
-        >>> how_to_install(ModuleNotFoundError("No module named 'PIL'", name='PIL'))
+        >>> find_install_command(ModuleNotFoundError("No module named 'PIL'", name='PIL'))
         'needs PIL, which is not installed: pip install pillow rich msgspec jinja2'
-        >>> how_to_install(ModuleNotFoundError("No module named 'my_project'", name='my_project'))
+        >>> find_install_command(ModuleNotFoundError("No module named 'my_project'", name='my_project'))
     """
     module = (error.name or '').partition('.')[0]
     return f'needs {module}, which is not installed: {INSTALL[module]}' if module in INSTALL else None

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from mmguard.properties.alignment import describe_difference, draw_boxes, draw_field, fill_boxes
 from mmguard.properties.datasets import seed_all
-from mmguard.properties.scores import ROUNDING, find_raised_outputs, measure_ignored_share, tensors_in, trace_backward
+from mmguard.properties.scores import ROUNDING, find_raised_outputs, measure_ignored_share, trace_backward, walk_tensors
 
 __all__ = [
     'assert_full_marks',
@@ -212,17 +212,17 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> None:
     images = torch.rand(2, trainer.num_input_channels, *configuration.patch_size, device=trainer.device)
     outputs = len(manager.foreground_regions) if manager.has_regions else manager.num_segmentation_heads
 
-    def loss(found: Any, label: int) -> Tensor:
-        levels = found if isinstance(found, (list, tuple)) else [found]
+    def loss(logits: Any, label: int) -> Tensor:
+        levels = logits if isinstance(logits, (list, tuple)) else [logits]
         targets = [one.new_full((2, 1, *one.shape[2:]), label) for one in levels]
         if manager.has_regions:
             index = torch.tensor(label, device=levels[0].device)
             targets = [torch.zeros_like(one).index_fill(1, index, 1.0) for one in levels]
-        value: Tensor = trainer.loss(found, targets if levels is found else targets[0])
+        value: Tensor = trainer.loss(logits, targets if levels is logits else targets[0])
         return value
 
     reached = label_to_output(
-        trainer.network.train(), loss, lambda label: (images, label), outputs, lambda found: next(tensors_in(found))
+        trainer.network.train(), loss, lambda label: (images, label), outputs, lambda found: next(walk_tensors(found))
     )
     wrong = {label: output for label, output in reached.items() if output not in (None, label)}
     _require(not wrong, f'labels train other outputs: {wrong}')

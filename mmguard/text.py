@@ -62,15 +62,15 @@ def _fold(template: str, texts: Iterable[str]) -> str:
     return reduce(lambda first, last: Message(template, first=first, last=last) if first else last, texts, '')
 
 
-def shorten_list(lines: Sequence[str], most: int = 10) -> List[str]:
+def shorten_list(lines: Sequence[str], limit: int = 10) -> List[str]:
     """Return the first lines and the number of the others.
 
     Example:
         >>> shorten_list(['a', 'b', 'c', 'd'], 2)
         ['a', 'b', '... and 2 more']
     """
-    more = len(lines) - most
-    return [*lines[:most], *([Message('... and {more:,} more', more=more)] if more > 0 else [])]
+    more = len(lines) - limit
+    return [*lines[:limit], *([Message('... and {more:,} more', more=more)] if more > 0 else [])]
 
 
 def shorten(value: object, length: int = 60) -> str:
@@ -83,7 +83,7 @@ def shorten(value: object, length: int = 60) -> str:
         ("'aaaaaa...", "{'a': [1, 2]}")
     """
     text = ''
-    for piece in _pieces(value, length):
+    for piece in _split_message(value, length):
         text += piece
         if len(text) > length:
             return f'{text[: length - 3]}...'
@@ -93,23 +93,23 @@ def shorten(value: object, length: int = 60) -> str:
 _ENDS: Dict[type, Sequence[str]] = {list: '[]', tuple: '()', set: '{}', frozenset: ('frozenset({', '})')}
 
 
-def _pieces(value: Any, length: int) -> Iterator[str]:
+def _split_message(value: Any, length: int) -> Iterator[str]:
     if isinstance(value, (str, bytes)):
         yield repr(value[: length + 1])
     elif isinstance(value, dict):
         yield '{'
         for number, (key, inner) in enumerate(value.items()):
             yield ', ' if number else ''
-            yield from _pieces(key, length)
+            yield from _split_message(key, length)
             yield ': '
-            yield from _pieces(inner, length)
+            yield from _split_message(inner, length)
         yield '}'
     elif type(value) in _ENDS and value:
         begin, end = _ENDS[type(value)]
         yield begin
         for number, inner in enumerate(value):
             yield ', ' if number else ''
-            yield from _pieces(inner, length)
+            yield from _split_message(inner, length)
         yield ',)' if isinstance(value, tuple) and len(value) == 1 else end
     else:
         try:
@@ -213,7 +213,7 @@ def _escape_char(char: str) -> str:
 
 
 #: Advice for a failure of mmguard itself.
-REPORT_IT = 'please report it in the issue tracker of mmguard, with the output of `mmguard env`'
+REPORT_ADVICE = 'please report it in the issue tracker of mmguard, with the output of `mmguard env`'
 
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '')
 

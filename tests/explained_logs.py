@@ -9,10 +9,10 @@ from typing import Any, Callable, Optional, Tuple
 
 import pytest
 
-from mmguard.tools.explain.explained import Explanation, Known, explain_text
+from mmguard.tools.explain.explanation import Explanation, OutsideFacts, explain_text
 
 
-def explain_log(text: str, known: Optional[Known] = None) -> Explanation:
+def explain_log(text: str, known: Optional[OutsideFacts] = None) -> Explanation:
     """Explain a log in which something is wrong."""
     found = explain_text([text], known)
     assert found is not None, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from mmguard.findings import Finding
-from mmguard.findings.wording import finding_text, unpack
+from mmguard.findings.messages import format_finding, unpack
 
 
 def assert_answers_lead_on(found: Sequence[Finding]) -> None:
@@ -16,4 +16,4 @@ def assert_answers_lead_on(found: Sequence[Finding]) -> None:
         last = finding.edits[-1]
         assert last.if_not not in ('', last.question, last.title), finding
         assert unpack(finding)['edits'][-1]['if_not'] == last.if_not
-        assert ' '.join(last.if_not.split()) in ' '.join(finding_text(finding).split())
+        assert ' '.join(last.if_not.split()) in ' '.join(format_finding(finding).split())

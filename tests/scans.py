@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 import pytest
 
 from mmguard.cli import main
-from mmguard.text import REPORT_IT
+from mmguard.text import REPORT_ADVICE
 
 Scanned = Tuple[int, Dict[str, str], Dict[str, Any]]
 
@@ -93,5 +93,5 @@ def check_damaged(
     for command in ([], ['fix', str(target), '--out', str(place / 'fixed')]):
         assert not command or main(command) == 1
         printed = capsys.readouterr()
-        assert REPORT_IT not in printed.out + printed.err
+        assert REPORT_ADVICE not in printed.out + printed.err
     return [name for name in (*damaged, 'pipe', 'link', 'loop') if f'{name}{ending}' not in said], facts

@@ -23,7 +23,7 @@ from mmguard.formats.maps import forms
 from mmguard.formats.voc import records as voc_xml
 from mmguard.formats.yolo import data_yaml as declared
 from mmguard.formats.yolo import rows as settings
-from mmguard.tools.child import python_command
+from mmguard.tools.child import build_python_command
 from mmguard.tools.explain import log_errors
 
 
@@ -160,7 +160,7 @@ def check_whole(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (300, 300))
     write(folder, maps__a_png=png(), facts_json='')
     words = [
-        *python_command('import sys, mmguard.cli; sys.exit(mmguard.cli.main(sys.argv[1:]))'),
+        *build_python_command('import sys, mmguard.cli; sys.exit(mmguard.cli.main(sys.argv[1:]))'),
         'scan',
         'maps',
         '--num-classes',

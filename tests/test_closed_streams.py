@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmguard.text import REPORT_IT
+from mmguard.text import REPORT_ADVICE
 
 SCAN = 'scan maps --num-classes 5 --processes 1 --journal journal.jsonl'
 
@@ -51,7 +51,7 @@ def run(folder: Path, words: str) -> Tuple[int, str]:
 )
 def test_it_ends_in_words(folder: Path, words: str, code: int, begin: str) -> None:
     found, shown = run(folder, words)
-    assert REPORT_IT not in shown
+    assert REPORT_ADVICE not in shown
     assert 'Traceback' not in shown
     assert shown.startswith(begin)
     assert bool(shown) == bool(begin)

@@ -21,10 +21,10 @@ from PIL import Image
 from mmguard.cli import main
 from mmguard.config.read import ReadConfig
 from mmguard.findings import diagnose
+from mmguard.findings.messages import format_finding
 from mmguard.findings.rules import RULES
 from mmguard.findings.run import MISSED_ANOTHER, RAISED, RankFacts, RunFacts
 from mmguard.findings.signatures.signature import read_signatures
-from mmguard.findings.wording import finding_text
 from mmguard.language import Message, choose_language, join, translate
 from mmguard.text import quantity, wrap
 
@@ -191,7 +191,7 @@ def test_english_reads_no_catalogue() -> None:
 @pytest.mark.parametrize('code', [code for code in translations.CODES if code in EXAMPLES])
 def test_a_finding_about_labels(code: str, chinese: None) -> None:
     finding = next(finding for finding in diagnose(EXAMPLES[code]()) if finding.code == code)
-    text = finding_text(finding, 200)
+    text = format_finding(finding, 200)
     assert not find_english(text)
     assert is_chinese(text)
     assert not is_chinese(f'{finding.title}{finding.evidence}{finding.advice}{finding.next_step}')
@@ -199,7 +199,7 @@ def test_a_finding_about_labels(code: str, chinese: None) -> None:
 
 @pytest.mark.parametrize('code', ['MG101', 'MG115', 'MG185'])
 def test_an_english_finding_is_recognised_as_one(code: str) -> None:
-    text = finding_text(diagnose(EXAMPLES[code]())[0], 200)
+    text = format_finding(diagnose(EXAMPLES[code]())[0], 200)
     assert find_english(text)
     assert not is_chinese(text)
 
@@ -236,7 +236,7 @@ def test_a_finding_about_a_config(code: str, chinese: None) -> None:
     pytest.importorskip('mmseg')
     found = [finding for finding in diagnose(config=ReadConfig(CONFIGS[code])) if finding.code == code]
     assert found
-    assert not find_english(finding_text(found[0], 200))
+    assert not find_english(format_finding(found[0], 200))
 
 
 UNUSED = (
@@ -257,7 +257,7 @@ def test_a_finding_about_ranks(code: str, ranks: List[RankFacts], chinese: None)
     run = RunFacts(silent=[2, 5], filled={'loss_mask': {1: 3}}, first_filled={1: (12, ['b.jpg'])})
     found = [finding for finding in diagnose(run=run, ranks=ranks) if finding.code == code]
     assert found
-    assert not find_english(finding_text(found[0], 200))
+    assert not find_english(format_finding(found[0], 200))
 
 
 #: What a log says -> the signature.

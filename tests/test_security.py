@@ -31,7 +31,7 @@ from security_rows import (
 
 from mmguard.cli import main
 from mmguard.files import plain_data
-from mmguard.tools.child import python_command
+from mmguard.tools.child import build_python_command
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def check_logs(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 def check_working_directory(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     for name in ('json', 'numpy', 'mmguard', 'sitecustomize'):
         (folder / f'{name}.py').write_text((folder / 'evil_code.py').read_text())
-    subprocess.run([*python_command('import json, numpy, mmguard')], check=True)
+    subprocess.run([*build_python_command('import json, numpy, mmguard')], check=True)
     assert not mark.exists()
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from mmguard.compat.stack import ONEDL, base_source, find_stacks
+from mmguard.compat.stack import ONEDL, build_base_source, find_stacks
 
 #: The onedl forks are here, not OpenMMLab's packages.
 IS_ONEDL = ONEDL in find_stacks(str(found.metadata['Name']) for found in metadata.distributions())
@@ -30,7 +30,7 @@ def weighted_cases_that_fail(shape: str, ignored: str) -> int:
 def base_line(name: str) -> str:
     """``_base_`` as ``mmguard apply`` writes it: the short name where this mmengine resolves it."""
     is_short = not (IS_ONEDL and name.startswith('mmseg::'))
-    return f'_base_ = [{name!r}]' if is_short else f'_base_ = [{base_source(name)}]'
+    return f'_base_ = [{name!r}]' if is_short else f'_base_ = [{build_base_source(name)}]'
 
 
 def is_here(codes: Tuple[str, ...]) -> bool:

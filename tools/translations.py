@@ -47,7 +47,7 @@ SOURCES = (
     'scanning/run.py',
     'text.py',
     'tools/*/command.py',
-    'tools/explain/explained.py',
+    'tools/explain/explanation.py',
     'tools/explain/render.py',
     'tools/scan/output.py',
 )
@@ -59,7 +59,7 @@ _FIELDS: Texts = {
     **{f'{{number:,}} {noun}': f'{{number:,}} {noun}s' for noun in ('error', 'warning', 'info')},
 }
 #: Modules outside of ``findings`` in which whole sentences are texts.
-_WITH_CAUSES = ('explained.py',)
+_WITH_CAUSES = ('explanation.py',)
 _MESSAGES = ('Message', 'translate', 'as_message')
 _SENTENCE = re.compile(r'[A-Z"\'{].* .*[.?]\Z', re.DOTALL)
 

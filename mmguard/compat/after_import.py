@@ -12,10 +12,10 @@ from typing import Any, Callable, Optional, Tuple
 
 def call_after_import(modules: Tuple[str, ...], call: Callable[[], None]) -> None:
     """Call ``call`` once, after the first import of any of ``modules``."""
-    sys.meta_path.insert(0, _Waiting(modules, call))
+    sys.meta_path.insert(0, _ImportFinder(modules, call))
 
 
-class _Waiting(MetaPathFinder):
+class _ImportFinder(MetaPathFinder):
     def __init__(self, modules: Tuple[str, ...], call: Callable[[], None]) -> None:
         self.modules = modules
         self.call = call

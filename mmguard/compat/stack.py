@@ -4,7 +4,7 @@ The differences that matter to mmguard:
 
 - the names of the distributions, and which versions accept each other (:mod:`mmguard.tools.env`);
 - the name of a config that ships with a framework: the forks' mmengine looks ``'mmseg::...'`` up under OpenMMLab's
-  distribution, which is missing (:func:`config_file`, :func:`base_source`);
+  distribution, which is missing (:func:`find_config_file`, :func:`build_base_source`);
 - class weights together with ignored labels in mmseg's cross entropy. OpenMMLab's averages by ``class_weight[label]``
   of all labels, and fails if an ignored one is not a class; the fork's excludes ignored ones, and fails with
   ``avg_non_ignore=True`` (:func:`weighs_ignored_labels`).
@@ -62,11 +62,11 @@ def install_command(module: str, stacks: Sequence[str] = ()) -> str:
     return ', or '.join(INSTALL[stack][module] for stack in stacks or STACKS)
 
 
-def distributions_of(module: str) -> Tuple[str, ...]:
+def list_distributions(module: str) -> Tuple[str, ...]:
     """Return the distributions, in all stacks, that provide a module.
 
     Example:
-        >>> distributions_of('mmseg')
+        >>> list_distributions('mmseg')
         ('mmsegmentation', 'onedl-mmsegmentation')
     """
     return tuple(name for modules in STACKS.values() for name in modules[module])
@@ -98,7 +98,7 @@ def is_onedl(module: str) -> bool:
     return False
 
 
-def folder_of(module: str) -> Optional[Path]:
+def find_module_folder(module: str) -> Optional[Path]:
     """Find the folder of a module without importing it; ``None`` if it is not installed."""
     try:
         spec = importlib.util.find_spec(module)
@@ -112,7 +112,7 @@ def folder_of(module: str) -> Optional[Path]:
     return None if spec.origin is None else Path(spec.origin).parent
 
 
-def config_file(name: str) -> str:
+def find_config_file(name: str) -> str:
     """Return the file of a config that ships with a framework; return a name without ``::`` unchanged.
 
     Args:
@@ -125,7 +125,7 @@ def config_file(name: str) -> str:
     package, shipped, inner = name.partition('::')
     if not shipped:
         return name
-    folder = folder_of(package)
+    folder = find_module_folder(package)
     if folder is None:
         raise ModuleNotFoundError(f'{name}: {package} is not installed', name=package)
     path = folder / '.mim' / 'configs' / inner
@@ -134,11 +134,11 @@ def config_file(name: str) -> str:
     return str(path)
 
 
-def base_source(name: str) -> str:
+def build_base_source(name: str) -> str:
     """Return the ``_base_`` expression, valid in either stack, for a config that ships with a framework.
 
     Example:
-        >>> base_source('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py')
+        >>> build_base_source('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py')
         "__import__('mmseg').__path__[0] + '/.mim/configs/pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py'"
     """
     package, _, inner = name.partition('::')

@@ -75,7 +75,7 @@ def exclude_from_compile(call: Callable[..., Any]) -> Callable[..., Any]:
     return call if dynamo is None else dynamo.disable(call)
 
 
-def default_store() -> Any:
+def get_default_store() -> Any:
     """Return the store that the ranks of the process group used to connect.
 
     Raises:
@@ -85,4 +85,4 @@ def default_store() -> Any:
     return torch.distributed.distributed_c10d._get_default_store()
 
 
-__all__ = ['default_store', 'is_compiling', 'is_fake', 'is_recomputed', 'exclude_from_compile', 'outlives_call']
+__all__ = ['get_default_store', 'is_compiling', 'is_fake', 'is_recomputed', 'exclude_from_compile', 'outlives_call']

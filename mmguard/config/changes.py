@@ -6,7 +6,7 @@ import re
 from difflib import SequenceMatcher
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
 
-from mmguard.config.classes import full_name
+from mmguard.config.classes import build_full_name
 from mmguard.config.read import ReadConfig
 
 #: Changes of a config: (path, new value).
@@ -33,7 +33,7 @@ def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> 
     """Return a copy of the plain dicts and lists of a config with changes applied, see :func:`change_config`."""
     copy = _copy(data)
     for path, value in changes:
-        *way, last = steps(path)
+        *way, last = split_path(path)
         place: Any = copy
         for step in way:
             place = place.setdefault(step, {}) if isinstance(place, dict) else place[step]
@@ -44,11 +44,11 @@ def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> 
     return copy
 
 
-def steps(path: str) -> List[Union[str, int]]:
+def split_path(path: str) -> List[Union[str, int]]:
     """Split a path into its keys and positions.
 
     Example:
-        >>> steps('model.decode_head[1].num_classes')
+        >>> split_path('model.decode_head[1].num_classes')
         ['model', 'decode_head', 1, 'num_classes']
     """
     return [int(step) if step.isdigit() else step for step in re.findall(r'[^.\[\]]+', path)]
@@ -151,7 +151,7 @@ def join_path(path: Path) -> str:
     return ''.join(f'[{key}]' if isinstance(key, int) else f'.{key}' for key in path).lstrip('.')
 
 
-def key_of(path: Path) -> str:
+def get_last_key(path: Path) -> str:
     """Return the last name of a path; for a list element, the name of the list."""
     return next((key for key in reversed(path) if isinstance(key, str)), '')
 
@@ -173,10 +173,10 @@ def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
 
 def name_types(tree: Any) -> Any:
     """Return a copy of a tree with classes replaced by their full names, which mmengine's registries understand."""
-    return map_leaves(tree, lambda leaf: full_name(leaf) or leaf)
+    return map_leaves(tree, lambda leaf: build_full_name(leaf) or leaf)
 
 
-def scope_at(tree: Dict[str, Any], path: Path) -> str:
+def find_scope(tree: Dict[str, Any], path: Path) -> str:
     """Return the scope in which a part is built: the innermost ``_scope_`` around it.
 
     The prefix of a type applies only to that type: ``mmdet.RetinaHead`` in a config of mmrotate builds its losses in

@@ -34,7 +34,7 @@ def starts_with_background(names: Sequence[str]) -> bool:
     return bool(names) and is_background(names[0])
 
 
-def full_name(kind: Any) -> str:
+def build_full_name(kind: Any) -> str:
     """Return ``'mmdet.FocalLoss'`` as written, or ``'package.module.Class'`` of a (lazy) class; else ``''``."""
     if isinstance(kind, str):
         return kind
@@ -48,12 +48,12 @@ def is_lazy(kind: Any) -> bool:
     return type(kind).__name__ in ('LazyObject', 'LazyAttr')
 
 
-def name_of(kind: Any) -> str:
+def get_type_name(kind: Any) -> str:
     """Return the class name for ``'mmdet.CrossEntropyLoss'``, a dotted path or a class."""
-    return full_name(kind).rpartition('.')[2]
+    return build_full_name(kind).rpartition('.')[2]
 
 
-def metainfo_of_class(cls: Any, version: Any = None, classwise: bool = False) -> Dict[str, Any]:
+def get_class_metainfo(cls: Any, version: Any = None, classwise: bool = False) -> Dict[str, Any]:
     """Return the ``METAINFO`` of a data set class.
 
     YouTubeVISDataset takes it from its ``dataset_version`` once one is built; HRSCDataset of mmrotate has only the
@@ -66,30 +66,30 @@ def metainfo_of_class(cls: Any, version: Any = None, classwise: bool = False) ->
     metainfo = getattr(cls, 'METAINFO', None)
     if not isinstance(metainfo, dict):
         return {}
-    if not classwise and default_of(cls, 'classwise') is False:
+    if not classwise and get_default(cls, 'classwise') is False:
         return {**metainfo, **{key: metainfo[key][:1] for key in ('classes', 'palette') if key in metainfo}}
     return metainfo
 
 
-def scope_of(kind: Any, default: str) -> str:
+def get_scope(kind: Any, default: str) -> str:
     """Return the framework of a type: its prefix, else ``default``."""
-    package, dot, _ = full_name(kind).partition('.')
+    package, dot, _ = build_full_name(kind).partition('.')
     return package if dot else default
 
 
-def scope_in(part: Any) -> str:
+def find_first_scope(part: Any) -> str:
     """Return the first framework prefix of any type in ``part``; ``''`` if no type has one."""
     if isinstance(part, dict):
-        scope = scope_of(part.get('type'), '')
+        scope = get_scope(part.get('type'), '')
         if scope in SCOPES:
             return scope
-        return next((found for found in map(scope_in, part.values()) if found), '')
+        return next((found for found in map(find_first_scope, part.values()) if found), '')
     if isinstance(part, (list, tuple)):
-        return next((found for found in map(scope_in, part) if found), '')
+        return next((found for found in map(find_first_scope, part) if found), '')
     return ''
 
 
-def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
+def find_class(kind: Any, registry: str, default_scope: str) -> Optional[type]:
     """Return the class of a config's ``type``; ``None`` if it is not installed or not registered.
 
     Args:
@@ -100,31 +100,31 @@ def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
     if isinstance(kind, type):
         return kind
     if is_lazy(kind):
-        kind = full_name(kind)
+        kind = build_full_name(kind)
     if not isinstance(kind, str) or not kind:
         return None
-    return _find_registered(scope_of(kind, default_scope), name_of(kind), registry) or _import_class(kind)
+    return _find_registered(get_scope(kind, default_scope), get_type_name(kind), registry) or _import_class(kind)
 
 
 @lru_cache(maxsize=None)
-def registry_of(scope: str, name: str) -> Any:
+def find_registry(scope: str, name: str) -> Any:
     """Return a registry of a framework; ``None`` if the framework is not installed or cannot be imported."""
     try:
-        with quiet():
+        with suppress_output():
             return getattr(importlib.import_module(f'{scope}.registry'), name, None)
     except (Exception, SystemExit):  # not installed, or a broken installation
         return None
 
 
 def _find_registered(scope: str, name: str, registry: str) -> Optional[type]:
-    found = registry_of(scope, registry) if scope else None
-    found = registry_of('mmengine', registry) if found is None else found
+    found = find_registry(scope, registry) if scope else None
+    found = find_registry('mmengine', registry) if found is None else found
     if found is None:
         return None
     try:
         cls = found.module_dict.get(name)
         if cls is None:  # the module that registers it may not be imported yet
-            with quiet():
+            with suppress_output():
                 cls = found.get(name)
     except (Exception, SystemExit):  # a module of the registry cannot be imported
         cls = _import_from_framework(scope, name, registry) if scope in SCOPES else None
@@ -138,7 +138,7 @@ _MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 
 def _import_from_framework(scope: str, name: str, registry: str) -> Any:
     """Import a class from its own module, because another module of the framework may fail to import."""
     _import_class(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
-    return registry_of(scope, registry).module_dict.get(name)
+    return find_registry(scope, registry).module_dict.get(name)
 
 
 @lru_cache(maxsize=None)
@@ -147,7 +147,7 @@ def _import_class(path: str) -> Optional[type]:
     if not module or module in SCOPES:
         return None
     try:
-        with quiet():
+        with suppress_output():
             found = getattr(importlib.import_module(module), name, None)
     except (Exception, SystemExit):  # a user's module may raise anything
         return None
@@ -172,14 +172,14 @@ def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Paramet
     return False
 
 
-def default_of(cls: Optional[type], argument: str) -> Any:
+def get_default(cls: Optional[type], argument: str) -> Any:
     """Return the default of an argument of a class; ``MISSING`` if unknown."""
     found = _find_parameter(cls, argument)
     return MISSING if isinstance(found, bool) else found.default
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def suppress_output() -> Iterator[None]:
     """Suppress warnings, logs and prints of frameworks, models and data sets."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)

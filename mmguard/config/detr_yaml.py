@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.config.recognized import read_text
+from mmguard.config.recognition import read_text
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import read_regular
@@ -18,7 +18,7 @@ _DEEPEST = 20
 _LARGEST = 1 << 30
 _SPLITS = ('train', 'val')
 #: Numbers of outputs of models for COCO's classes: one for each class, or for each id.
-OF_COCO = (80, 90, 91)
+COCO_COUNTS = (80, 90, 91)
 
 
 class DetrYaml(NamedTuple):
@@ -37,7 +37,7 @@ def is_detr_yaml(path: str) -> bool:
     if os.path.splitext(path)[1].lower() not in ('.yml', '.yaml'):
         return False
     try:
-        data = _data(path)
+        data = _read_data(path)
     except (CannotRun, RecursionError, MemoryError):
         return False
     return '_base_' not in data and ('__include__' in data or 'remap_mscoco_category' in data)
@@ -46,7 +46,7 @@ def is_detr_yaml(path: str) -> bool:
 def is_remapped(data: Mapping[str, Any]) -> bool:
     """Return True if labels are looked up among COCO's ids although the model has other classes."""
     number = data.get('num_classes')
-    return bool(data.get('remap_mscoco_category')) and isinstance(number, int) and number not in OF_COCO
+    return bool(data.get('remap_mscoco_category')) and isinstance(number, int) and number not in COCO_COUNTS
 
 
 def fits_coco_ids(path: str) -> bool:
@@ -77,13 +77,13 @@ def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
     here = os.path.realpath(path)
     if here in around or len(around) >= _DEEPEST:
         raise CannotRun(f'{path} includes itself, or is included too deeply')
-    data = _data(path)
+    data = _read_data(path)
     names = data.pop('__include__', None) or []
     joined: Dict[str, Any] = {}
     for name in names if isinstance(names, list) else [names]:
         beside = os.path.join(os.path.dirname(path), os.path.expanduser(str(name)))
-        _join(joined, read_with_includes(beside, [*around, here]))
-    return _join(joined, data)
+        _merge_into(joined, read_with_includes(beside, [*around, here]))
+    return _merge_into(joined, data)
 
 
 def read_detr_yaml(path: str) -> DetrYaml:
@@ -104,7 +104,7 @@ def read_detr_yaml(path: str) -> DetrYaml:
     return DetrYaml(number if whole else None, bool(remaps), files)
 
 
-def _data(path: str) -> Dict[str, Any]:
+def _read_data(path: str) -> Dict[str, Any]:
     text = read_text(path)
     if text is None:
         raise CannotRun(f'{path} cannot be read')
@@ -117,11 +117,11 @@ def _data(path: str) -> Dict[str, Any]:
     return data
 
 
-def _join(under: Dict[str, Any], over: Mapping[str, Any]) -> Dict[str, Any]:
-    for key, value in over.items():
-        known = under.get(key)
-        under[key] = _join(known, value) if isinstance(known, dict) and isinstance(value, Mapping) else value
-    return under
+def _merge_into(base: Dict[str, Any], overrides: Mapping[str, Any]) -> Dict[str, Any]:
+    for key, value in overrides.items():
+        known = base.get(key)
+        base[key] = _merge_into(known, value) if isinstance(known, dict) and isinstance(value, Mapping) else value
+    return base
 
 
 def _resolve_path(name: Any, path: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
-from mmguard.config.changes import Path, is_text, join_path, name_types, scope_at, walk
-from mmguard.config.classes import full_name, name_of
-from mmguard.config.ignored import classifier_arguments, has_ignoring_disabled, on_invalid
+from mmguard.config.changes import Path, find_scope, is_text, join_path, name_types, walk
+from mmguard.config.classes import build_full_name, get_type_name
+from mmguard.config.ignored_labels import build_classifier_arguments, has_ignoring_disabled, on_invalid
 from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces import LabelSpaces
@@ -24,7 +24,7 @@ _OTHER_PACKS = {
     'PackTrackInputs': 'mmguard does not guard the frames of videos',
     'Pack3DDetInputs': 'mmguard does not guard points and objects in space',
 }
-_NO_CLASSIFIER = 'no head takes image labels and sets its number of classes'
+_NO_CLASSIFIER_REASON = 'no head takes image labels and sets its number of classes'
 #: Transform that augments one image several times, so that its labels would be counted several times.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
@@ -43,25 +43,31 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     for_instances, read = _build_instance_arguments(tree), ReadConfig(name_types(tree))
     _convert_branches_to_lists(tree)
     for path, steps in list(_find_pipelines(tree, ())):
-        pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
+        pack_at = next(n for n, step in enumerate(steps) if _get_name(step) in (*_PACKS, *_OTHER_PACKS))
         pack = steps[pack_at]
-        if _name(pack) in _OTHER_PACKS:
-            report.left.append(f'{join_path(path)}: no guard after {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
+        if _get_name(pack) in _OTHER_PACKS:
+            report.left.append(f'{join_path(path)}: no guard after {_get_name(pack)}: {_OTHER_PACKS[_get_name(pack)]}')
             continue
-        if _name(pack) == _IMAGE_PACK and not image_labels_are_classes(read):
+        if _get_name(pack) == _IMAGE_PACK and not image_labels_are_classes(read):
             if Part('model', read.part('model'), read.scope).is_a('ImageToImageRetriever'):
                 report.left.append(f'{join_path(path)}: no guard: mmguard does not guard retrieval')
             continue
-        if _name(pack) == _IMAGE_PACK:
+        if _get_name(pack) == _IMAGE_PACK:
             guards = _find_image_guards(tree, path, pack, spaces)
         else:
-            guards = _guards(steps, pack, spaces, for_instances, _is_of(path, 'val', 'test'), scope_at(tree, path))
+            guards = _build_guards(
+                steps, pack, spaces, for_instances, _is_of(path, 'val', 'test'), find_scope(tree, path)
+            )
         if not guards:
-            why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads do not set their number of classes'
+            why = (
+                _NO_CLASSIFIER_REASON
+                if _get_name(pack) == _IMAGE_PACK
+                else 'the heads do not set their number of classes'
+            )
             report.left.append(f'{join_path(path)}: no guard: {why}')
             continue
-        present = {_name(step) for step in steps}
-        wanted = [guard for guard in guards if name_of(guard['type']) not in present]
+        present = {_get_name(step) for step in steps}
+        wanted = [guard for guard in guards if get_type_name(guard['type']) not in present]
         if wanted:
             _insert(tree, path, steps, pack_at, wanted)
             report.changed.append(f'{join_path(path)}: {", ".join(_describe_guard(guard) for guard in wanted)}')
@@ -71,27 +77,27 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
 
 def _find_unknown_packs(loader: Any) -> Iterator[str]:
     """Yield the reason if a training packs its samples with an unknown transform, or not at all."""
-    steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _name(step)]
+    steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _get_name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
     is_packed = any(True for _ in _find_pipelines(loader, ('train_dataloader',)))
-    if steps and not is_packed and not any(_name(step) in known for step in steps):
-        yield f'train_dataloader: no guard: {", ".join(map(_name, steps))}: no Pack transform that mmguard knows'
+    if steps and not is_packed and not any(_get_name(step) in known for step in steps):
+        yield f'train_dataloader: no guard: {", ".join(map(_get_name, steps))}: no Pack transform that mmguard knows'
 
 
-def _name(step: Any) -> str:
-    return name_of(step['type']) if isinstance(step, dict) and 'type' in step else ''
+def _get_name(step: Any) -> str:
+    return get_type_name(step['type']) if isinstance(step, dict) and 'type' in step else ''
 
 
 def _find_pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
     """Yield the lists of transforms that contain a Pack transform, with their paths."""
     if isinstance(node, dict):
-        if _name(node) == _AUGMENTED:
+        if _get_name(node) == _AUGMENTED:
             return
         for key, value in node.items():
             if path or key != 'model':
                 yield from _find_pipelines(value, (*path, key))
     elif isinstance(node, (list, tuple)):
-        if isinstance(node, list) and any(_name(step) in (*_PACKS, *_OTHER_PACKS) for step in node):
+        if isinstance(node, list) and any(_get_name(step) in (*_PACKS, *_OTHER_PACKS) for step in node):
             yield path, node
         for number, value in enumerate(node):
             yield from _find_pipelines(value, (*path, number))
@@ -100,10 +106,10 @@ def _find_pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
 def _convert_branches_to_lists(tree: Dict[str, Any]) -> None:
     """Convert each branch that is a single transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, into a list."""
     for _, node in walk(tree):
-        if _name(node) != _BRANCHES:
+        if _get_name(node) != _BRANCHES:
             continue
         for key, value in node.items():
-            if _name(value) in _PACKS:
+            if _get_name(value) in _PACKS:
                 node[key] = [value]
 
 
@@ -113,7 +119,7 @@ def _build_instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
     return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if has_ignoring_disabled(tree) else {}
 
 
-def _guards(
+def _build_guards(
     steps: List[Any],
     pack: Dict[str, Any],
     spaces: LabelSpaces,
@@ -122,13 +128,13 @@ def _guards(
     scope: str,
 ) -> List[Dict[str, Any]]:
     guards = []
-    if _name(pack) == _INSTANCE_PACK and spaces.instances is not None:
-        guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
+    if _get_name(pack) == _INSTANCE_PACK and spaces.instances is not None:
+        guard = {'type': _build_type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
         # Metrics read ignored annotations, so they are kept.
         guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
         guards.append(guard)
     if spaces.pixels is not None and _packs_label_maps(steps, pack, scope):
-        guard = {'type': _type(pack, PIXEL_GUARD), 'num_classes': spaces.pixels.num_classes}
+        guard = {'type': _build_type(pack, PIXEL_GUARD), 'num_classes': spaces.pixels.num_classes}
         if spaces.pixels.ignore_index != 255:
             guard['ignore_index'] = spaces.pixels.ignore_index
         guards.append(guard)
@@ -140,8 +146,8 @@ def _find_image_guards(
 ) -> List[Dict[str, Any]]:
     if spaces.instances is None:
         return []
-    guard = {'type': _type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes}
-    return [{**guard, **classifier_arguments(tree, _is_of(path, 'train'))}]
+    guard = {'type': _build_type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes}
+    return [{**guard, **build_classifier_arguments(tree, _is_of(path, 'train'))}]
 
 
 def _is_of(path: Path, *splits: str) -> bool:
@@ -150,24 +156,24 @@ def _is_of(path: Path, *splits: str) -> bool:
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
     """Return True if a pipeline packs label maps; one that loads nothing may get them from a wrapped data set."""
-    if _name(pack) != _INSTANCE_PACK:
-        return _name(pack) == 'PackSegInputs'
-    loaders = [step for step in steps if 'Annotations' in _name(step)]
+    if _get_name(pack) != _INSTANCE_PACK:
+        return _get_name(pack) == 'PackSegInputs'
+    loaders = [step for step in steps if 'Annotations' in _get_name(step)]
     return not loaders or any(Part('', step, scope, 'TRANSFORMS').get('with_seg') for step in loaders)
 
 
-def _type(pack: Dict[str, Any], name: str) -> Any:
+def _build_type(pack: Dict[str, Any], name: str) -> Any:
     stock = pack['type']
     if not is_text(stock):
         from mmengine.config.lazy import LazyObject
 
         return LazyObject('mmguard', name)
-    return f'mmguard.{name}' if full_name(stock).count('.') > 1 else name
+    return f'mmguard.{name}' if build_full_name(stock).count('.') > 1 else name
 
 
 def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, guards: List[Dict[str, Any]]) -> None:
-    drawing = next((n for n, step in enumerate(steps[:pack_at]) if _name(step) in _DRAW_FROM_LABELS), None)
-    early = [guard for guard in guards if drawing is not None and name_of(guard['type']) == PIXEL_GUARD]
+    drawing = next((n for n, step in enumerate(steps[:pack_at]) if _get_name(step) in _DRAW_FROM_LABELS), None)
+    early = [guard for guard in guards if drawing is not None and get_type_name(guard['type']) == PIXEL_GUARD]
     if drawing is not None and early and drawing + 1 == pack_at:
         guards = [guard for guard in guards if guard not in early]  # nothing changes a label in between
     steps[pack_at + 1 : pack_at + 1] = [dict(guard) for guard in guards]
@@ -178,11 +184,11 @@ def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, gu
 
 def _pass_on_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
     """Make the Pack transform pass on the report of an earlier guard."""
-    keys = Part('', pack, scope_at(tree, path), 'TRANSFORMS').get('meta_keys')
+    keys = Part('', pack, find_scope(tree, path), 'TRANSFORMS').get('meta_keys')
     if keys is not None and LABEL_GUARD not in keys:
         pack['meta_keys'] = type(keys)((*keys, LABEL_GUARD))
 
 
 def _describe_guard(guard: Dict[str, Any]) -> str:
     arguments = ', '.join(f'{key}={value!r}' for key, value in guard.items() if key != 'type')
-    return f'+ {name_of(guard["type"])}({arguments})'
+    return f'+ {get_type_name(guard["type"])}({arguments})'

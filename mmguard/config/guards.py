@@ -9,28 +9,28 @@ from importlib.util import find_spec
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import Changes, name_types
-from mmguard.config.classes import SCOPES, full_name, registry_of
-from mmguard.config.label_spaces import GUARDS, from_config
-from mmguard.config.parts import Part, hooks, losses, metrics, pipelines, transforms
+from mmguard.config.classes import SCOPES, build_full_name, find_registry
+from mmguard.config.label_spaces import GUARD_KINDS, from_config
+from mmguard.config.parts import Part, find_hooks, find_losses, find_metrics, find_pipelines, find_transforms
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces import Space
 
-TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
-LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
+GUARD_TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
+GUARDED_LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 HOOK = 'LabelGuardHook'
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
 #: Frameworks with a GuardedX for each loss of class labels.
-NAMED = ('mmseg', 'mmdet', 'mmpretrain')
+GUARDED_SCOPES = ('mmseg', 'mmdet', 'mmpretrain')
 #: Metrics that take labels from the sample -> the guard of such labels. Other metrics open files themselves.
 GUARD_BY_METRIC = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
 
-def guards_in(pipeline: List[Part]) -> List[Part]:
+def find_guards(pipeline: List[Part]) -> List[Part]:
     """Return the guards of a pipeline."""
-    return [transform for transform in pipeline if transform.name in TRANSFORMS]
+    return [transform for transform in pipeline if transform.name in GUARD_TRANSFORMS]
 
 
-class Unguarded(NamedTuple):
+class UnguardedMetric(NamedTuple):
     """A metric, and the pipeline of its labels, which lacks the guard used in training."""
 
     metric: Part
@@ -44,13 +44,13 @@ class Unguarded(NamedTuple):
         return owner
 
 
-def find_unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
+def find_unguarded_evaluation(config: ReadConfig) -> Iterator[UnguardedMetric]:
     """Yield the unguarded evaluation pipelines of a guarded training."""
-    found = pipelines(config)
-    in_training = any(guards_in(pipeline) for pipeline in found if pipeline[0].split == 'train')
-    if not in_training and not any(is_guarded_type(loss.name) for loss in losses(config)):
+    found = find_pipelines(config)
+    in_training = any(find_guards(pipeline) for pipeline in found if pipeline[0].split == 'train')
+    if not in_training and not any(is_guarded_type(loss.name) for loss in find_losses(config)):
         return
-    for metric in metrics(config):
+    for metric in find_metrics(config):
         guard = next((GUARD_BY_METRIC[name] for name in GUARD_BY_METRIC if metric.is_a(name)), None)
         if guard is None or metric.config.get('format_only'):
             continue
@@ -61,11 +61,11 @@ def find_unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
         for pipeline in judged:
             loads = any('Annotations' in transform.name for transform in pipeline)
             if loads and pipeline[0].owner is not None and not _has(pipeline, guard):
-                yield Unguarded(metric, pipeline, guard)
+                yield UnguardedMetric(metric, pipeline, guard)
 
 
 def _has(pipeline: List[Part], guard: str) -> bool:
-    return any(transform.name == guard for transform in guards_in(pipeline))
+    return any(transform.name == guard for transform in find_guards(pipeline))
 
 
 def _is_wrapper_of(dataset: Optional[Part]) -> bool:
@@ -85,9 +85,9 @@ def is_guarded(loss: Part) -> bool:
 def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
     """Yield each guard whose ``num_classes`` matches no head, with the right number and the heads."""
     spaces = from_config(config)
-    for guard in transforms(config):
+    for guard in find_transforms(config):
         classes = guard.config.get('num_classes')
-        heads = [space for space in spaces.heads if space.kind == GUARDS.get(guard.name)]
+        heads = [space for space in spaces.heads if space.kind == GUARD_KINDS.get(guard.name)]
         if heads and isinstance(classes, int) and classes not in {space.num_classes for space in heads}:
             space = spaces.get(heads[0].kind) or heads[0]
             yield guard, space.num_classes, [space, *heads]
@@ -95,20 +95,20 @@ def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List
 
 def add_reporting(config: ReadConfig) -> Changes:
     """Add to an edit that inserts a guard the import of mmguard and the hook, if missing."""
-    kind = full_name(config.part('model').get('type'))
+    kind = build_full_name(config.part('model').get('type'))
     is_full = kind.count('.') > 1  # a class of the new style, or its full path, which mmengine imports
     imports = config.part('custom_imports')
     found: Changes = ()
-    if not is_full and 'mmguard' not in imports_of(config):
+    if not is_full and 'mmguard' not in find_custom_imports(config):
         written = {'imports': [], 'allow_failed_imports': False, **imports}
-        found = (('custom_imports', {**written, 'imports': [*imports_of(config), 'mmguard']}),)
-    if not any(hook.name == HOOK for hook in hooks(config)):
+        found = (('custom_imports', {**written, 'imports': [*find_custom_imports(config), 'mmguard']}),)
+    if not any(hook.name == HOOK for hook in find_hooks(config)):
         hook = {'type': f'mmguard.{HOOK}' if is_full else HOOK}
         found = (*found, ('custom_hooks', [*(config.data.get('custom_hooks') or []), hook]))
     return found
 
 
-def imports_of(config: ReadConfig) -> List[str]:
+def find_custom_imports(config: ReadConfig) -> List[str]:
     """Return the modules in ``custom_imports``."""
     names = config.part('custom_imports').get('imports') or []
     return [names] if isinstance(names, str) else list(names)
@@ -138,8 +138,8 @@ def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 def list_guarded_losses(scope: str) -> List[str]:
     """Return the names of the guarded losses in a scope; without mmengine, only those common to all scopes."""
-    if scope not in NAMED or find_spec('mmengine') is None:
-        return list(LOSSES)
+    if scope not in GUARDED_SCOPES or find_spec('mmengine') is None:
+        return list(GUARDED_LOSSES)
     return list(importlib.import_module(f'mmguard.losses.{scope}').LOSSES)
 
 
@@ -155,14 +155,18 @@ def build_guarded_type(kind: str, name: str, framework: str) -> str:
 _GUARD = re.compile(r'G(?!rad)[uar]{2,4}d(ed)?')
 
 
-def own_lines(config: ReadConfig) -> List[Part]:
+def find_own_parts(config: ReadConfig) -> List[Part]:
     """Return mmguard's transforms, losses and hooks in a config, and unknown types with similar names.
 
     The list is empty without mmengine, which knows the types.
     """
     if find_spec('mmengine') is None:
         return []
-    likely = [part for part in (*transforms(config), *losses(config), *hooks(config)) if _GUARD.search(part.name)]
+    likely = [
+        part
+        for part in (*find_transforms(config), *find_losses(config), *find_hooks(config))
+        if _GUARD.search(part.name)
+    ]
     if likely:
         importlib.import_module('mmguard').register()
     return [
@@ -178,7 +182,7 @@ def _is_own(cls: type) -> bool:
 
 def find_similar_name(part: Part) -> str:
     """Return the mmguard name most similar to a name; ``''`` if none is."""
-    known = {'TRANSFORMS': TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
+    known = {'TRANSFORMS': GUARD_TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
     stems = {
@@ -194,7 +198,7 @@ def build_error(part: Part) -> str:
         return ''  # a user's head may change the arguments first
     if head is not None and head.is_a('DETRHead'):  # it builds a single list of weights from these
         config = {key: value for key, value in config.items() if key not in ('class_weight', 'bg_cls_weight')}
-    registry = registry_of(part.scope or 'mmengine', part.registry) or registry_of('mmengine', part.registry)
+    registry = find_registry(part.scope or 'mmengine', part.registry) or find_registry('mmengine', part.registry)
     try:
         registry.build(config)
     except Exception as error:  # a user's loss inside may raise anything

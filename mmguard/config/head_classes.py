@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.config.parts import Part, assigners, classes_of, datasets, heads, metainfo_of, says_classes
+from mmguard.config.parts import (
+    Part,
+    find_assigners,
+    find_datasets,
+    find_heads,
+    get_class_names,
+    get_metainfo,
+    says_classes,
+)
 from mmguard.config.read import ReadConfig
 from mmguard.labels.heads import OPEN_VOCABULARY, STUFF, THINGS, is_classifier, takes_labels
 
@@ -21,10 +29,10 @@ class Count(NamedTuple):
     head: Part
 
 
-def counts(config: ReadConfig) -> List[Count]:
+def find_class_counts(config: ReadConfig) -> List[Count]:
     """Return the numbers of classes that must equal the data set's."""
     found = []
-    for head in heads(config) + assigners(config):  # mmyolo's assigners also count classes
+    for head in find_heads(config) + find_assigners(config):  # mmyolo's assigners also count classes
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
             continue
         for key, kind in (('num_classes', 'all'), (THINGS, 'things'), (STUFF, 'stuff')):
@@ -44,7 +52,7 @@ def is_one_more(count: Count, expected: int) -> bool:
     return count.value == expected + 1 and not has_ignored_channel(count, expected)
 
 
-def classes_in(head: Optional[Part]) -> Optional[int]:
+def count_classes(head: Optional[Part]) -> Optional[int]:
     """Return the number of classes of a head, without background and "no object"; ``None`` if it does not set one."""
     if head is None:
         return None
@@ -55,9 +63,9 @@ def classes_in(head: Optional[Part]) -> Optional[int]:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def data_counts(dataset: Part) -> Dict[str, int]:
+def count_data_classes(dataset: Part) -> Dict[str, int]:
     """Count the classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` if it distinguishes them."""
-    classes = classes_of(dataset)
+    classes = get_class_names(dataset)
     if not classes:  # unknown, or taken from the file
         return {}
     found = {'all': len(classes)}
@@ -74,10 +82,11 @@ def data_counts(dataset: Part) -> Dict[str, int]:
 
 
 def read_part_of_classes(dataset: Part, key: str) -> Any:
-    """Return ``thing_classes`` or ``stuff_classes`` as :func:`classes_of` reads the whole list; ``None`` if missing."""
+    """Return ``thing_classes`` or ``stuff_classes`` as :func:`get_class_names` reads the whole list; ``None`` if
+    missing."""
     metainfo = dataset.config.get('metainfo')
     names = metainfo.get(key) if isinstance(metainfo, dict) else None
-    return metainfo_of(dataset).get(key) if names is None and not says_classes(dataset) else names
+    return get_metainfo(dataset).get(key) if names is None and not says_classes(dataset) else names
 
 
 def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
@@ -98,19 +107,19 @@ def lists_untrained_classes(dataset: Part) -> bool:
 
 def has_open_vocabulary(config: ReadConfig) -> bool:
     """Return True if the model takes class names as text, so that it can be tested on any data set."""
-    return any(head.is_a(*OPEN_VOCABULARY) for head in heads(config))
+    return any(head.is_a(*OPEN_VOCABULARY) for head in find_heads(config))
 
 
-def training_data(config: ReadConfig) -> List[Part]:
+def find_training_datasets(config: ReadConfig) -> List[Part]:
     """Return the training data sets, or if a config has none, the test data sets."""
-    found = [dataset for dataset in datasets(config) if not lists_untrained_classes(dataset)]
+    found = [dataset for dataset in find_datasets(config) if not lists_untrained_classes(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found
 
 
-def one_hot_counts(config: ReadConfig) -> List[Tuple[str, int]]:
+def find_one_hot_mismatches(config: ReadConfig) -> List[Tuple[str, int]]:
     """Return (path, the head's number of classes) for each data preprocessor of a classifier with another number."""
-    head = next((head for head in heads(config) if is_classifier(head)), None)
-    number = classes_in(head)
+    head = next((head for head in find_heads(config) if is_classifier(head)), None)
+    number = count_classes(head)
     own = config.part('model').get('data_preprocessor')
     places = [('data_preprocessor', config.part('data_preprocessor'))]
     places += [('model.data_preprocessor', own)] if isinstance(own, dict) else []

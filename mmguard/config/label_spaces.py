@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
-from mmguard.config.parts import classes_of, classes_path, datasets, heads, transforms
+from mmguard.config.parts import find_datasets, find_heads, find_transforms, get_class_names, get_classes_path
 from mmguard.config.read import ReadConfig
-from mmguard.labels.heads import label_spaces
-from mmguard.labels.spaces import VOID, LabelSpaces, Space, label_map_of
+from mmguard.labels.heads import collect_label_spaces
+from mmguard.labels.spaces import VOID, LabelSpaces, Space, read_label_map
 
 #: Transform -> the labels that it guards.
-GUARDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances', 'GuardClsLabels': 'instances'}
+GUARD_KINDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances', 'GuardClsLabels': 'instances'}
 
 
 def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
@@ -22,17 +22,17 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
             take precedence over the heads, and the names are those of its data set. ``None``: only the heads.
     """
     names, named_at = [], ''
-    for dataset in datasets(config):
+    for dataset in find_datasets(config):
         if dataset.split == (split or 'train'):
-            names, named_at = classes_of(dataset) or [], classes_path(dataset)
+            names, named_at = get_class_names(dataset) or [], get_classes_path(dataset)
             if names:
                 break
-    spaces = label_spaces(heads(config), names, named_at)
+    spaces = collect_label_spaces(find_heads(config), names, named_at)
     if split is None:
         return spaces
     guards: Dict[str, Any] = {}
-    for transform in transforms(config):
-        kind = GUARDS.get(transform.name)
+    for transform in find_transforms(config):
+        kind = GUARD_KINDS.get(transform.name)
         if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
             guards.setdefault(kind, _read_guard(kind, transform.config, transform.place('num_classes')))
     return spaces.override(LabelSpaces(**guards))
@@ -41,5 +41,5 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
 def _read_guard(kind: str, guard: Mapping[str, Any], place: str) -> Space:
     ignored = guard.get('ignore_index', VOID) if kind == 'pixels' else None
     return Space(
-        kind, guard['num_classes'], place, ignored, guard.get('min_label', 0), label_map_of(guard.get('label_map'))
+        kind, guard['num_classes'], place, ignored, guard.get('min_label', 0), read_label_map(guard.get('label_map'))
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, List, Optional, Sequence, Tuple
 
-from mmguard.config.head_classes import THINGS, classes_in
-from mmguard.config.parts import Part, losses, stock_loss
+from mmguard.config.head_classes import THINGS, count_classes
+from mmguard.config.parts import Part, find_losses, unwrap_stock_loss
 from mmguard.config.read import ReadConfig
 from mmguard.language import Message
 from mmguard.text import quantity
@@ -19,7 +19,7 @@ NO_OBJECT = 0.1
 def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     """Return how many class weights a loss needs, and the purpose of the extra one; ``None`` if unknown."""
     head = loss.owner
-    classes = classes_in(head)
+    classes = count_classes(head)
     if head is None or classes is None:
         return None, ''
     # A head that is not installed but counts things and stuff is of that kind.
@@ -28,7 +28,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
             return classes + 1, Message(' ({classes} and "no object")', classes=quantity(classes, 'class'))
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':
-        channels = output_channels(head)
+        channels = get_output_channels(head)
         return (None if channels == 1 else channels), ''  # one channel: MG215, or the weight is not that of a class
     if loss.key != 'loss_cls' or not loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
         return None, ''
@@ -70,7 +70,7 @@ def format_weights(weights: Sequence[Any]) -> str:
 SOFTMAX = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss', 'OhemCrossEntropy')
 
 
-def output_channels(head: Part) -> int:
+def get_output_channels(head: Part) -> int:
     """Return the output channels of a segmentation head; 0 if it does not set them."""
     channels = head.config.get('out_channels') or head.config.get('num_classes')
     return channels if isinstance(channels, int) else 0
@@ -88,21 +88,21 @@ def is_softmax(loss: Part) -> bool:
     )
 
 
-def one_channel_softmax(config: ReadConfig) -> List[Part]:
+def find_one_channel_softmax(config: ReadConfig) -> List[Part]:
     """Return the losses that apply a softmax to one channel, which are always 0 or raise an IndexError."""
     if config.scope != 'mmseg':
         return []
     return [
         loss
-        for loss in map(stock_loss, losses(config))
+        for loss in map(unwrap_stock_loss, find_losses(config))
         if loss.key == 'loss_decode' or loss.path.endswith('.loss')
-        if loss.owner is not None and output_channels(loss.owner) == 1 and is_softmax(loss)
+        if loss.owner is not None and get_output_channels(loss.owner) == 1 and is_softmax(loss)
         if not loss.owner.is_a('STDCHead')
     ]
 
 
 #: Heads whose loss_decode classifies queries, with a weight for "no object"; ignored pixels never reach this loss.
-QUERIES = ('SideAdapterCLIPHead',)
+SIDE_ADAPTER = ('SideAdapterCLIPHead',)
 
 
 def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
@@ -113,12 +113,12 @@ def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     """
     return [
         loss
-        for loss in losses(config)
+        for loss in find_losses(config)
         if loss.name == 'CrossEntropyLoss'
         and loss.scope == 'mmseg'
         and loss.key == 'loss_decode'
         and loss.config.get('class_weight') is not None
-        and not (loss.owner is not None and loss.owner.is_a(*QUERIES))
+        and not (loss.owner is not None and loss.owner.is_a(*SIDE_ADAPTER))
         and not loss.get('use_sigmoid', False)
         and not loss.get('use_mask', False)
         and loss.get('reduction', 'mean') == 'mean'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from mmguard.config.classes import class_of, default_of, name_of
+from mmguard.config.classes import find_class, get_default, get_type_name
 from mmguard.config.parts import LOADERS
 from mmguard.config.read import ReadConfig
 
@@ -12,33 +12,35 @@ from mmguard.config.read import ReadConfig
 _KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'pipeline', 'test_mode')
 
 
-def add_loaders(read: ReadConfig) -> ReadConfig:
+def add_loaders(config: ReadConfig) -> ReadConfig:
     """Return a config with ``train_dataloader`` etc. in place of ``data=dict(train=...)``; a current one unchanged.
 
     It names the same files and classes, so that readers of data sets need to support only one generation. It is neither
     written nor shown.
     """
-    if not read.is_old:
-        return read
+    if not config.is_old:
+        return config
     notes: List[str] = []
     loaders = {
-        loader: dict(dataset=_set_of(read.data['data'][split], read.scope, split, notes))
+        loader: dict(dataset=_translate_dataset(config.data['data'][split], config.scope, split, notes))
         for split, loader in LOADERS.items()
-        if isinstance(read.data['data'].get(split), (dict, list, tuple))
+        if isinstance(config.data['data'].get(split), (dict, list, tuple))
     }
-    data = {key: value for key, value in read.data.items() if key != 'data'}
-    return ReadConfig({**loaders, **data, 'default_scope': read.scope}, read.file, [*read.notes, *dict.fromkeys(notes)])
+    data = {key: value for key, value in config.data.items() if key != 'data'}
+    return ReadConfig(
+        {**loaders, **data, 'default_scope': config.scope}, config.file, [*config.notes, *dict.fromkeys(notes)]
+    )
 
 
-def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any]:
+def _translate_dataset(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any]:
     """Translate a data set, keeping its wrappers."""
     if isinstance(old, (list, tuple)):
-        return dict(type='ConcatDataset', datasets=[_set_of(one, scope, split, notes) for one in old])
+        return dict(type='ConcatDataset', datasets=[_translate_dataset(one, scope, split, notes) for one in old])
     inner = next((key for key in ('dataset', 'datasets') if isinstance(old.get(key), (dict, list, tuple))), None)
     if inner is not None:
         value = old[inner]
         parts = value if inner == 'datasets' and _is_list(value) else [value]
-        sets = [_set_of(one, scope, split, notes) for one in parts]
+        sets = [_translate_dataset(one, scope, split, notes) for one in parts]
         return {**old, inner: sets if parts is value else sets[0]}
     several = [key for key in ('ann_file', 'img_prefix', 'img_dir', 'ann_dir', 'split') if _is_list(old.get(key))]
     if several:
@@ -46,7 +48,7 @@ def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any
         parts = [
             {**old, **{key: old[key][min(at, len(old[key]) - 1)] for key in several if old[key]}} for at in range(count)
         ]
-        return _set_of(parts, scope, split, notes)
+        return _translate_dataset(parts, scope, split, notes)
     leaf = dict(old, type=_choose_type(old, scope, notes))
     return _translate_maps(leaf) if scope == 'mmseg' else _translate_boxes(leaf, split)
 
@@ -58,12 +60,12 @@ def _is_list(value: Any) -> bool:
 def _choose_type(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
     """Return the type if the current framework has it, else the class that reads this kind of file."""
     kind = old.get('type')
-    if class_of(kind, 'DATASETS', scope) is not None:
+    if find_class(kind, 'DATASETS', scope) is not None:
         return kind
     lists_xml = str(old.get('ann_file')).endswith('.txt')
     usual = 'BaseSegDataset' if scope == 'mmseg' else 'XMLDataset' if lists_xml else 'CocoDataset'
-    if name_of(kind) != 'CustomDataset':
-        notes.append(f'{name_of(kind)} is not installed: its files are read as those of {usual}')
+    if get_type_name(kind) != 'CustomDataset':
+        notes.append(f'{get_type_name(kind)} is not installed: its files are read as those of {usual}')
     return usual
 
 
@@ -87,11 +89,11 @@ def _translate_maps(old: Dict[str, Any]) -> Dict[str, Any]:
     places = dict(img_path=old.get('img_dir') or '', seg_map_path=old.get('ann_dir') or '')
     new = dict(kept, data_prefix=places, ann_file=old.get('split') or '')
     steps = [one for one in old.get('pipeline') or () if isinstance(one, dict)]
-    loaders = [one for one in steps if name_of(one.get('type')) == 'LoadAnnotations']
+    loaders = [one for one in steps if get_type_name(one.get('type')) == 'LoadAnnotations']
     if not loaders:  # the evaluation loaded the labels outside of the pipeline
         new['pipeline'] = [dict(type='LoadAnnotations'), *steps]
     # In training only the loader's reduce_zero_label counted, in the evaluation only that of the data set.
-    usual = False if loaders else default_of(class_of(old['type'], 'DATASETS', 'mmseg'), 'reduce_zero_label')
+    usual = False if loaders else get_default(find_class(old['type'], 'DATASETS', 'mmseg'), 'reduce_zero_label')
     new['reduce_zero_label'] = (loaders[0] if loaders else old).get('reduce_zero_label', usual) is True
     return _add_classes(new, old)
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.changes import join_path, key_of, walk
-from mmguard.config.classes import MISSING, class_of, default_of, full_name, metainfo_of_class, name_of, scope_of
+from mmguard.config.changes import get_last_key, join_path, walk
+from mmguard.config.classes import (
+    MISSING,
+    build_full_name,
+    find_class,
+    get_class_metainfo,
+    get_default,
+    get_scope,
+    get_type_name,
+)
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
 from mmguard.labels.heads import HEAD_MODULE
@@ -42,7 +50,7 @@ class Part:
     @property
     def name(self) -> str:
         """Class name."""
-        return name_of(self.config.get('type'))
+        return get_type_name(self.config.get('type'))
 
     @property
     def is_old(self) -> bool:
@@ -57,7 +65,7 @@ class Part:
     @property
     def cls(self) -> Optional[type]:
         """Class; ``None`` if unknown."""
-        return class_of(self.config.get('type'), self.registry, self.scope)
+        return find_class(self.config.get('type'), self.registry, self.scope)
 
     def place(self, key: str) -> str:
         """Return the path of an argument."""
@@ -66,12 +74,12 @@ class Part:
     def says(self, key: str) -> bool:
         return key in self.config
 
-    def get(self, key: str, otherwise: Any = None) -> Any:
-        """Return an argument: the written value, else the class's default, else ``otherwise``."""
+    def get(self, key: str, fallback: Any = None) -> Any:
+        """Return an argument: the written value, else the class's default, else ``fallback``."""
         if key in self.config:
             return self.config[key]
-        default = default_of(self.cls, key)
-        return otherwise if default is MISSING else default
+        default = get_default(self.cls, key)
+        return fallback if default is MISSING else default
 
     def is_a(self, *names: str) -> bool:
         """Return True if the class or one of its bases has one of these names."""
@@ -80,25 +88,25 @@ class Part:
         return any(base.__name__ in names for base in getattr(self.cls, '__mro__', ()))
 
 
-def _add_model_parts(value: Any, path: str, scope: str, head: Optional[Part], found: List[Part]) -> None:
+def _add_model_parts(value: Any, path: str, scope: str, head: Optional[Part], parts: List[Part]) -> None:
     """Add every dict of the model that has a type; ``owner`` is the nearest enclosing head."""
     # A growing list, and no paths for scalars: about a hundred rules request all parts.
     if isinstance(value, dict):
         scope = value.get('_scope_', scope)
         if 'type' in value:
-            part = Part(path, value, scope_of(value['type'], scope), owner=head)
-            found.append(part)
+            part = Part(path, value, get_scope(value['type'], scope), owner=head)
+            parts.append(part)
             head = part if _is_head(part) else head
         for key, inner in value.items():
             if isinstance(inner, (dict, list, tuple)):
-                _add_model_parts(inner, f'{path}.{key}', scope, head, found)
+                _add_model_parts(inner, f'{path}.{key}', scope, head, parts)
     elif isinstance(value, (list, tuple)):
         for index, inner in enumerate(value):
             if isinstance(inner, (dict, list, tuple)):
-                _add_model_parts(inner, f'{path}[{index}]', scope, head, found)
+                _add_model_parts(inner, f'{path}[{index}]', scope, head, parts)
 
 
-def model_parts(config: ReadConfig) -> List[Part]:
+def find_model_parts(config: ReadConfig) -> List[Part]:
     found: List[Part] = []
     _add_model_parts(config.part('model'), 'model', config.scope, None, found)
     return found
@@ -108,19 +116,19 @@ def _is_head(part: Part) -> bool:
     return part.name.endswith('Head') or part.key.endswith('_head') or part.key == HEAD_MODULE
 
 
-def heads(config: ReadConfig) -> List[Part]:
+def find_heads(config: ReadConfig) -> List[Part]:
     """Return all heads of the model, including nested and listed ones."""
-    return [part for part in model_parts(config) if _is_head(part)]
+    return [part for part in find_model_parts(config) if _is_head(part)]
 
 
-def losses(config: ReadConfig) -> List[Part]:
+def find_losses(config: ReadConfig) -> List[Part]:
     """Return all losses of the model, including those inside a ``GuardedLoss`` (their paths end with ``.loss``)."""
-    return [part for part in model_parts(config) if part.key.startswith('loss')]
+    return [part for part in find_model_parts(config) if part.key.startswith('loss')]
 
 
-def stock_loss(loss: Part) -> Part:
+def unwrap_stock_loss(loss: Part) -> Part:
     """Return a GuardedX as the X that it guards; any other loss unchanged, GuardedCrossEntropyLoss included."""
-    kind = full_name(loss.config.get('type'))
+    kind = build_full_name(loss.config.get('type'))
     if not loss.name.startswith('Guarded') or loss.name in ('GuardedLoss', 'GuardedCrossEntropyLoss'):
         return loss
     scope = kind.rpartition('.')[0].rpartition('.')[2]
@@ -129,9 +137,9 @@ def stock_loss(loss: Part) -> Part:
     return replace(loss, config=stock, scope=scope or loss.scope)
 
 
-def losses_of(config: ReadConfig, head: Part) -> List[Part]:
+def find_head_losses(config: ReadConfig, head: Part) -> List[Part]:
     """Return the losses of a head, without those of nested heads."""
-    return [loss for loss in losses(config) if loss.owner is not None and loss.owner.path == head.path]
+    return [loss for loss in find_losses(config) if loss.owner is not None and loss.owner.path == head.path]
 
 
 def image_labels_are_classes(config: ReadConfig) -> bool:
@@ -144,16 +152,16 @@ def image_labels_are_classes(config: ReadConfig) -> bool:
     return not model.is_a('BaseSelfSupervisor', 'BaseReID', 'BaseRetriever', 'ImageToImageRetriever')
 
 
-def assigners(config: ReadConfig) -> List[Part]:
+def find_assigners(config: ReadConfig) -> List[Part]:
     """Return the assigners in the ``train_cfg`` of a detector or of its heads."""
     return [
-        Part(join_path(path), part, scope_of(part['type'], config.scope), 'TASK_UTILS')
+        Part(join_path(path), part, get_scope(part['type'], config.scope), 'TASK_UTILS')
         for path, part in walk(config.part('model'), ('model',))
-        if 'assigner' in key_of(path) and 'type' in part
+        if 'assigner' in get_last_key(path) and 'type' in part
     ]
 
 
-def datasets(config: ReadConfig, wrappers: bool = False) -> List[Part]:
+def find_datasets(config: ReadConfig, wrappers: bool = False) -> List[Part]:
     """Return the data sets of all splits: the innermost ones, or their ``wrappers``."""
     found: List[Part] = []
     for split, loader in LOADERS.items():
@@ -174,7 +182,7 @@ def _unwrap(value: Any, path: str, scope: str, split: str, owner: Optional[Part]
     if not isinstance(value, dict) or 'type' not in value:
         return
     scope = value.get('_scope_', scope)
-    part = Part(path, value, scope_of(value['type'], scope), 'DATASETS', owner, split)
+    part = Part(path, value, get_scope(value['type'], scope), 'DATASETS', owner, split)
     inner_keys = [key for key in ('dataset', 'datasets') if isinstance(value.get(key), (dict, list, tuple))]
     if bool(inner_keys) == wrappers:
         yield part
@@ -182,34 +190,34 @@ def _unwrap(value: Any, path: str, scope: str, split: str, owner: Optional[Part]
         yield from _unwrap(value[key], part.place(key), scope, split, part, wrappers)
 
 
-def classes_of(dataset: Part) -> Optional[List[str]]:
+def get_class_names(dataset: Part) -> Optional[List[str]]:
     """Return a data set's class names: from its ``metainfo``, else from its class; ``None`` if neither has any."""
     classes = _read_classes(dataset)
     if isinstance(classes, str):
-        classes = _lines(classes)
+        classes = _read_lines(classes)
         if classes is None:
             return None
     if classes is None:
-        classes = metainfo_of(dataset).get('classes')
+        classes = get_metainfo(dataset).get('classes')
     return [str(name) for name in classes] if isinstance(classes, (list, tuple)) else None
 
 
-def metainfo_of(dataset: Part) -> Dict[str, Any]:
+def get_metainfo(dataset: Part) -> Dict[str, Any]:
     """Return the ``METAINFO`` of a data set's class."""
-    return metainfo_of_class(
+    return get_class_metainfo(
         dataset.cls, dataset.config.get('dataset_version'), dataset.config.get('classwise') is True
     )
 
 
-def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:
+def get_palette(dataset: Part) -> List[Tuple[int, int, int]]:
     """Return the colors of a data set's classes in order: from its ``metainfo``, else from its class.
 
     Empty if neither has any, or if the data set's class names differ from those of its class.
     """
     metainfo = dataset.config.get('metainfo')
     said = metainfo.get('palette') if isinstance(metainfo, dict) else None
-    own = metainfo_of(dataset)
-    if said is None and classes_of(dataset) == list(own.get('classes') or ()):
+    own = get_metainfo(dataset)
+    if said is None and get_class_names(dataset) == list(own.get('classes') or ()):
         said = own.get('palette')
     try:
         return [(int(red), int(green), int(blue)) for red, green, blue in said or ()]
@@ -231,14 +239,14 @@ def _read_classes(dataset: Part) -> Any:
     return dataset.config.get('classes') if said is None and dataset.scope == 'mmpretrain' else said
 
 
-def classes_path(dataset: Part) -> str:
+def get_classes_path(dataset: Part) -> str:
     """Return the path of a data set's classes in the config, or in its class."""
     if says_classes(dataset):
         return dataset.place('classes' if dataset.is_old or 'classes' in dataset.config else 'metainfo.classes')
     return f'{dataset.path} ({dataset.name}.METAINFO)'
 
 
-def _lines(file: str) -> Optional[List[str]]:
+def _read_lines(file: str) -> Optional[List[str]]:
     # To mmengine a string is a file of names if that exists, else it is taken literally.
     try:
         return read_regular(file, _LARGEST_LIST).decode().splitlines()
@@ -246,10 +254,10 @@ def _lines(file: str) -> Optional[List[str]]:
         return None
 
 
-def pipelines(config: ReadConfig) -> List[List[Part]]:
+def find_pipelines(config: ReadConfig) -> List[List[Part]]:
     """Return the transforms of each data set pipeline in order; nested transforms follow the enclosing one."""
     found = []
-    for dataset in datasets(config) + datasets(config, wrappers=True):
+    for dataset in find_datasets(config) + find_datasets(config, wrappers=True):
         pipeline = dataset.config.get('pipeline')
         if isinstance(pipeline, (list, tuple)):
             found.append(
@@ -257,7 +265,7 @@ def pipelines(config: ReadConfig) -> List[List[Part]]:
                     Part(
                         join_path(path),
                         part,
-                        scope_of(part['type'], dataset.scope),
+                        get_scope(part['type'], dataset.scope),
                         'TRANSFORMS',
                         dataset,
                         dataset.split,
@@ -269,31 +277,31 @@ def pipelines(config: ReadConfig) -> List[List[Part]]:
     return [pipeline for pipeline in found if pipeline]
 
 
-def transforms(config: ReadConfig) -> List[Part]:
-    return [transform for pipeline in pipelines(config) for transform in pipeline]
+def find_transforms(config: ReadConfig) -> List[Part]:
+    return [transform for pipeline in find_pipelines(config) for transform in pipeline]
 
 
-def metrics(config: ReadConfig) -> List[Part]:
+def find_metrics(config: ReadConfig) -> List[Part]:
     """Return the metrics of both evaluators."""
     return [
-        Part(join_path(path), part, scope_of(part['type'], config.scope), 'METRICS', split=split)
+        Part(join_path(path), part, get_scope(part['type'], config.scope), 'METRICS', split=split)
         for split in ('val', 'test')
         for path, part in walk(config.data.get(f'{split}_evaluator'), (f'{split}_evaluator',))
         if 'type' in part
     ]
 
 
-def hooks(config: ReadConfig) -> List[Part]:
+def find_hooks(config: ReadConfig) -> List[Part]:
     """Return the hooks of ``custom_hooks`` and ``default_hooks``."""
     listed = {f'custom_hooks[{number}]': hook for number, hook in enumerate(config.data.get('custom_hooks') or ())}
     named = {f'default_hooks.{name}': hook for name, hook in config.part('default_hooks').items()}
     return [
-        Part(path, hook, scope_of(hook['type'], config.scope), 'HOOKS')
+        Part(path, hook, get_scope(hook['type'], config.scope), 'HOOKS')
         for path, hook in {**listed, **named}.items()
         if isinstance(hook, dict) and 'type' in hook
     ]
 
 
-def preprocessors(config: ReadConfig) -> List[Part]:
+def find_preprocessors(config: ReadConfig) -> List[Part]:
     """Return the data preprocessors of the model."""
-    return [part for part in model_parts(config) if part.key == 'data_preprocessor']
+    return [part for part in find_model_parts(config) if part.key == 'data_preprocessor']

@@ -11,9 +11,9 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
-from mmguard.compat.stack import config_file, folder_of
-from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
-from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
+from mmguard.compat.stack import find_config_file, find_module_folder
+from mmguard.config.classes import FRAMEWORK_OF, SCOPES, find_first_scope
+from mmguard.config.recognition import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.config.types import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
@@ -56,7 +56,7 @@ class ReadConfig:
         scope = self.data.get('default_scope')
         if isinstance(scope, str):
             return scope
-        found = scope_in(self.data.get('model')) or scope_in(self.data)
+        found = find_first_scope(self.data.get('model')) or find_first_scope(self.data)
         if found:
             return found
         # A base file of only models or data sets does not name it. Only mmseg has SegDataPreProcessor.
@@ -71,7 +71,7 @@ class ReadConfig:
         """``'mmseg'`` or ``'mmdet'``, also for projects built on them (mmyolo); ``''`` if unknown."""
         return FRAMEWORK_OF.get(self.scope, '')
 
-    def unknown_framework(self) -> List[str]:
+    def describe_unknown_framework(self) -> List[str]:
         """Explain that ``default_scope`` is not a known framework, so its own parts are not checked."""
         scope = self.data.get('default_scope')
         if not isinstance(scope, str) or scope in ('mmengine', *SCOPES):
@@ -121,7 +121,7 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
             'custom_imports: not imported, because a config in YAML or JSON is data; add --run-code to import them'
         )
         read.notes.append(note)
-    read.notes += read.unknown_framework()
+    read.notes += read.describe_unknown_framework()
     return read
 
 
@@ -165,7 +165,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     if import_custom_modules and is_code and here not in sys.path:
         sys.path.append(here)
     try:
-        path = config_file(file)
+        path = find_config_file(file)
         if os.path.exists(path):  # mmengine's message names what is missing
             check_regular(path)
         check_bases(path)
@@ -293,5 +293,5 @@ def import_scope(config: Any) -> None:
     mmengine ignores an ImportError of that package, and then does not know its types.
     """
     scope = config.get('default_scope')
-    if isinstance(scope, str) and scope.isidentifier() and folder_of(scope) is not None:
+    if isinstance(scope, str) and scope.isidentifier() and find_module_folder(scope) is not None:
         importlib.import_module(scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.config.classes import is_lazy, name_of
+from mmguard.config.classes import get_type_name, is_lazy
 from mmguard.errors import CannotRun
 from mmguard.text import shorten
 
@@ -29,13 +29,13 @@ class WrongTypeValue(NamedTuple):
     wanted: str
 
     def __str__(self) -> str:
-        return f'{self.path} = {shorten(self.value)}: expected {self.wanted}, got {kind_of(self.value)}'
+        return f'{self.path} = {shorten(self.value)}: expected {self.wanted}, got {name_type(self.value)}'
 
 
-class Wanted(NamedTuple):
+class AcceptedType(NamedTuple):
     """Type that a key accepts, besides ``None``: as text, and as a check."""
 
-    words: str
+    description: str
     accepts: Callable[[Any], bool]
 
 
@@ -57,11 +57,11 @@ def _is_object(value: Any) -> bool:
     return value is not None and not isinstance(value, plain) and not hasattr(value, 'tolist')
 
 
-def _all(accepts: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _accept_all(accepts: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, (list, tuple)) and all(map(accepts, value))
 
 
-def _either(*accept: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _accept_either(*accept: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: any(one(value) for one in accept)
 
 
@@ -73,26 +73,29 @@ def _is_type(value: Any) -> bool:
     return bool(value.strip()) if isinstance(value, str) else callable(value) or is_lazy(value)
 
 
-_DICT = Wanted('a dict', _is_dict)
-_PART = Wanted('a dict', _either(_is_dict, _is_object))
-_PARTS = Wanted('a dict or a list of dicts', _either(_is_dict, _is_object, _all(_either(_is_dict, _is_object))))
-_LIST_OF_PARTS = Wanted('a list of dicts', _all(_either(_is_dict, _is_object)))
-_TEXT = Wanted('a string', _is_text)
-_PREFIX = Wanted('a dict or a string', _either(_is_dict, _is_text))
-_TEXTS = Wanted('a string or a list of strings', _either(_is_text, _all(_is_text)))
-_NAMES = Wanted('a list of names', _either(_is_text, lambda value: isinstance(value, (list, tuple))))
-_NUMBER = Wanted('a number', _is_number)
-_LABEL = Wanted('an integer', _is_int)
-_BOOL = Wanted('True or False', lambda value: isinstance(value, (bool, int)))
-_CLASSES = Wanted(
+_DICT = AcceptedType('a dict', _is_dict)
+_PART = AcceptedType('a dict', _accept_either(_is_dict, _is_object))
+_PARTS = AcceptedType(
+    'a dict or a list of dicts', _accept_either(_is_dict, _is_object, _accept_all(_accept_either(_is_dict, _is_object)))
+)
+_LIST_OF_PARTS = AcceptedType('a list of dicts', _accept_all(_accept_either(_is_dict, _is_object)))
+_TEXT = AcceptedType('a string', _is_text)
+_PREFIX = AcceptedType('a dict or a string', _accept_either(_is_dict, _is_text))
+_TEXTS = AcceptedType('a string or a list of strings', _accept_either(_is_text, _accept_all(_is_text)))
+_NAMES = AcceptedType('a list of names', _accept_either(_is_text, lambda value: isinstance(value, (list, tuple))))
+_NUMBER = AcceptedType('a number', _is_number)
+_LABEL = AcceptedType('an integer', _is_int)
+_BOOL = AcceptedType('True or False', lambda value: isinstance(value, (bool, int)))
+_CLASSES = AcceptedType(
     f'an integer of at most {MOST_CLASSES:,}', lambda value: _is_int(value) and abs(value) <= MOST_CLASSES
 )
-_WEIGHTS = Wanted(
-    'a list of numbers, or the name of a file of them', _either(_is_text, _is_number, _is_object, _all(_is_number))
+_WEIGHTS = AcceptedType(
+    'a list of numbers, or the name of a file of them',
+    _accept_either(_is_text, _is_number, _is_object, _accept_all(_is_number)),
 )
-_TYPE = Wanted('the name of a class', _is_type)
+_TYPE = AcceptedType('the name of a class', _is_type)
 
-_TOP: Dict[str, Wanted] = {
+_TOP: Dict[str, AcceptedType] = {
     'default_scope': _TEXT,
     'model': _PART,
     'tta_model': _PART,
@@ -103,7 +106,7 @@ _TOP: Dict[str, Wanted] = {
     **{f'{split}_dataloader': _PARTS for split in ('train', 'val', 'test')},
     **{f'{split}_evaluator': _PARTS for split in ('val', 'test')},
 }
-_DATASET: Dict[str, Wanted] = {
+_DATASET: Dict[str, AcceptedType] = {
     'dataset': _PARTS,
     'datasets': _PARTS,
     'pipeline': _LIST_OF_PARTS,
@@ -113,16 +116,16 @@ _DATASET: Dict[str, Wanted] = {
     'filter_cfg': _DICT,
     'reduce_zero_label': _BOOL,
 }
-_HEAD: Dict[str, Wanted] = {
+_HEAD: Dict[str, AcceptedType] = {
     **dict.fromkeys(('num_classes', 'num_things_classes', 'num_stuff_classes'), _CLASSES),
     **dict.fromkeys(('loss_decode', 'loss_cls', 'loss_bbox', 'loss_mask', 'loss_dice', 'loss_seg'), _PARTS),
     'ignore_index': _LABEL,
 }
-_LOSS: Dict[str, Wanted] = {'class_weight': _WEIGHTS, 'ignore_index': _LABEL}
-_ASSIGNER: Dict[str, Wanted] = {'ignore_iof_thr': _NUMBER}
-_GUARD: Dict[str, Wanted] = {'num_classes': _CLASSES, 'ignore_index': _LABEL, 'label_map': _DICT}
-_IMPORTS: Dict[str, Wanted] = {'imports': _TEXTS}
-_METAINFO: Dict[str, Wanted] = {'classes': _NAMES}
+_LOSS: Dict[str, AcceptedType] = {'class_weight': _WEIGHTS, 'ignore_index': _LABEL}
+_ASSIGNER: Dict[str, AcceptedType] = {'ignore_iof_thr': _NUMBER}
+_GUARD: Dict[str, AcceptedType] = {'num_classes': _CLASSES, 'ignore_index': _LABEL, 'label_map': _DICT}
+_IMPORTS: Dict[str, AcceptedType] = {'imports': _TEXTS}
+_METAINFO: Dict[str, AcceptedType] = {'classes': _NAMES}
 #: Frameworks whose data sets take the folder of the images as ``data_prefix``, not only a dict of folders.
 _TEXT_PREFIX = ('mmpretrain',)
 #: Below these keys a ``type`` names a class.
@@ -142,49 +145,49 @@ def separate_wrong_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Wro
     return copy, found
 
 
-def kind_of(value: Any) -> str:
+def name_type(value: Any) -> str:
     """Return the type of a value in one word."""
     return 'text' if isinstance(value, str) else type(value).__name__
 
 
-def describe_wrong_types(wrong_types: Sequence[WrongTypeValue], most: int = 3) -> str:
+def describe_wrong_types(wrong_types: Sequence[WrongTypeValue], limit: int = 3) -> str:
     """Describe values of the wrong type, one after another."""
-    named = '; '.join(map(str, wrong_types[:most]))
-    return f'{named}; and {len(wrong_types) - most} more' if len(wrong_types) > most else named
+    named = '; '.join(map(str, wrong_types[:limit]))
+    return f'{named}; and {len(wrong_types) - limit} more' if len(wrong_types) > limit else named
 
 
-def _copy(node: Any, way: Tuple[Any, ...], found: List[WrongTypeValue], text_prefix: bool) -> Any:
-    if len(way) > _DEEPEST:
-        raise CannotRun(f'{_path(way[:8])}...: nested more than {_DEEPEST} levels deep')
+def _copy(node: Any, keys: Tuple[Any, ...], wrong: List[WrongTypeValue], text_prefix: bool) -> Any:
+    if len(keys) > _DEEPEST:
+        raise CannotRun(f'{_format_path(keys[:8])}...: nested more than {_DEEPEST} levels deep')
     if isinstance(node, dict):
-        wanted = _find_wanted(node, way)
+        wanted = _find_wanted(node, keys)
         if text_prefix and 'data_prefix' in wanted:
             wanted['data_prefix'] = _PREFIX
         copy = {}
         for key, value in node.items():
             value = _normalize_number(value)
-            if _fits(value, wanted.get(key), (*way, key), found):
-                copy[key] = _copy(value, (*way, key), found, text_prefix)
+            if _fits(value, wanted.get(key), (*keys, key), wrong):
+                copy[key] = _copy(value, (*keys, key), wrong, text_prefix)
         return copy
     if type(node) in (list, tuple):
         copies = []
         for number, value in enumerate(node):
             value = _normalize_number(value)
-            here = (*way, number)
-            copies.append(_copy(value, here, found, text_prefix) if _fits(value, None, here, found) else None)
+            here = (*keys, number)
+            copies.append(_copy(value, here, wrong, text_prefix) if _fits(value, None, here, wrong) else None)
         return type(node)(copies)
     return node
 
 
-def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: List[WrongTypeValue]) -> bool:
+def _fits(value: Any, accepted: Optional[AcceptedType], keys: Tuple[Any, ...], wrong: List[WrongTypeValue]) -> bool:
     if _is_int(value) and value.bit_length() > 64:
         # It may have more digits than Python prints.
-        words = wanted.words if wanted is not None else 'a number that fits 64 bits'
-        found.append(WrongTypeValue(_path(way), f'an integer of {value.bit_length():,} bits', words))
+        words = accepted.description if accepted is not None else 'a number that fits 64 bits'
+        wrong.append(WrongTypeValue(_format_path(keys), f'an integer of {value.bit_length():,} bits', words))
         return False
-    if wanted is None or value is None or wanted.accepts(value):
+    if accepted is None or value is None or accepted.accepts(value):
         return True
-    found.append(WrongTypeValue(_path(way), _make_showable(value), wanted.words))
+    wrong.append(WrongTypeValue(_format_path(keys), _make_showable(value), accepted.description))
     return False
 
 
@@ -192,7 +195,7 @@ def _make_showable(value: Any) -> Any:
     try:
         repr(value)
     except Exception:  # numbers of more digits than Python prints, or objects without a repr
-        return f'a value that cannot be shown ({kind_of(value)})'
+        return f'a value that cannot be shown ({name_type(value)})'
     return value
 
 
@@ -208,22 +211,22 @@ def _normalize_number(value: Any) -> Any:
         return None
 
 
-def _find_wanted(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:
+def _find_wanted(node: Dict[str, Any], keys: Tuple[Any, ...]) -> Dict[str, AcceptedType]:
     """Return the types that the keys of a dict accept, given its path."""
-    names = [step for step in way if isinstance(step, str)]
+    names = [step for step in keys if isinstance(step, str)]
     if not names:
         return _TOP
     first, last = names[0], names[-1]
-    wanted: Dict[str, Wanted] = {}
+    wanted: Dict[str, AcceptedType] = {}
     if first.endswith('_dataloader'):
         if last in (first, 'dataset', 'datasets'):
             wanted.update(_DATASET)
         if last == 'metainfo':
             return _METAINFO
-        if name_of(node.get('type')) in ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'):
+        if get_type_name(node.get('type')) in ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'):
             wanted.update(_GUARD)
     elif first in ('model', 'tta_model'):
-        if last.endswith('_head') or name_of(node.get('type')).endswith('Head'):
+        if last.endswith('_head') or get_type_name(node.get('type')).endswith('Head'):
             wanted.update(_HEAD)
         elif last.startswith('loss') or last == 'loss':
             wanted.update(_LOSS)
@@ -236,5 +239,5 @@ def _find_wanted(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted
     return wanted
 
 
-def _path(way: Sequence[Any]) -> str:
-    return ''.join(f'[{step}]' if isinstance(step, int) else f'.{step}' for step in way).lstrip('.')
+def _format_path(keys: Sequence[Any]) -> str:
+    return ''.join(f'[{step}]' if isinstance(step, int) else f'.{step}' for step in keys).lstrip('.')

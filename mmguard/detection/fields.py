@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.functional.checks import shape_of
+from mmguard.functional.checks import format_shape
 from mmguard.labels.instances import NO_AREA, NOT_FINITE, OUTSIDE
 from mmguard.text import shorten
 
@@ -51,12 +51,12 @@ def check_targets(
         if ('boxes' in target) != ('boxes' in targets[0]):
             raise ValueError(f"of targets[0] and targets[{place}] only one has 'boxes'")
         if 'boxes' in target and target['boxes'].shape[1] != targets[0]['boxes'].shape[1]:
-            both = ' and '.join(shape_of(one['boxes']) for one in (targets[0], target))
+            both = ' and '.join(format_shape(one['boxes']) for one in (targets[0], target))
             raise ValueError(f"'boxes' of targets[0] and targets[{place}] have shapes {both}: different boxes?")
         for key in (*INDEXED, *(instance_keys or ())):
-            if key in target and length_of(target[key]) != len(target[label_key]):
+            if key in target and get_length(target[key]) != len(target[label_key]):
                 raise ValueError(
-                    f'targets[{place}][{key!r}] has {length_of(target[key])} elements, but there are '
+                    f'targets[{place}][{key!r}] has {get_length(target[key])} elements, but there are '
                     f'{len(target[label_key])} labels: a transform or filter changed one without the other'
                 )
 
@@ -73,7 +73,7 @@ def _check_labels(target: Target, label_key: str, place: int) -> None:
         raise TypeError(f'{name} must be a tensor, got {type(labels).__name__}: write torch.as_tensor(labels)')
     if labels.dim() != 1:
         hint = '. One-hot labels? Convert with labels.argmax(1)' if labels.dim() == 2 else ''
-        raise ValueError(f'{name} has shape {shape_of(labels)}, expected (num_instances,){hint}')
+        raise ValueError(f'{name} has shape {format_shape(labels)}, expected (num_instances,){hint}')
     if labels.is_floating_point() or labels.dtype.is_complex:
         hint = (
             'convert with labels.long()' if len(labels) else 'for no instance, write torch.zeros(0, dtype=torch.int64)'
@@ -88,7 +88,7 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
     width = '4' if box_format else 'D'
     if boxes.dim() != 2 or (box_format and boxes.shape[1] != 4):
         hint = '' if boxes.numel() else ': for no instance, write torch.zeros((0, 4))'
-        raise ValueError(f'{name} has shape {shape_of(boxes)}, expected (num_instances, {width}){hint}')
+        raise ValueError(f'{name} has shape {format_shape(boxes)}, expected (num_instances, {width}){hint}')
 
 
 def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
@@ -103,12 +103,12 @@ def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys:
     for key in set().union(*targets) - keys:
         if key == 'image_id' or str(key).endswith(('size', 'shape', 'scale')):
             continue
-        if all(length_of(t[key]) == len(t[label_key]) for t in targets if key in t):
+        if all(get_length(t[key]) == len(t[label_key]) for t in targets if key in t):
             keys.add(key)
     return keys
 
 
-def length_of(value: Any) -> Optional[int]:
+def get_length(value: Any) -> Optional[int]:
     """Return the length of a field; ``None`` for a number, a string or a dict."""
     if isinstance(value, (str, bytes, Mapping)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return None
@@ -162,12 +162,12 @@ def read_on_host(
     if image_sizes is not None and box_format in IN_PIXELS:
         counts = torch.tensor([len(target[label_key]) for target in targets])
         limits = torch.tensor(image_sizes).flip(1).repeat_interleave(counts, 0).to(boxes.device)
-    faults = box_faults(boxes, box_format, limits)
+    faults = find_box_faults(boxes, box_format, limits)
     labels, faults = torch.stack([labels, faults.to(labels.device)]).cpu().unbind()
     return labels.numpy(), faults.numpy()
 
 
-def box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor] = None) -> Tensor:
+def find_box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor] = None) -> Tensor:
     """Find the fault of each box.
 
     Args:
@@ -179,7 +179,8 @@ def box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor
         Tensor: int64 (N,) on the device of ``boxes``, index of the first fault in ``BOX_REASONS``; 0: no fault.
 
     Example:
-        >>> box_faults(torch.tensor([[0.0, 0.0, 5.0, 0.0], [8.0, 0.0, 9.0, 1.0]]), 'xyxy', torch.tensor([[8, 8]] * 2))
+        >>> find_box_faults(torch.tensor([[0.0, 0.0, 5.0, 0.0], [8.0, 0.0, 9.0, 1.0]]), 'xyxy', torch.tensor([[8,
+        ...     8]] * 2))
         tensor([2, 3])
     """
     faults = torch.zeros(len(boxes), dtype=torch.int64, device=boxes.device)

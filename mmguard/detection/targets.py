@@ -13,7 +13,7 @@ from mmguard.detection.fields import (
     Target,
     check_targets,
     find_instance_keys,
-    length_of,
+    get_length,
     read_on_host,
     take,
 )
@@ -196,7 +196,7 @@ def _guard(
     if all_valid and not return_tally:
         return targets, []
     counts = [len(target[label_key]) for target in targets]
-    names = [_source_of(target) for target in targets] if sources is None else list(sources)
+    names = [_get_source(target) for target in targets] if sources is None else list(sources)
     if all_valid:
         return targets, [Tally(count, source=name) for count, name in zip(counts, names)]
     keys = find_instance_keys(targets, label_key, instance_keys)
@@ -244,7 +244,7 @@ def _get_sizes(images: Any) -> Optional[List[Tuple[int, int]]]:
     return [(image.shape[1], image.shape[2]) for image in images]
 
 
-def _source_of(target: Target) -> Optional[str]:
+def _get_source(target: Target) -> Optional[str]:
     image_id = target.get('image_id')
     if isinstance(image_id, Tensor):
         image_id = image_id.tolist() if image_id.numel() == 1 else None
@@ -274,6 +274,6 @@ def _rebuild(target: Target, sanitized: SanitizedInstances, rule: TargetRule, la
         index = np.flatnonzero(~sanitized.dropped)
         for key in keys & rebuilt.keys():
             # An 'area' of another length was wrong before and stays: no loss reads it.
-            if length_of(rebuilt[key]) == len(labels):
+            if get_length(rebuilt[key]) == len(labels):
                 rebuilt[key] = take(rebuilt[key], index)
     return rebuilt

@@ -10,18 +10,18 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from mmguard.distributed.channel import Channel, channel_of, current_world
+from mmguard.distributed.channel import Channel, get_channel, get_world
 from mmguard.distributed.loss_structure import (
-    Entry,
     Layout,
+    LossEntry,
     Losses,
-    digest,
+    build_layout,
+    compute_digest,
     find_missing,
-    layout_of,
-    tensors_of,
-    union,
+    list_tensors,
+    merge_layouts,
 )
-from mmguard.distributed.unused_parameters import find_unreached, list_trainable, zero_of
+from mmguard.distributed.unused_parameters import find_unreached, list_trainable, make_zero
 from mmguard.log.messages import RateLimiter, describe_filled, describe_unreached
 
 TIMEOUT = 1800.0
@@ -84,14 +84,14 @@ class LossAgreement:
         warn: Callable[[str], None] = logging.getLogger('mmguard').warning,
     ) -> None:
         self._module = weakref.ref(module)
-        self._channel = channel_of(timeout)
+        self._channel = get_channel(timeout)
         self._known: Layout = {}
         self._warn = warn
         self._limiter = RateLimiter()
         #: Digest of a layout -> parameters that its losses do not reach on this rank.
         self._unreached: Dict[int, List[str]] = {}
         #: The items (in order) and the digest of the last layout that needed no change.
-        self._settled: Tuple[Optional[List[Tuple[str, Entry]]], int] = (None, 0)
+        self._settled: Tuple[Optional[List[Tuple[str, LossEntry]]], int] = (None, 0)
 
     def __call__(self, losses: Losses, samples: Sequence[str] = ()) -> Agreed:
         """Agree on the losses of one iteration; every rank must call it.
@@ -104,12 +104,12 @@ class LossAgreement:
             AbsentRankError: A rank did not come within ``timeout``.
             TypeError: A loss that is neither a tensor nor a list of tensors.
         """
-        layout = layout_of(losses)
+        layout = build_layout(losses)
         channel = self._channel
         if channel is None:
             return Agreed(losses, [])
         # From here on every rank takes the same branches: they depend only on shared values.
-        mine = self._settled[1] if list(layout.items()) == self._settled[0] else digest(layout)
+        mine = self._settled[1] if list(layout.items()) == self._settled[0] else compute_digest(layout)
         same = channel.is_same(mine)
         if same and mine == self._settled[1]:
             return Agreed(losses, [])
@@ -121,13 +121,13 @@ class LossAgreement:
         if is_first and self._limiter.allow():
             self._warn(line + self._limiter.describe_held_back())
 
-    def leave(self, why: str) -> None:
+    def leave(self, reason: str) -> None:
         """Tell the waiting ranks that this rank has left, and why."""
         if self._channel is not None:
-            self._channel.leave(why)
+            self._channel.leave(reason)
 
     def _fill_layout(
-        self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], mine: int
+        self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], own_digest: int
     ) -> Tuple[Losses, List[RankLosses]]:
         """Return the losses with every key that any rank has or had, in one order, and what each rank lacked."""
         filled: List[RankLosses] = []
@@ -139,50 +139,50 @@ class LossAgreement:
             filled = [RankLosses(*one) for one in zip(channel.ranks, lacks, files) if one[1]]
         if torch.is_grad_enabled():
             self._known = {key: entry for key, entry in whole.items() if key != FILLED}
-            self._look(channel, losses, mine)
-        full = self._fill(losses, layout, whole, self._unreached.get(mine, []))
-        self._settled = (list(layout.items()), mine) if same and full is losses and not filled else (None, 0)
+            self._look(channel, losses, own_digest)
+        full = self._fill(losses, layout, whole, self._unreached.get(own_digest, []))
+        self._settled = (list(layout.items()), own_digest) if same and full is losses and not filled else (None, 0)
         return full, filled
 
     def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
         """Return the common layout of all ranks; without gradients (validation), only currently present losses."""
         if not torch.is_grad_enabled():
-            return union(layouts)
-        whole = union([*layouts, self._known])
+            return merge_layouts(layouts)
+        whole = merge_layouts([*layouts, self._known])
         if any(entry.graph for entry in whole.values()):
             return whole
         constant = {key: entry._replace(graph=True) for key, entry in whole.items() if 'loss' in key}
-        return {**whole, **(constant or {FILLED: Entry(is_list=False, graph=True)})}
+        return {**whole, **(constant or {FILLED: LossEntry(is_list=False, graph=True)})}
 
-    def _look(self, channel: Channel, losses: Losses, mine: int) -> None:
+    def _look(self, channel: Channel, losses: Losses, own_digest: int) -> None:
         """Find the parameters that no loss reaches, once per layout; the first time, report those of all ranks."""
         is_first = not self._unreached
-        if mine not in self._unreached:
-            tensors = [tensor for key, value in losses.items() for tensor in tensors_of(key, value)]
-            self._unreached[mine] = find_unreached(self._module(), tensors)
+        if own_digest not in self._unreached:
+            tensors = [tensor for key, value in losses.items() for tensor in list_tensors(key, value)]
+            self._unreached[own_digest] = find_unreached(self._module(), tensors)
         if is_first:
-            of_ranks = channel.gather(self._unreached[mine])
+            of_ranks = channel.gather(self._unreached[own_digest])
             names = [name for name in of_ranks[0] if all(name in others for others in of_ranks)]
             if names:
                 self.report(f'guard: {describe_unreached(names)}')
 
-    def _fill(self, losses: Losses, layout: Layout, whole: Layout, out_of_reach: List[str]) -> Losses:
-        """Return the losses with every key, ordered as in ``whole``; missing or constant ones get zeros."""
-        names, module = find_missing(layout, whole), self._module()
+    def _fill(self, losses: Losses, layout: Layout, union: Layout, out_of_reach: List[str]) -> Losses:
+        """Return the losses with every key, ordered as in ``union``; missing or constant ones get zeros."""
+        names, module = find_missing(layout, union), self._module()
         if names:
-            zero = zero_of(module)
+            zero = make_zero(module)
         elif out_of_reach:
             names = [key for key, entry in layout.items() if entry.graph]
-            zero = zero_of(module, [one for name, one in list_trainable(module) if name in out_of_reach])
+            zero = make_zero(module, [one for name, one in list_trainable(module) if name in out_of_reach])
         else:
-            return losses if [*layout] == [*whole] else {key: losses[key] for key in whole}
+            return losses if [*layout] == [*union] else {key: losses[key] for key in union}
         filled = dict(losses)
         for key in names:
-            entry = whole[key]
-            there = list(tensors_of(key, losses[key])) if key in losses else []
+            entry = union[key]
+            there = list(list_tensors(key, losses[key])) if key in losses else []
             there = [loss + zero for loss in there] or [zero.clone() if entry.graph else zero.detach().clone()]
             filled[key] = there if entry.is_list else there[0]
-        return {key: filled[key] for key in whole}
+        return {key: filled[key] for key in union}
 
 
 #: Model -> arguments -> agreement; deleted with the model.
@@ -210,7 +210,7 @@ def align_losses(losses: Losses, module: nn.Module, samples: Sequence[str] = (),
         True
     """
     made = _AGREEMENTS.setdefault(module, {})
-    key = (current_world(), timeout)
+    key = (get_world(), timeout)
     if key not in made:
         made[key] = LossAgreement(module, timeout)
     agreed = made[key](losses, samples)

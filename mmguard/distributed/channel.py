@@ -17,7 +17,7 @@ from mmguard.distributed.heartbeat import LINGER, Heartbeat
 
 
 class Channel:
-    """Gloo connections between the ranks, and their heartbeats; see :func:`channel_of`.
+    """Gloo connections between the ranks, and their heartbeats; see :func:`get_channel`.
 
     Every rank must create it and call it in the same order, like any collective. A rank that fails or leaves closes its
     connections, so that the ranks that wait for it notice immediately.
@@ -70,11 +70,11 @@ class Channel:
     def closed(self) -> bool:
         return self._failure is not None
 
-    def leave(self, why: str) -> None:
+    def leave(self, reason: str) -> None:
         """Tell the waiting ranks that this rank has left, and why."""
         if os.getpid() == self._owner and self._failure is None:
-            self._failure = RuntimeError(f'this rank left the others: {why}')
-            self._presence.leave(why)
+            self._failure = RuntimeError(f'this rank left the others: {reason}')
+            self._presence.leave(reason)
             self.close()
 
     def close(self) -> None:
@@ -127,14 +127,14 @@ def _leave() -> None:
         channel.close()
 
 
-def current_world() -> Optional[Any]:
+def get_world() -> Optional[Any]:
     """Return the process group of all ranks; a new one after each ``init_process_group``, ``None`` without."""
     return dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
 
 
-def channel_of(timeout: float) -> Optional[Channel]:
+def get_channel(timeout: float) -> Optional[Channel]:
     """Return the channel of all ranks, created at the first call; ``None`` for a single rank."""
-    world = current_world()
+    world = get_world()
     if world is None or dist.get_world_size() == 1:
         return None
     for key, channel in list(_CHANNELS.items()):

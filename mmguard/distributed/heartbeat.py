@@ -12,7 +12,7 @@ from typing import Any, Dict, List
 
 import torch.distributed as dist
 
-from mmguard.compat.torch_names import default_store
+from mmguard.compat.torch_names import get_default_store
 from mmguard.text import join_with_and, plural
 
 #: Seconds between two heartbeats of a rank.
@@ -54,23 +54,23 @@ class Heartbeat:
         self._ended = threading.Event()
         with contextlib.suppress(Exception):  # without a store no rank can be named, but training continues
             self._prefix += f'/{(self.store.add("made", 1) - 1) // len(self.ranks)}'
-            self._say_where()
+            self._send_position()
             threading.Thread(target=self._send_heartbeats, name='mmguard-presence', daemon=True).start()
 
     @property
     def store(self) -> Any:
         """The part of the common store that is reserved for this purpose."""
         # Not kept as an attribute, which would hold the store's port after the process group is destroyed.
-        return dist.PrefixStore(self._prefix, default_store())
+        return dist.PrefixStore(self._prefix, get_default_store())
 
     def end(self) -> None:
         """Stop the heartbeats."""
         self._ended.set()
 
-    def leave(self, why: str) -> None:
+    def leave(self, reason: str) -> None:
         """Record that this rank has left."""
         with contextlib.suppress(Exception):  # the store may be gone, and then no rank can read it
-            self.store.set(f'why/{self.rank}', why)
+            self.store.set(f'why/{self.rank}', reason)
             self.store.add(f'left/{self.rank}', 1)
             self.store.add('left', 1)
 
@@ -83,20 +83,22 @@ class Heartbeat:
     def build_error(self, call: int, waited: float) -> AbsentRankError:
         """Build the error for a failed collective, after this rank has answered."""
         try:
-            who, ranks = self._judge(self._call_roll(call), call)
+            explanation, ranks = self._judge(self._call_roll(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone
-            who = 'the process with the store of all ranks (rank 0, or torchrun) is gone, and their reports with it'
+            explanation = (
+                'the process with the store of all ranks (rank 0, or torchrun) is gone, and their reports with it'
+            )
             ranks = [0]
-        return AbsentRankError(f'rank {self.rank} waited {waited:.1f} s for the others: {who}', ranks)
+        return AbsentRankError(f'rank {self.rank} waited {waited:.1f} s for the others: {explanation}', ranks)
 
     # ---- signs of life
 
     def _send_heartbeats(self) -> None:
         with contextlib.suppress(Exception):  # the process group or its store is gone
             while not self._ended.wait(BEAT) and dist.group.WORLD is self._world:
-                self._say_where()
+                self._send_position()
 
-    def _say_where(self) -> None:
+    def _send_position(self) -> None:
         self.store.set(f'where/{self.rank}', f'{self._who}|{describe_position(self._thread)}')
         self.store.add(f'beats/{self.rank}', 1)
 
@@ -108,36 +110,36 @@ class Heartbeat:
         beats = {rank: store.add(f'beats/{rank}', 0) for rank in self._others}
         while store.add(f'{call}', 0) + store.add('left', 0) < len(self.ranks) and time.monotonic() < end:
             time.sleep(0.05)
-        stories = {}
+        states = {}
         for rank in self._others:
             if store.add(f'{call}/{rank}', 0):
                 continue
             if store.add(f'left/{rank}', 0):
-                stories[rank] = ['ended', f'rank {rank} ended training: {store.get(f"why/{rank}").decode()}']
+                states[rank] = ['ended', f'rank {rank} ended training: {store.get(f"why/{rank}").decode()}']
                 continue
             who, _, place = store.get(f'where/{rank}').decode().partition('|') if beats[rank] else ('', '', '')
             name = f'rank {rank} ({who})' if who else f'rank {rank}'
             if store.add(f'beats/{rank}', 0) == beats[rank]:
-                stories[rank] = [
+                states[rank] = [
                     'gone',
                     f'no heartbeat from {name} for {PATIENCE:g} s: it was killed (out of memory?) or hangs; see its '
                     f'log and dmesg',
                 ]
             else:
                 kind = 'waiting' if place.startswith('waits') else 'elsewhere'
-                stories[rank] = [kind, f'{name} is alive, but {place}']
+                states[rank] = [kind, f'{name} is alive, but {place}']
         time.sleep(LINGER)
-        return stories
+        return states
 
-    def _judge(self, stories: Dict[int, List[str]], call: int) -> Any:
-        ended = [rank for rank, (kind, _) in stories.items() if kind in ('ended', 'gone')]
-        details = '; '.join(stories[rank][1] for rank in (ended or stories))
-        if not stories:
+    def _judge(self, states: Dict[int, List[str]], call: int) -> Any:
+        ended = [rank for rank, (kind, _) in states.items() if kind in ('ended', 'gone')]
+        details = '; '.join(states[rank][1] for rank in (ended or states))
+        if not states:
             return 'all ranks are present, so the connection between them failed', []
-        waiting = [rank for rank, (kind, _) in stories.items() if kind == 'waiting']
-        here = [rank for rank in self.ranks if rank not in stories]
+        waiting = [rank for rank, (kind, _) in states.items() if kind == 'waiting']
+        here = [rank for rank in self.ranks if rank not in states]
         if ended or len(waiting) < len(here):
-            return details, ended or list(stories)
+            return details, ended or list(states)
         skipped = f'{plural(len(here), "rank")} {join_with_and(map(str, here))}'
         return f'{details}: {skipped} skipped this collective, or the others should have skipped it as well', here
 
@@ -145,12 +147,12 @@ class Heartbeat:
 def describe_position(thread: int) -> str:
     """Describe where a thread is: ``waits in all_reduce, called from metric.py, line 12``."""
     frame: Any = sys._current_frames()[thread]
-    waits = _module_of(frame).startswith(WAITING)
+    waits = _get_module(frame).startswith(WAITING)
     call = frame.f_code.co_name
-    while frame.f_back is not None and f'{_module_of(frame)}.'.startswith(('torch.', 'mmguard.', 'mmengine.dist.')):
+    while frame.f_back is not None and f'{_get_module(frame)}.'.startswith(('torch.', 'mmguard.', 'mmengine.dist.')):
         frame = frame.f_back
     return f'{"waits" if waits else "is"} in {call}, called from {frame.f_code.co_filename}, line {frame.f_lineno}'
 
 
-def _module_of(frame: Any) -> str:
+def _get_module(frame: Any) -> str:
     return str(frame.f_globals.get('__name__', ''))

@@ -12,7 +12,7 @@ Loss = Union[Tensor, List[Tensor]]
 Losses = Dict[str, Loss]
 
 
-class Entry(NamedTuple):
+class LossEntry(NamedTuple):
     """One item of a dictionary of losses.
 
     Attributes:
@@ -24,10 +24,10 @@ class Entry(NamedTuple):
     graph: bool
 
 
-Layout = Dict[str, Entry]
+Layout = Dict[str, LossEntry]
 
 
-def layout_of(losses: Mapping[str, Any]) -> Layout:
+def build_layout(losses: Mapping[str, Any]) -> Layout:
     """Return key -> entry.
 
     Raises:
@@ -36,14 +36,14 @@ def layout_of(losses: Mapping[str, Any]) -> Layout:
     layout = {}
     for key, value in losses.items():
         if isinstance(value, Tensor):  # the usual case, and this runs in every iteration
-            layout[key] = Entry(False, value.requires_grad)
+            layout[key] = LossEntry(False, value.requires_grad)
         else:
-            tensors = tensors_of(key, value)
-            layout[key] = Entry(True, bool(tensors) and all(tensor.requires_grad for tensor in tensors))
+            tensors = list_tensors(key, value)
+            layout[key] = LossEntry(True, bool(tensors) and all(tensor.requires_grad for tensor in tensors))
     return layout
 
 
-def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
+def list_tensors(key: str, value: Any) -> Sequence[Tensor]:
     """Return the tensors of one loss."""
     if isinstance(value, Tensor):
         return [value]
@@ -52,7 +52,7 @@ def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
     raise TypeError(f'{key!r} in the dictionary of losses must be a tensor or a list of tensors, got {value!r:.200}')
 
 
-def digest(layout: Layout) -> int:
+def compute_digest(layout: Layout) -> int:
     """Return a 63-bit digest of a layout; two layouts collide with probability ``2**-63``.
 
     The order of the keys counts: loops reduce losses entry by entry. Lists and tensors do not differ: backward sees no
@@ -62,15 +62,15 @@ def digest(layout: Layout) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
 
 
-def union(layouts: Sequence[Layout]) -> Layout:
+def merge_layouts(layouts: Sequence[Layout]) -> Layout:
     """Return every key of any layout, with a graph if any layout has one for it.
 
     Keys are in the order of the layout with the most keys. A key that it lacks comes after the one before it in another
     layout.
 
     Example:
-        >>> entry = Entry(is_list=False, graph=True)
-        >>> list(union([dict.fromkeys('ac', entry), dict.fromkeys('ab', entry), dict.fromkeys('bcd', entry)]))
+        >>> entry = LossEntry(is_list=False, graph=True)
+        >>> list(merge_layouts([dict.fromkeys('ac', entry), dict.fromkeys('ab', entry), dict.fromkeys('bcd', entry)]))
         ['a', 'b', 'c', 'd']
     """
     joined: Layout = {}
@@ -81,11 +81,11 @@ def union(layouts: Sequence[Layout]) -> Layout:
             known = joined.get(key, entry)
             if key not in joined:
                 order.insert(place, key)
-            joined[key] = Entry(known.is_list, known.graph or entry.graph)
+            joined[key] = LossEntry(known.is_list, known.graph or entry.graph)
             place = order.index(key) + 1
     return {key: joined[key] for key in order}
 
 
-def find_missing(layout: Layout, whole: Layout) -> List[str]:
-    """Return the keys of ``whole`` that ``layout`` lacks, or has without the required graph."""
-    return [k for k, e in whole.items() if k not in layout or (e.graph and not layout[k].graph)]
+def find_missing(layout: Layout, union: Layout) -> List[str]:
+    """Return the keys of ``union`` that ``layout`` lacks, or has without the required graph."""
+    return [k for k, e in union.items() if k not in layout or (e.graph and not layout[k].graph)]

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 
-def zero_of(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
+def make_zero(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
     """Return a zero that depends on parameters (default: all trainable ones), so that each gets a gradient of zeros.
 
     If DistributedDataParallel searches for unused parameters itself, it has marked them already and would not accept

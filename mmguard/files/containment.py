@@ -5,7 +5,7 @@ A data set comes from elsewhere, so each name in it is checked here before it is
 - **Names in records** (``file_name`` of COCO, lists of VOC, ``imagePath`` of Labelme, ids of OpenImages, PNG of
   panoptic files) stay in the folder that they are relative to:
   :func:`resolve_inside`. An absolute path inside of that folder is such a name, too. An image that a record names
-  elsewhere is not read; it counts as missing, with :data:`OUTSIDE` after its name.
+  elsewhere is not read; it counts as missing, with :data:`OUTSIDE_REASON` after its name.
 - **Paths in settings** that the user names as the target, or that come with it (``path``, ``train`` and ``val`` of a
   data.yaml, its lists of images, ``dataset`` in dataset.json), and data sets of a config without ``data_root`` and
   ``data_prefix``, often lead to other folders of the same machine, and are only *read*: :func:`check_name` is enough.
@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Callable
 
 #: Note after the name of a file that is not read.
-OUTSIDE = 'outside of the data set'
+OUTSIDE_REASON = 'outside of the data set'
 _CONTROL = re.compile(r'[\x00-\x1f\x7f]')
 _HOST = re.compile(r'[/\\]{2}')
 _DRIVE = re.compile('[A-Za-z]:')
@@ -44,16 +44,16 @@ def check_name(name: str) -> None:
     if _CONTROL.search(name):
         raise OutsideError(f'{name!r:.120} has a control character')
     if _HOST.match(name) or (_DRIVE.match(name) and os.name != 'nt'):
-        raise OutsideError(f'{name!r:.120} is {OUTSIDE}')
+        raise OutsideError(f'{name!r:.120} is {OUTSIDE_REASON}')
 
 
-def resolve_inside(root: str, name: str, within: str = '') -> str:
+def resolve_inside(root: str, name: str, boundary: str = '') -> str:
     r"""Return the path of a name in a folder.
 
     Args:
         root (str): The folder. Empty: unknown, and ``name`` is any path of this machine.
         name (str): The name in the data set. Empty: the folder itself.
-        within (str): A folder around ``root`` that ``name`` must not leave. Default: ``root``.
+        boundary (str): A folder around ``root`` that ``name`` must not leave. Default: ``root``.
 
     Returns:
         str: The path without ``..``, so that the opened file is the checked one, even with links.
@@ -74,19 +74,19 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
     portable = name.replace('\\', '/')
     path = os.path.normpath(os.path.join(root, name))
     places = [os.path.abspath(path), os.path.abspath(os.path.join(root, portable))]
-    base = os.path.abspath(within or root)
+    base = os.path.abspath(boundary or root)
     is_inside = all(_is_in(place, base) for place in places)
     if os.path.isabs(name) and not is_inside:  # the folder may have been named by a link
         is_inside = all(_is_in(place, os.path.realpath(base)) for place in places)
     if not is_inside:
-        raise OutsideError(f'{name!r:.120} is {OUTSIDE}')
+        raise OutsideError(f'{name!r:.120} is {OUTSIDE_REASON}')
     return path
 
 
-def find_inside(root: str, name: str, within: str = '') -> str:
+def find_inside(root: str, name: str, boundary: str = '') -> str:
     """Return the path of a name in a folder like :func:`resolve_inside`, empty if it leads out of it."""
     try:
-        return resolve_inside(root, name, within)
+        return resolve_inside(root, name, boundary)
     except OutsideError:
         return ''
 

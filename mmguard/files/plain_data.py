@@ -12,7 +12,7 @@ LARGEST = 1_000_000
 #: Maximum depth of lists and dicts; code that walks them recurses once per level.
 DEEPEST = 100
 _MOST_DIGITS = 4000
-_TOO_DEEP = f'nested more than {DEEPEST} levels deep'
+_TOO_DEEP_FAULT = f'nested more than {DEEPEST} levels deep'
 
 
 class NotPlain(Exception):
@@ -38,7 +38,7 @@ def parse_data(text: str, ending: str) -> Any:
         except RecursionError:
             too_deep = True
         if too_deep:
-            raise NotPlain(f'JSON that is {_TOO_DEEP}')
+            raise NotPlain(f'JSON that is {_TOO_DEEP_FAULT}')
         return data
     import yaml
 
@@ -82,7 +82,7 @@ def _check_events(events: Iterable[Any]) -> None:
             if event.anchor is not None:
                 known[event.anchor] = LARGEST + 1, 1  # in case it contains itself
             if len(around) > DEEPEST:
-                raise NotPlain(f'YAML that is {_TOO_DEEP}')
+                raise NotPlain(f'YAML that is {_TOO_DEEP_FAULT}')
             continue
         if isinstance(event, yaml.CollectionEndEvent):
             anchor, size, levels = around.pop()
@@ -105,7 +105,7 @@ def _check_events(events: Iterable[Any]) -> None:
         if before + size > LARGEST:
             raise NotPlain(f'YAML whose aliases (*name) spread it to more than {LARGEST:,} values')
         if len(around) + levels > DEEPEST:
-            raise NotPlain(f'YAML that is {_TOO_DEEP}')
+            raise NotPlain(f'YAML that is {_TOO_DEEP_FAULT}')
 
 
 #: Maximum number of bytes in a file of class weights.

@@ -39,7 +39,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
     return file
 
 
-def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:
+def read_regular(path: Union[str, os.PathLike[str]], limit: int) -> bytes:
     """Read a regular file of at most the given number of bytes.
 
     Raises:
@@ -47,9 +47,9 @@ def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:
         ValueError: The path has a null byte.
     """
     with open_regular(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f'it is larger than {most >> 20} MiB')
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f'it is larger than {limit >> 20} MiB')
     return data
 
 
@@ -67,7 +67,7 @@ except ImportError:  # Windows
 _FOLDER = 'mmguard-files-'
 #: Opening a pipe must not wait, and a link must not be followed.
 _WRITE = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
-NOT_REGULAR = 'is not a regular file'
+NOT_REGULAR_FAULT = 'is not a regular file'
 #: Has the name of a draft, so that one left by a killed process is not taken for a data file.
 LOCK = '.mmguard-lock.part'
 _OWNER_SIZE = 200
@@ -90,7 +90,7 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
     if not path.name:  # '.' or '/': a draft cannot be placed next to it
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise OSError(errno.EEXIST, NOT_REGULAR, str(path))
+        raise OSError(errno.EEXIST, NOT_REGULAR_FAULT, str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, draft = _open_draft(path)
     try:
@@ -166,13 +166,13 @@ def _take(path: Path) -> int:
                 if is_locked is None:
                     os.ftruncate(descriptor, 0)
                     os.lseek(descriptor, 0, os.SEEK_SET)
-                    os.write(descriptor, _owner())
+                    os.write(descriptor, _describe_owner())
                 return descriptor
         os.close(descriptor)
     raise BlockingIOError(errno.EWOULDBLOCK, 'another process writes there', str(path))
 
 
-def _owner() -> bytes:
+def _describe_owner() -> bytes:
     return f'{os.getpid()} {platform.node()}'[:_OWNER_SIZE].encode()
 
 

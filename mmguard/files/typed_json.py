@@ -70,9 +70,9 @@ def _choose_decoder(kind: Any) -> Decode:
         return _decode_dataclass(kind)
     arguments = get_args(kind)
     if get_origin(kind) is list:
-        return partial(_list, _choose_decoder(arguments[0]))
+        return partial(_decode_list, _choose_decoder(arguments[0]))
     if get_origin(kind) is dict:
-        key = _label if arguments[0] is int else _choose_decoder(arguments[0])
+        key = _decode_label if arguments[0] is int else _choose_decoder(arguments[0])
         return partial(_decode_dict, key, _choose_decoder(arguments[1]))
     if get_origin(kind) is Union:  # Optional
         return partial(_decode_optional, _choose_decoder(arguments[0]))
@@ -94,7 +94,7 @@ def _decode_dataclass(kind: Any) -> Decode:
     return decode
 
 
-def _list(item: Decode, value: Any) -> List[Any]:
+def _decode_list(item: Decode, value: Any) -> List[Any]:
     return [item(one) for one in _check_type(list, 'not a list', value)]
 
 
@@ -115,21 +115,21 @@ def _decode_field(name: str, decode: Decode, value: Any) -> Any:
         raise ValueError(f'{name:.100}: {error}') from None
 
 
-def _decode_integer(most: int, value: Any) -> int:
+def _decode_integer(limit: int, value: Any) -> int:
     if type(value) is not int:
-        raise ValueError(f'{_short(value)} is not an integer')
-    if not 0 <= value <= most:
-        raise ValueError(f'{_short(value)} is out of range')
+        raise ValueError(f'{_shorten(value)} is not an integer')
+    if not 0 <= value <= limit:
+        raise ValueError(f'{_shorten(value)} is out of range')
     return value
 
 
-def _label(value: str) -> int:
+def _decode_label(value: str) -> int:
     try:
         label = int(value)
     except ValueError:
-        raise ValueError(f'{_short(value)} is not an integer') from None
+        raise ValueError(f'{_shorten(value)} is not an integer') from None
     if not -(1 << 63) <= label < 1 << 63:
-        raise ValueError(f'{_short(value)} is out of range')
+        raise ValueError(f'{_shorten(value)} is out of range')
     return label
 
 
@@ -139,16 +139,16 @@ def _decode_float(value: Any) -> float:
             return float(value)
         except (ValueError, OverflowError):
             pass
-    raise ValueError(f'{_short(value)} is not a number')
+    raise ValueError(f'{_shorten(value)} is not a number')
 
 
-def _check_type(kind: type, why: str, value: Any) -> Any:
+def _check_type(kind: type, reason: str, value: Any) -> Any:
     if type(value) is not kind:
-        raise ValueError(f'{_short(value)} is {why}')
+        raise ValueError(f'{_shorten(value)} is {reason}')
     return value
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return 'a list' if isinstance(value, list) else 'an object'
     if isinstance(value, int) and abs(value) > _MOST:  # Python prints no more than 4,300 digits

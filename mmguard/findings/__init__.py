@@ -3,12 +3,12 @@
 Imports :mod:`mmguard.config`, :mod:`mmguard.labels` and what is below them; no torch, no training code.
 """
 
-from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, DataRule, Example, Rule
 from mmguard.findings.rules import RULES
 
 __all__ = [
-    'RULES', 'ConfigRule', 'DataRule', 'Example', 'Finding', 'LabelFacts', 'Rule', 'chosen_rules', 'diagnose',
+    'RULES', 'ConfigRule', 'DataRule', 'Example', 'Finding', 'LabelFacts', 'Rule', 'select_rules', 'diagnose',
 ]  # fmt: skip

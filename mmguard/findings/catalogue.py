@@ -90,7 +90,7 @@ def _explain_placeholders(template: str) -> str:
     return Message('({texts}.)', texts=join('; ', texts)) if texts else ''
 
 
-def page() -> str:
+def build_page() -> str:
     """Return the text of docs/findings.md."""
     rules = sorted(RULES, key=lambda rule: rule.code)
     lines = [INTRODUCTION, '| code | severity | what is wrong |', '| --- | --- | --- |']
@@ -111,4 +111,4 @@ def _indent(text: str) -> str:
 
 
 if __name__ == '__main__':
-    print(page(), end='')
+    print(build_page(), end='')

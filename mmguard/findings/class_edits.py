@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from mmguard.config.head_classes import counts, training_data
-from mmguard.config.parts import Part, classes_of, datasets, metainfo_of, says_classes
+from mmguard.config.head_classes import find_class_counts, find_training_datasets
+from mmguard.config.parts import Part, find_datasets, get_class_names, get_metainfo, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
 from mmguard.findings.rule import Facts
 from mmguard.findings.usual_edits import (
-    both,
+    combine_pair,
     reduce_zero_label,
     set_heads,
     set_ignore_index,
     set_num_classes,
 )
-from mmguard.findings.views import VOID, annotations_of, count_trained, ids_of
+from mmguard.findings.views import VOID, count_trained, get_annotations, select_ids
 from mmguard.language import Message
 from mmguard.text import plural, quantity
 
@@ -29,7 +29,7 @@ COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
 
 def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
     """Return an edit that sets ``metainfo.classes`` of every data set, without its palette."""
-    sets = datasets(facts.config) if facts.config is not None else ()
+    sets = find_datasets(facts.config) if facts.config is not None else ()
     places = tuple(change for dataset in sets for change in name_classes(dataset, names))
     line = f'classes={format_classes(names)}'
     line = line if facts.config is not None and facts.config.is_old else f'metainfo=dict({line})'
@@ -39,11 +39,13 @@ def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
 def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
     """Return an edit that sets a class list, and the number of classes of the heads."""
     found = set_classes(facts, names, question)
-    heads = [] if facts.config is None else [count for count in counts(facts.config) if count.kind == 'all']
+    heads = [] if facts.config is None else [count for count in find_class_counts(facts.config) if count.kind == 'all']
     if all(count.value == len(names) for count in heads):
         return found
     follow = set_num_classes(facts, len(names), question)
-    return replace(both(found, follow, 'List the classes in the data sets, and count them in every head.'), options=())
+    return replace(
+        combine_pair(found, follow, 'List the classes in the data sets, and count them in every head.'), options=()
+    )
 
 
 def format_classes(names: Sequence[str]) -> str:
@@ -53,7 +55,7 @@ def format_classes(names: Sequence[str]) -> str:
 
 def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
     """Yield changes that name the classes of one data set, with BaseSegDataset if its class accepts no new names."""
-    if classes_of(dataset) == list(names):
+    if get_class_names(dataset) == list(names):
         return
     if dataset.is_old:
         yield dataset.place('classes'), tuple(names)
@@ -61,7 +63,7 @@ def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any
     metainfo = dataset.config.get('metainfo')
     kept = {key: value for key, value in metainfo.items() if key != 'palette'} if isinstance(metainfo, dict) else {}
     yield dataset.place('metainfo'), {**kept, 'classes': tuple(names)}
-    own = metainfo_of(dataset).get('classes')
+    own = get_metainfo(dataset).get('classes')
     if own is not None and hasattr(dataset.cls, 'get_label_map') and not set(names) <= set(own):
         yield from use_base_dataset(dataset)
 
@@ -83,12 +85,14 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
     if not isinstance(classes, (list, tuple)) or not classes:
         return [move]
     heads = {
-        count.path: len(classes) for count in counts(config) if count.kind != 'stuff' and count.value != len(classes)
+        count.path: len(classes)
+        for count in find_class_counts(config)
+        if count.kind != 'stuff' and count.value != len(classes)
     }
     touched = {place for place, _ in move.config}
     others = tuple(
         change
-        for dataset in datasets(config)
+        for dataset in find_datasets(config)
         if not says_classes(dataset) and not any(place.startswith(dataset.path) for place in touched)
         for change in name_classes(dataset, [str(name) for name in classes])
     )
@@ -96,7 +100,7 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
         return [move]
     rest = Edit('', config=(*set_heads(config, heads).config, *others))
     whole = replace(
-        both(move, rest, 'Write the class list here, and the same classes in every head and split.'),
+        combine_pair(move, rest, 'Write the class list here, and the same classes in every head and split.'),
         question=Message('Are these {num_classes} all classes of your data?', num_classes=len(classes)),
     )
     return [move, whole]
@@ -104,12 +108,14 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
 
 def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
     """Return an edit that drops the first class: 0 is ignored, list and heads have one class less; else ``None``."""
-    sets = datasets(config)
-    names = next((classes_of(dataset) for dataset in sets if dataset.split == 'train'), None)
-    if not names or len(names) < 2 or any(metainfo_of(dataset).get('classes') for dataset in sets):
+    sets = find_datasets(config)
+    names = next((get_class_names(dataset) for dataset in sets if dataset.split == 'train'), None)
+    if not names or len(names) < 2 or any(get_metainfo(dataset).get('classes') for dataset in sets):
         return None
     facts = Facts(config=config)
-    heads = {count.path: count.value - 1 for count in counts(config) if count.kind == 'all' and count.value > 1}
+    heads = {
+        count.path: count.value - 1 for count in find_class_counts(config) if count.kind == 'all' and count.value > 1
+    }
     parts = [reduce_zero_label(facts, True), set_classes(facts, names[1:]), set_heads(config, heads)]
     parts.append(set_ignore_index(facts, VOID))
     changes = tuple(change for part in parts for change in part.config)
@@ -117,35 +123,35 @@ def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
 
 
 def match_heads_and_list(
-    facts: Facts, wanted: Mapping[str, int], number: int, counted_one_more: bool = False
+    facts: Facts, expected: Mapping[str, int], number: int, counted_one_more: bool = False
 ) -> Iterator[Edit]:
     """Yield edits that make heads and class list agree, by changing either the heads or the list.
 
     Args:
-        wanted (dict[str, int]): Path of a head -> number of classes in the list.
+        expected (dict[str, int]): Path of a head -> number of classes in the list.
         number (int): Number of classes in the heads.
         counted_one_more (bool): True if the heads seem to count the background.
     """
     config, labels = facts.config, facts.labels
     assert config is not None
-    data = training_data(config)
+    data = find_training_datasets(config)
     said = any(says_classes(dataset) for dataset in data)
-    known = {name for dataset in data for name in classes_of(dataset) or ()}
-    in_files = list(dict.fromkeys(annotations_of(labels).categories.values())) if labels is not None else []
+    known = {name for dataset in data for name in get_class_names(dataset) or ()}
+    in_files = list(dict.fromkeys(get_annotations(labels).categories.values())) if labels is not None else []
     # The head that predicts comes first; the number of another one may merely not have been updated.
-    leading = next((count.path for count in counts(config) if count.kind == 'all'), None)
-    agrees = leading is not None and leading not in wanted
+    leading = next((count.path for count in find_class_counts(config) if count.kind == 'all'), None)
+    agrees = leading is not None and leading not in expected
     certain = agrees or (said and labels is not None)
-    listed_here = sorted(set(wanted.values()))
+    listed_here = sorted(set(expected.values()))
     asked = Message(
         'Does your data have {numbers} {noun}?',
         numbers=' and '.join(map(str, listed_here)),
         noun=plural(listed_here[-1], 'class'),
     )
-    heads = set_heads(config, wanted, '' if certain else asked)
+    heads = set_heads(config, expected, '' if certain else asked)
     if labels is None and not certain:
         heads = replace(heads, notes=(*heads.notes, '`mmguard scan CONFIG` counts the classes of the files.'))
-    lists = [classes_of(dataset) for dataset in datasets(config) if says_classes(dataset)]
+    lists = [get_class_names(dataset) for dataset in find_datasets(config) if says_classes(dataset)]
     elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
     if in_files and len(in_files) == number and known != set(in_files):
         # The files have as many classes as the heads, so the list is wrong.
@@ -156,17 +162,17 @@ def match_heads_and_list(
         yield heads
     elif in_files:
         names = set_classes(facts, in_files)
-        follow = set_heads(config, dict.fromkeys(wanted, len(in_files)))
-        edit = both(names, follow, 'List the categories of the file as classes, and count them in the heads.')
+        follow = set_heads(config, dict.fromkeys(expected, len(in_files)))
+        edit = combine_pair(names, follow, 'List the categories of the file as classes, and count them in the heads.')
         yield replace(edit, question='Do you train all categories of the file?')
     elif elsewhere is not None:
         yield set_classes(facts, elsewhere)
     else:
-        holds_more = labels is not None and any(number <= label < VOID for label in ids_of(count_trained(labels)))
+        holds_more = labels is not None and any(number <= label < VOID for label in select_ids(count_trained(labels)))
         of_base = config.framework == 'mmdet' and number in COUNTS_OF_BASES
         if of_base:
             yield replace(heads, question=asked)
-        if not holds_more and not counted_one_more and not any('stuff' in place for place in wanted):
+        if not holds_more and not counted_one_more and not any('stuff' in place for place in expected):
             yield _propose_names(config, number)
         # Any other number in a detector's heads was set by someone who counted the classes.
         if not of_base and (holds_more or counted_one_more or (labels is None and config.framework != 'mmdet')):
@@ -180,7 +186,7 @@ def _propose_names(config: ReadConfig, number: int) -> Edit:
     return Edit(
         'List the names of your classes in the data sets of all splits, inside of wrappers.',
         Message('Is this your own data, with {classes}?', classes=quantity(number, 'class')),
-        tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
+        tuple(change for dataset in find_datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
         commands=('mmguard scan CONFIG',) if by_name else (),  # the scan reads the names from the file
         is_manual=by_name,  # annotations are matched by name, so placeholders would match none

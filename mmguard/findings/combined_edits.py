@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from mmguard.config.changes import REMOVED, Changes, Conflict, change_data, merge
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import SAFE, Edit
-from mmguard.findings.engine import Split, chosen_rules, holds, search
+from mmguard.findings.engine import Split, holds, search, select_rules
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
 
@@ -30,7 +30,7 @@ class Offer(NamedTuple):
         return any(self.finding is other.finding or self.edit.number == other.edit.number for other in others)
 
 
-def first_safe(offers: Sequence[Offer]) -> List[Offer]:
+def select_first_safe(offers: Sequence[Offer]) -> List[Offer]:
     """Return the first edit of each finding that has no question."""
     safe = [offer for offer in offers if offer.edit.applicability == SAFE]
     return [offer for n, offer in enumerate(safe) if not offer.shares_finding(safe[:n])]
@@ -51,7 +51,7 @@ def explain_conflict(offers: Sequence[Offer]) -> str:
         edit = combine_edits([offer.edit for offer in offers], offers[0].facts.config)
     except Conflict as error:
         return f'{numbers} conflict: they write different values at {error}'
-    rules = chosen_rules()
+    rules = select_rules()
     for offer in offers:
         splits = [Split(facts, search(facts, rules)) for facts in (offer.facts, *offer.facts.others)]
         if not holds(edit, offer.finding, splits, rules):

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Union
 
-from mmguard.config.head_classes import counts
-from mmguard.config.ignored import find_ignored_labels
-from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, classes_path, datasets, heads, losses, transforms
+from mmguard.config.head_classes import find_class_counts
+from mmguard.config.ignored_labels import find_ignored_labels
+from mmguard.config.parts import (
+    OF_OBJECTS_3D,
+    Part,
+    find_datasets,
+    find_heads,
+    find_losses,
+    find_transforms,
+    get_class_names,
+    get_classes_path,
+)
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.facts import ConfigFacts
 from mmguard.labels.heads import HEAD_MODULE
@@ -15,22 +24,24 @@ if TYPE_CHECKING:
     from mmengine.config import Config
 
 
-def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
+def collect_config_facts(config: Union[Config, ReadConfig]) -> ConfigFacts:
     """Collect facts about labels from a config, without building anything or reading data.
 
     Args:
         config (Config): A loaded config of either style, or one read by ``read_config``.
     """
     read = config if isinstance(config, ReadConfig) else from_mmengine(config)
-    sets = datasets(read)
+    sets = find_datasets(read)
     facts = ConfigFacts(
         framework=read.framework,
-        head_classes={count.path: count.value for count in counts(read)},
+        head_classes={count.path: count.value for count in find_class_counts(read)},
         ignore_index={place.path: place.value for place in find_ignored_labels(read)},
-        dataset_classes={classes_path(d): names for d in sets for names in [classes_of(d)] if names is not None},
+        dataset_classes={
+            get_classes_path(d): names for d in sets for names in [get_class_names(d)] if names is not None
+        },
     )
-    facts.heads = {head.path: head.name for head in heads(read) if head.key != HEAD_MODULE}
-    facts.losses = {loss.path: loss.name for loss in losses(read)}
+    facts.heads = {head.path: head.name for head in find_heads(read) if head.key != HEAD_MODULE}
+    facts.losses = {loss.path: loss.name for loss in find_losses(read)}
     for dataset in sets:
         if dataset.split == 'train' and read.framework == 'mmdet':
             filters = (
@@ -41,20 +52,20 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
             if dataset.is_a(OF_OBJECTS_3D):  # an argument of the class
                 filters = {'filter_empty_gt': dataset.get('filter_empty_gt', True)}
             facts.filter_empty_gt[dataset.path] = bool(filters.get('filter_empty_gt', usual))
-    for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:
+    for part in sets + [t for t in find_transforms(read) if t.says('reduce_zero_label')]:
         value = part.get('reduce_zero_label')
         if isinstance(value, bool):
             facts.reduce_zero_label[part.place('reduce_zero_label')] = value
     for dataset in sets:
         if dataset.split in ('train', '') and not facts.label_map:
-            facts.label_map = label_map_of(dataset)
+            facts.label_map = find_label_map(dataset)
     return facts
 
 
-def label_map_of(dataset: Part) -> Dict[int, int]:
+def find_label_map(dataset: Part) -> Dict[int, int]:
     """Return the label map of mmseg's data sets if the config names only some of their classes; empty otherwise."""
     mapper: Any = getattr(dataset.cls, 'get_label_map', None)
-    classes = classes_of(dataset)
+    classes = get_class_names(dataset)
     if mapper is None or classes is None:
         return {}
     try:

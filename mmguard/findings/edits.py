@@ -73,14 +73,14 @@ class Edit:
     @property
     def steps(self) -> List[str]:
         """The commands to type and the lines to write."""
-        return [*self.commands, *(self.lines or config_lines(self.config))]
+        return [*self.commands, *(self.lines or format_config_lines(self.config))]
 
 
-def config_lines(changes: Changes) -> List[str]:
+def format_config_lines(changes: Changes) -> List[str]:
     """Format changes of a config as lines, with paths of equal values combined.
 
     Example:
-        >>> config_lines((('model.decode_head.num_classes', 3), ('model.auxiliary_head.num_classes', 3)))
+        >>> format_config_lines((('model.decode_head.num_classes', 3), ('model.auxiliary_head.num_classes', 3)))
         ['num_classes=3 at model.decode_head, model.auxiliary_head']
     """
     lines: Dict[str, List[str]] = {}
@@ -118,10 +118,10 @@ def format_value(value: Any) -> str:
     return text if len(text) <= _SHOWN else f'{text[: _SHOWN - 3]}...'
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Convert a value to JSON types."""
     if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): to_plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
+        return [to_plain(inner) for inner in value]
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.findings.config_facts import facts_of_config
+from mmguard.findings.config_facts import collect_config_facts
 from mmguard.findings.edits import Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
@@ -45,9 +45,9 @@ def diagnose(
         more: Other fields of ``Facts``: ``environment``, ``run``, ``ranks``.
     """
     if labels is not None and labels.config is None and config is not None:
-        labels.config = facts_of_config(config)
+        labels.config = collect_config_facts(config)
     facts = Facts(labels, config, dict(options or {}), reread, tuple(others), **more)
-    asked = chosen_rules() if rules is None else rules
+    asked = select_rules() if rules is None else rules
     by_code = {rule.code: rule for rule in asked}
     found = search(facts, asked)
     splits = [Split(facts, found), *(Split(other, search(other, asked)) for other in facts.others if found)]
@@ -103,7 +103,7 @@ def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> F
     return _offer(finding, kept)
 
 
-def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> List[Type[Rule]]:
+def select_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> List[Type[Rule]]:
     """Return the selected rules.
 
     Args:
@@ -150,11 +150,11 @@ def search(facts: Facts, rules: Sequence[Type[Rule]], failed: Optional[Set[str]]
     return found
 
 
-def _drop_consequences(found: Sequence[Finding]) -> List[Finding]:
+def _drop_consequences(findings: Sequence[Finding]) -> List[Finding]:
     """Leave out findings that follow from an earlier one, since two corrections of one fault contradict each other."""
     kept: List[Finding] = []
     follow: Set[str] = set()
-    for finding in found:
+    for finding in findings:
         if finding.code not in follow:
             kept.append(finding)
             if finding.certainty != POSSIBLE:
@@ -341,7 +341,7 @@ def diagnose_for(framework: str, labels: LabelFacts, roots: Sequence[str] = ()) 
 
 def diagnose_for_pytorch(labels: LabelFacts) -> List[Finding]:
     """Return the findings that have an advice for plain PyTorch, with it."""
-    return diagnose(labels, rules=[rule for rule in chosen_rules() if rule.pytorch], options={'framework': PYTORCH})
+    return diagnose(labels, rules=[rule for rule in select_rules() if rule.pytorch], options={'framework': PYTORCH})
 
 
 def advise_nnunet(raw_folder: str) -> Sequence[str]:

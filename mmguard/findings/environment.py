@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from mmguard.compat.stack import distributions_of
+from mmguard.compat.stack import list_distributions
 
 #: Module -> the distributions that may provide it, the usual one first.
 DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
@@ -18,10 +18,10 @@ DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
         'opencv-contrib-python',
         'opencv-contrib-python-headless',
     ),
-    'mmengine': distributions_of('mmengine'),
-    'mmcv': distributions_of('mmcv'),
-    'mmseg': distributions_of('mmseg'),
-    'mmdet': distributions_of('mmdet'),
+    'mmengine': list_distributions('mmengine'),
+    'mmcv': list_distributions('mmcv'),
+    'mmseg': list_distributions('mmseg'),
+    'mmdet': list_distributions('mmdet'),
     'nnunetv2': ('nnunetv2',),
     'torchvision': ('torchvision',),
     'mmguard': ('mmguard',),
@@ -69,13 +69,13 @@ class EnvironmentFacts:
         """Return distribution -> version for the installed distributions of a module."""
         return {name: self.versions[name] for name in DISTRIBUTIONS[module] if name in self.versions}
 
-    def version(self, module: str) -> str:
+    def get_version(self, module: str) -> str:
         """Return the version of a module; empty if it is not installed."""
         return next(iter(self.find_installed(module).values()), '')
 
     def is_from(self, module: str, low: str, high: str = '') -> bool:
         """Return True if a module is installed in a version from ``low`` to below ``high`` (empty: no limit)."""
-        found = self.version(module)
+        found = self.get_version(module)
         return bool(found) and is_within(found, low, high)
 
     def apply_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
@@ -87,7 +87,7 @@ class EnvironmentFacts:
                 versions.pop(name, None)
             else:
                 versions[name] = value
-            for module in modules_of(name):
+            for module in list_modules(name):
                 there = any(one in versions for one in DISTRIBUTIONS[module])
                 missing = [one for one in missing if one != module] + ([] if there else [module])
                 errors = {one: why for one, why in errors.items() if one.partition('.')[0] != module}
@@ -99,28 +99,28 @@ class EnvironmentFacts:
         return replace(self, versions=versions, errors=errors, missing=missing, ops=ops, accepts=accepts)
 
 
-def line_of(module: str) -> str:
+def format_module(module: str) -> str:
     """Return a module's name as in the table: ``'cv2 (opencv-python)'``."""
     usual = DISTRIBUTIONS[module][0]
     return module if module in DISTRIBUTIONS[module] else f'{module} ({usual})'
 
 
-def modules_of(distribution: str) -> Sequence[str]:
+def list_modules(distribution: str) -> Sequence[str]:
     """Return the modules that a distribution provides."""
     return [module for module, names in DISTRIBUTIONS.items() if distribution in names]
 
 
 def is_within(version: str, low: str, high: str = '') -> bool:
     """Return True if a version is at least ``low`` and below ``high``; empty: no limit."""
-    key = version_key(version)
-    return (not low or key >= version_key(low)) and (not high or key < version_key(high))
+    key = build_version_key(version)
+    return (not low or key >= build_version_key(low)) and (not high or key < build_version_key(high))
 
 
-def version_key(text: str) -> Tuple[Any, ...]:
+def build_version_key(text: str) -> Tuple[Any, ...]:
     """Return a key to compare versions: ``2.0.0rc4`` before ``2.0.0``; ``+cu118`` etc. is ignored.
 
     Example:
-        >>> version_key('2.0.0rc4') < version_key('2.0.0') < version_key('2.13.0+cpu')
+        >>> build_version_key('2.0.0rc4') < build_version_key('2.0.0') < build_version_key('2.13.0+cpu')
         True
     """
     found = re.match(r'(\d+(?:\.\d+)*)(?:\.?(a|b|rc|dev)(\d*))?', text)

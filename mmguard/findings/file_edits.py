@@ -8,7 +8,7 @@ from typing import Any, Iterator, List, Mapping
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.findings.rule import Facts, Rule
-from mmguard.findings.views import annotations_of, listing, share
+from mmguard.findings.views import compute_share, get_annotations, join_items
 from mmguard.findings.yolo import DECLARED
 from mmguard.language import Message, join
 
@@ -23,16 +23,16 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
     if facts.options.get('suffix'):
         options['suffix'] = facts.options['suffix']
     showing = [
-        annotations_of(split.labels)
+        get_annotations(split.labels)
         for split in (facts, *facts.others)
         if split.labels is not None and any(True for _ in rule.find(split))
     ]
     files = list(dict.fromkeys(path for found in showing for path in found.sources))
     if not files:
         return
-    written = tuple((name, frozen(value)) for name, value in options.items())
+    written = tuple((name, freeze(value)) for name, value in options.items())
     commands = tuple(
-        command(path, 'fixed' if len(files) == 1 else f'fixed/{number}', options)
+        build_fix_command(path, 'fixed' if len(files) == 1 else f'fixed/{number}', options)
         for number, path in enumerate(files, 1)
     )
     changes = tuple((path, written) for path in files)
@@ -43,10 +43,10 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
     """Yield an edit that leaves out the rows of a nonexistent class, unless a data.yaml contradicts."""
     labels = facts.labels
-    found = None if labels is None else annotations_of(labels).yolo
+    found = None if labels is None else get_annotations(labels).yolo
     if labels is not None and found is not None and not found.counts.get(DECLARED):
         question = question or Message(
-            'Can the objects of class {values} be dropped?', values=listing(sorted(labels.values))
+            'Can the objects of class {values} be dropped?', values=join_items(sorted(labels.values))
         )
         yield from rewrite(rule, facts, 'Leave these rows out.', question, num_classes=labels.num_classes)
 
@@ -54,17 +54,17 @@ def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
 def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
     """Yield an edit that subtracts one from every class id of YOLO label files."""
     labels = facts.labels
-    if labels is not None and annotations_of(labels).yolo is not None:
+    if labels is not None and get_annotations(labels).yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
         question = 'Is the first name that of label 1?'
         yield from rewrite(rule, facts, 'Subtract 1 from every class.', question, label_map=table)
 
 
-def command(path: str, out: str, options: Mapping[str, Any]) -> str:
+def build_fix_command(path: str, out: str, options: Mapping[str, Any]) -> str:
     """Return a command of `mmguard fix`.
 
     Example:
-        >>> command('my set/train.json', 'fixed', {'label_map': {1: 0, 2: 1}, 'no_crowds': True})
+        >>> build_fix_command('my set/train.json', 'fixed', {'label_map': {1: 0, 2: 1}, 'no_crowds': True})
         "mmguard fix 'my set/train.json' --out fixed --label-map 1:0,2:1 --no-crowds"
     """
     words = ['mmguard', 'fix', path, '--out', out]
@@ -82,7 +82,7 @@ def _as_word(value: Any) -> str:
     return ','.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def frozen(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """Return an option's value in the immutable form that edits hold."""
     if isinstance(value, Mapping):
         return tuple(value.items())
@@ -90,9 +90,9 @@ def frozen(value: Any) -> Any:
 
 
 #: Share of the boxes that are inside their images if read in the right format.
-NEARLY_ALL = 0.98
+NEARLY_ALL_INSIDE = 0.98
 #: Minimum share of boxes for a convention rather than slips, and minimum number of boxes.
-MANY, ENOUGH = 0.2, 10
+MANY_FAULTY_BOXES, ENOUGH_BOXES = 0.2, 10
 
 #: Formats that no edit converts, as the evidence names them.
 _OTHER_FORMATS = {
@@ -104,39 +104,41 @@ _OTHER_FORMATS = {
 }
 
 
-def fitting(found: AnnotationFacts) -> List[str]:
+def find_fitting_formats(annotations: AnnotationFacts) -> List[str]:
     """List the box formats in which nearly all boxes, and more than now, are inside their images."""
     # On square images both orders fit; then x first is assumed, as most tools write it.
-    square = found.inside_as.get('rows', 0) <= found.inside_as.get('corners', 0)
+    square = annotations.inside_as.get('rows', 0) <= annotations.inside_as.get('corners', 0)
     return [
         name
-        for name, inside in sorted(found.inside_as.items(), key=lambda item: -item[1])
-        if inside > found.inside_now
-        and (name != 'sizes' or found.turned_boxes)
+        for name, inside in sorted(annotations.inside_as.items(), key=lambda item: -item[1])
+        if inside > annotations.inside_now
+        and (name != 'sizes' or annotations.turned_boxes)
         and not (name == 'rows' and square)
-        and share(inside, found.annotations) >= NEARLY_ALL
+        and compute_share(inside, annotations.annotations) >= NEARLY_ALL_INSIDE
     ]
 
 
-def are_many(boxes: int, found: AnnotationFacts) -> bool:
-    return found.annotations >= ENOUGH and share(boxes, found.annotations) >= MANY
+def are_many(boxes: int, annotations: AnnotationFacts) -> bool:
+    return (
+        annotations.annotations >= ENOUGH_BOXES and compute_share(boxes, annotations.annotations) >= MANY_FAULTY_BOXES
+    )
 
 
-def describe_format(found: AnnotationFacts) -> str:
+def describe_format(annotations: AnnotationFacts) -> str:
     """Return the format that the boxes seem to have if no edit converts it; else nothing."""
-    ways = [*fitting(found), *(['turned'] if found.turned_boxes else [])]
+    ways = [*find_fitting_formats(annotations), *(['turned'] if annotations.turned_boxes else [])]
     return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
 
 
-def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
+def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
     """Yield edits of boxes: another format if all of them fit it, else edits of single boxes.
 
     Args:
         boxes (int): Number of wrong boxes.
         title (str): Title of the edit of single boxes.
     """
-    found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
-    ways = fitting(found)
+    found = get_annotations(facts.labels) if facts.labels is not None else AnnotationFacts()
+    ways = find_fitting_formats(found)
     if 'corners' in ways:
         question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
         yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')

@@ -94,11 +94,11 @@ def match_named_values(values: Collection[int], names: Mapping[int, str]) -> Tup
 Colour = Tuple[int, int, int]
 
 
-def voc_colour(label: int) -> Colour:
+def compute_voc_colour(label: int) -> Colour:
     """Return the color of a label in PASCAL VOC's palette, which labelme and most tools use.
 
     Example:
-        >>> [voc_colour(label) for label in (0, 1, 2, 3)]
+        >>> [compute_voc_colour(label) for label in (0, 1, 2, 3)]
         [(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)]
     """
     red = green = blue = 0
@@ -110,7 +110,7 @@ def voc_colour(label: int) -> Colour:
     return red, green, blue
 
 
-VOC: Dict[Colour, int] = {voc_colour(label): label for label in range(256)}
+VOC: Dict[Colour, int] = {compute_voc_colour(label): label for label in range(256)}
 
 _CITYSCAPES_COLOURS: Tuple[Colour, ...] = (
     (128, 64, 128), (244, 35, 232), (70, 70, 70), (102, 102, 156), (190, 153, 153), (153, 153, 153), (250, 170, 30),
@@ -124,7 +124,7 @@ _CITYSCAPES_VOID: Tuple[Colour, ...] = (
 )  # fmt: skip
 
 
-def grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
+def compute_grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
     """Return gray -> label, with grays rounded as by OpenCV and Pillow, or truncated as by older versions.
 
     If two labels share a gray (1 and 16 of VOC: 38), the first is the more common one.

@@ -8,14 +8,14 @@ from itertools import islice
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from mmguard.config.changes import Changes
-from mmguard.config.parts import Part, datasets
+from mmguard.config.parts import Part, find_datasets
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.file_edits import command, frozen
+from mmguard.findings.file_edits import build_fix_command, freeze
 from mmguard.findings.rule import Facts, Rule
-from mmguard.findings.usual_edits import both, map_labels, reduce_zero_label, set_ignore_index, set_num_classes
+from mmguard.findings.usual_edits import combine_pair, map_labels, reduce_zero_label, set_ignore_index, set_num_classes
 from mmguard.findings.views import VOID, count_stored, has_num_classes
 from mmguard.language import Message, as_message, join
 
@@ -23,14 +23,14 @@ from mmguard.language import Message, as_message, join
 _IN_COMMANDS = {'label_map': 64, 'colours': 24}
 
 
-def splits_of(facts: Facts) -> List[LabelFacts]:
+def list_splits(facts: Facts) -> List[LabelFacts]:
     """Return the labels of all splits that were read, the current one first."""
     return [split.labels for split in (facts, *facts.others) if split.labels is not None]
 
 
 def list_stored_values(facts: Facts) -> Set[int]:
     """Return the values stored in the files of all splits."""
-    return {value for labels in splits_of(facts) for value in count_stored(labels)}
+    return {value for labels in list_splits(facts) for value in count_stored(labels)}
 
 
 def renumber(
@@ -50,12 +50,12 @@ def renumber(
         return
     outside = facts
     if len(set(table.values())) > 1 and _find_ignored_class(facts) in table.values():
-        outside = _ignoring_void(facts)
+        outside = _ignore_void(facts)
     for splits in _choose_splits(facts):
         edit = map_labels(outside, table, question, splits, unlabelled)
         label_map = _map_of_files(outside, dict(dict(edit.options)['label_map']))
         edit = replace(edit, notes=_advise_without_openmmlab(outside, label_map))
-        yield edit if outside is facts else _also_ignore_void(facts, edit)
+        yield edit if outside is facts else _add_void(facts, edit)
 
 
 def shift_down(facts: Facts, question: str = '', unlabelled: Sequence[int] = ()) -> Iterator[Edit]:
@@ -64,13 +64,13 @@ def shift_down(facts: Facts, question: str = '', unlabelled: Sequence[int] = ())
         edit = reduce_zero_label(facts, True, question, splits, unlabelled)
         if facts.config is None:
             table = {value: value - 1 for value in list_stored_values(facts) if 0 < value < 255}
-            edit = replace(edit, notes=_advise_without_openmmlab(_ignoring_void(facts), {0: VOID, **table}))
-        yield edit if _find_ignored_class(facts) is None else _also_ignore_void(facts, edit)
+            edit = replace(edit, notes=_advise_without_openmmlab(_ignore_void(facts), {0: VOID, **table}))
+        yield edit if _find_ignored_class(facts) is None else _add_void(facts, edit)
 
 
-def _also_ignore_void(facts: Facts, edit: Edit) -> Edit:
+def _add_void(facts: Facts, edit: Edit) -> Edit:
     """Return an edit that also sets 255 as the ignored label."""
-    return both(
+    return combine_pair(
         edit, set_ignore_index(facts, VOID), join(' ', (as_message(edit.title), Message('Ignore {void}.', void=VOID)))
     )
 
@@ -89,13 +89,13 @@ def _find_ignored_class(facts: Facts) -> Optional[int]:
     return ignored if ignored is not None and facts.labels and 0 <= ignored < facts.labels.num_classes else None
 
 
-def _ignoring_void(facts: Facts) -> Facts:
+def _ignore_void(facts: Facts) -> Facts:
     return facts if facts.labels is None else facts._replace(labels=replace(facts.labels, ignore_index=VOID))
 
 
 def _choose_splits(facts: Facts) -> List[Tuple[str, ...]]:
     """Return the splits to change: all that were read, then only the current one."""
-    named = [tuple(labels.split.split(', ')) for labels in splits_of(facts)]
+    named = [tuple(labels.split.split(', ')) for labels in list_splits(facts)]
     if facts.config is None or ('',) in named:
         return [()]
     read = tuple(split for split in ('train', 'val', 'test') if any(split in names for names in named))
@@ -104,7 +104,7 @@ def _choose_splits(facts: Facts) -> List[Tuple[str, ...]]:
 
 def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
     """Return the advice without OpenMMLab; nothing if there is an OpenMMLab config."""
-    folders = _folders(facts)
+    folders = _list_folders(facts)
     if facts.config is not None or facts.labels is None or not folders:
         return ()
     if len(table) > _IN_COMMANDS['label_map']:
@@ -119,11 +119,11 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
             ),
         )
     options = {'label_map': table, **_build_suffix_option(facts.labels)}
-    typed = _command(folders[0], facts.labels, facts.labels.num_classes, options)
+    typed = _build_command(folders[0], facts.labels, facts.labels.num_classes, options)
     return (Message('Without OpenMMLab, rewrite the files: `{typed}`.', typed=typed),)
 
 
-def more_classes(facts: Facts, number: int, question: str, first: Sequence[str] = ()) -> Edit:
+def propose_more_classes(facts: Facts, number: int, question: str, first: Sequence[str] = ()) -> Edit:
     """Return an edit that sets ``num_classes`` in every head and lists ``first``, known names and placeholders."""
     edit = set_num_classes(facts, number, question)
     names = [] if facts.labels is None else facts.labels.class_names
@@ -131,7 +131,7 @@ def more_classes(facts: Facts, number: int, question: str, first: Sequence[str] 
         return edit
     names = [*first, *names]
     listed = set_classes(facts, [*names, *(f'class {label}' for label in range(len(names), number))])
-    return both(
+    return combine_pair(
         edit, listed, Message('Set num_classes={number} in every head and guard, and list the names.', number=number)
     )
 
@@ -143,14 +143,14 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
         title (str): Title of the edit.
         options: Options of `mmguard fix`: ``label_map``, ``colours``, ``threshold``.
     """
-    labels, folders = facts.labels, _folders(facts)
+    labels, folders = facts.labels, _list_folders(facts)
     if labels is None or not folders:
         return
-    classes = labels.num_classes if has_num_classes(labels) else 1 + max(_labels(labels, options), default=1)
+    classes = labels.num_classes if has_num_classes(labels) else 1 + max(_list_labels(labels, options), default=1)
     options.update(_build_suffix_option(labels))
-    pairs = {name: frozen(value) for name, value in options.items()}
+    pairs = {name: freeze(value) for name, value in options.items()}
     written = tuple(sorted({'num_classes': classes, 'ignore_index': _choose_void(labels), **pairs}.items()))
-    commands = tuple(_command(folder, labels, classes, options) for folder in folders)
+    commands = tuple(_build_command(folder, labels, classes, options) for folder in folders)
     if facts.config is None:
         notes: List[str] = ['Then train with the new folder, whose files are PNG.']
     else:
@@ -174,7 +174,7 @@ def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -
     if config is None:
         return ()
     found = []
-    for dataset in datasets(config):
+    for dataset in find_datasets(config):
         prefix, suffix = dataset.config.get('data_prefix'), dataset.get('seg_map_suffix', SUFFIX)
         place = prefix.get('seg_map_path') if isinstance(prefix, dict) else dataset.config.get('ann_dir')
         if not isinstance(place, str) or not isinstance(suffix, str):
@@ -199,17 +199,17 @@ def _choose_void(labels: LabelFacts) -> int:
     return VOID if ignored is None or not 0 <= ignored <= VOID else ignored
 
 
-def _labels(labels: LabelFacts, options: Mapping[str, Any]) -> List[int]:
+def _list_labels(labels: LabelFacts, options: Mapping[str, Any]) -> List[int]:
     made = [*options.get('label_map', {}).values(), *options.get('colours', {}).values()]
     return [label for label in made or labels.histogram if label != VOID]
 
 
-def _folders(facts: Facts) -> List[str]:
-    found = [folder for labels in splits_of(facts) if labels.maps is not None for folder in labels.maps.sources]
+def _list_folders(facts: Facts) -> List[str]:
+    found = [folder for labels in list_splits(facts) if labels.maps is not None for folder in labels.maps.sources]
     return list(dict.fromkeys(folder for folder in found if folder))
 
 
-def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
+def _build_command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
     """Return the `mmguard fix` command of a folder; a long table goes into a file of its own."""
     said: Dict[str, Any] = {'num_classes': classes}
     if _choose_void(labels) != VOID:
@@ -217,7 +217,7 @@ def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str
     for name, value in options.items():
         is_long = len(value) > _IN_COMMANDS[name] if name in _IN_COMMANDS else False
         said[name] = f'{name}.json' if is_long else dict(sorted(value.items())) if name == 'label_map' else value
-    return command(folder, f'{folder}_fixed', said)
+    return build_fix_command(folder, f'{folder}_fixed', said)
 
 
 #: Default of mmseg's data sets.
@@ -234,7 +234,7 @@ def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
         (dataset, _find_suffixes(dataset, split.labels.maps.missing_labels))
         for split in (facts, *facts.others)
         if split.labels is not None and split.labels.maps is not None and any(True for _ in rule.find(split))
-        for dataset in (datasets(facts.config) if facts.config is not None else ())
+        for dataset in (find_datasets(facts.config) if facts.config is not None else ())
         if dataset.split in split.labels.split.split(', ')
     ]
     for ending in sorted(set.intersection(*(endings for _, endings in found))) if found else ():

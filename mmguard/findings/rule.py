@@ -31,7 +31,7 @@ from mmguard.language import Message
 from mmguard.text import join_with_and
 
 #: Maximum number of files that a finding names; the scan's report lists them all.
-NAMED = 5
+MAX_FILES_NAMED = 5
 
 #: Default certainty by severity.
 USUAL_CERTAINTIES = {ERROR: PROVEN, WARNING: POSSIBLE, INFO: POSSIBLE}
@@ -174,9 +174,9 @@ class ConfigRule(Rule):
             merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, certainty=certainty)
         yield from merged.values()
 
-    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+    def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
         """Return the certainty, given the labels, that a finding ended the training."""
-        return found.certainty
+        return finding.certainty
 
     def report_at(
         self,
@@ -247,7 +247,7 @@ class DataRule(Rule):
             facts (Facts): The labels, and what else is known.
             certainty (str): One of ``CERTAINTIES``.
             evidence (str, optional): Its evidence; default: the invalid values.
-            words (dict, optional): Further values for the placeholders, besides :func:`common_placeholders`.
+            words (dict, optional): Further values for the placeholders, besides :func:`build_placeholders`.
             title, severity: As in :meth:`report`.
             values (dict[int, int], optional): The values that show it -> count; default: the invalid ones.
             files (list[str], optional): Files that show it; default: those with these values.
@@ -259,12 +259,12 @@ class DataRule(Rule):
             values = labels.values if self.shows_values else {}
         return self.report(
             labels.evidence if evidence is None else evidence,
-            {**common_placeholders(labels), **(words or {})},
+            {**build_placeholders(labels), **(words or {})},
             title,
             severity,
             certainty=certainty,
             values=values,
-            files=tuple(find_files_with(labels, values) if files is None else files)[:NAMED],
+            files=tuple(find_files_with(labels, values) if files is None else files)[:MAX_FILES_NAMED],
             **{'advice': self.advise(facts), **more},
         )
 
@@ -323,7 +323,7 @@ class AllClear(DataRule):
     about_labels = False
 
 
-def common_placeholders(labels: LabelFacts) -> Dict[str, Any]:
+def build_placeholders(labels: LabelFacts) -> Dict[str, Any]:
     """Return the placeholder values available to every template."""
     return {
         'num_classes': labels.num_classes,

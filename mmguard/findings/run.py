@@ -48,7 +48,7 @@ class RunFacts:
     first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
 
 
-def name_ranks(ranks: Sequence[int], one: str = '', many: str = '') -> str:
+def name_ranks(ranks: Sequence[int], singular_verb: str = '', plural_verb: str = '') -> str:
     """Name the first eight ranks, with a verb.
 
     Example:
@@ -56,7 +56,7 @@ def name_ranks(ranks: Sequence[int], one: str = '', many: str = '') -> str:
         ('Rank 3 was', 'Ranks 0, 2 were', 'Rank 1')
     """
     listed = ', '.join(map(str, ranks[:8])) + (', ...' if len(ranks) > 8 else '')
-    verb = Message(one if len(ranks) == 1 else many)
+    verb = Message(singular_verb if len(ranks) == 1 else plural_verb)
     return join(' ', (plural(len(ranks), 'Rank'), listed, *([verb] if verb else [])))
 
 
@@ -91,7 +91,7 @@ def find_missing_ranks(texts: Iterable[str]) -> str:
             place = _Place(int(said.group('number')), said.group('operation'))
             places.setdefault(int(said.group('rank')), place)
     if missing:
-        return Message('{ranks} did not reach the barrier', ranks=_ranks(sorted(set(missing))))
+        return Message('{ranks} did not reach the barrier', ranks=_format_ranks(sorted(set(missing))))
     return _compare_places(places)
 
 
@@ -110,7 +110,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
         )
         return Message(
             '{ranks}: still in {where} while the others are in number {last:,}, so an earlier collective was skipped',
-            ranks=_ranks(late),
+            ranks=_format_ranks(late),
             where=where,
             last=last,
         )
@@ -120,17 +120,17 @@ def _compare_places(places: Dict[int, _Place]) -> str:
         called = ', '.join(sorted({places[rank].operation for rank in others}))
         return Message(
             '{ranks} called {called}, while the others called {often} (number {last:,})',
-            ranks=_ranks(others),
+            ranks=_format_ranks(others),
             called=called,
             often=often,
             last=last,
         )
     silent = [rank for rank in range(max(places)) if rank not in places]
     if silent and not late and not others:
-        who = _ranks(sorted(places))
+        who = _format_ranks(sorted(places))
         return Message(
             '{ranks} left no record, while {who} waited for it in {often} number {last:,}',
-            ranks=_ranks(silent),
+            ranks=_format_ranks(silent),
             who=who,
             often=often,
             last=last,
@@ -145,7 +145,7 @@ _SAID = re.compile(
 _FEW = 8
 
 
-class Unused(NamedTuple):
+class UnusedParameters(NamedTuple):
     """Parameters without a gradient.
 
     Attributes:
@@ -170,7 +170,7 @@ class Unused(NamedTuple):
             return [
                 Message(
                     'without a gradient on all ranks that raised ({ranks}): {what}',
-                    ranks=_ranks(self.indices),
+                    ranks=_format_ranks(self.indices),
                     what=_describe(indices, names),
                 )
             ]
@@ -178,24 +178,24 @@ class Unused(NamedTuple):
         for rank, indices in sorted(self.indices.items()):
             groups.setdefault((indices, self.names.get(rank, ())), []).append(rank)
         differ: List[str] = (
-            [Message('without a gradient on {ranks}, which lack different ones', ranks=_ranks(self.indices))]
+            [Message('without a gradient on {ranks}, which lack different ones', ranks=_format_ranks(self.indices))]
             if len(groups) > 1
             else []
         )
         return differ + [
-            Message('without a gradient on {ranks}: {what}', ranks=_ranks(ranks), what=_describe(*lacked))
+            Message('without a gradient on {ranks}: {what}', ranks=_format_ranks(ranks), what=_describe(*lacked))
             for lacked, ranks in groups.items()
         ]
 
 
-def _ranks(ranks: Iterable[int]) -> str:
+def _format_ranks(ranks: Iterable[int]) -> str:
     known = sorted(ranks)
-    return join(' ', (plural(len(known), 'rank'), _list(known)))
+    return join(' ', (plural(len(known), 'rank'), _join_numbers(known)))
 
 
-def find_unused(texts: Iterable[str]) -> Unused:
+def find_unused(texts: Iterable[str]) -> UnusedParameters:
     """Collect the parameters without a gradient from the ranks' exceptions."""
-    found = Unused({}, {})
+    found = UnusedParameters({}, {})
     for text in texts:
         for said in _SAID.finditer(text):
             rank = int(said.group('rank'))
@@ -229,7 +229,7 @@ def _describe(indices: Sequence[int], names: Sequence[str]) -> str:
             '{parameters}, {number} {indices}',
             parameters=quantity(len(indices), 'parameter'),
             number=number,
-            indices=_list(indices),
+            indices=_join_numbers(indices),
         )
     parts = count_by_part(names)
     shown = join(
@@ -240,5 +240,5 @@ def _describe(indices: Sequence[int], names: Sequence[str]) -> str:
     return shown if more <= 0 else Message('{first} and {more:,} more', first=shown, more=more)
 
 
-def _list(numbers: Sequence[int]) -> str:
+def _join_numbers(numbers: Sequence[int]) -> str:
     return ', '.join(map(str, numbers[:_FEW])) + (', ...' if len(numbers) > _FEW else '')

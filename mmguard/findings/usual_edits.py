@@ -10,13 +10,13 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 
 from mmguard.config.changes import Changes, change_config
 from mmguard.config.guards import add_reporting, find_mismatched_guards, find_unguarded_evaluation, guard_loss
-from mmguard.config.head_classes import classes_in, counts, one_hot_counts
-from mmguard.config.ignored import Ignored, find_ignored_labels
-from mmguard.config.label_spaces import GUARDS, from_config
+from mmguard.config.head_classes import count_classes, find_class_counts, find_one_hot_mismatches
+from mmguard.config.ignored_labels import IgnoredLabel, find_ignored_labels
+from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.losses import count_expected_weights, fit_weights
-from mmguard.config.parts import OF_OBJECTS_3D, Part, datasets, losses, pipelines
+from mmguard.config.parts import OF_OBJECTS_3D, Part, find_datasets, find_losses, find_pipelines
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import Edit, config_lines
+from mmguard.findings.edits import Edit, format_config_lines
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, as_map
 from mmguard.language import Message
@@ -32,7 +32,7 @@ def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
     """Return an edit that sets ``num_classes`` of every head and guard, and dependent settings."""
     places: Changes = ()
     if facts.config is not None:
-        places = tuple((count.path, number) for count in counts(facts.config) if count.kind == 'all')
+        places = tuple((count.path, number) for count in find_class_counts(facts.config) if count.kind == 'all')
     edit = Edit('Set num_classes in every head and guard.', question, places)
     found = add_dependent_settings(facts.config, edit)
     lines = () if places else (f'num_classes={number}',)
@@ -57,7 +57,7 @@ def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
     more: List[Tuple[str, Any]] = []
     asks = False
     touched = {path.rpartition('.')[0] for path, _ in edit.config}
-    for loss in losses(after):
+    for loss in find_losses(after):
         if loss.owner is None or loss.owner.path not in touched:
             continue
         weights, (expected, extra) = loss.config.get('class_weight'), count_expected_weights(loss)
@@ -65,17 +65,17 @@ def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
             new, follows = fit_weights(weights, expected or 0, extra)
             more.append((loss.place('class_weight'), new))
             asks = asks or not follows
-        own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
+        own, of_head = loss.config.get('num_classes'), count_classes(loss.owner)
         if isinstance(own, int) and of_head is not None and own != of_head:
             more.append((loss.place('num_classes'), of_head))
     more += [(guard.place('num_classes'), number) for guard, number, _ in find_mismatched_guards(after)]
-    more += one_hot_counts(after)
+    more += find_one_hot_mismatches(after)
     return replace(
         edit,
         question=edit.question or ('Are these the class weights that you want?' if asks else ''),
         if_not=edit.if_not or ('Write the weight of each class in class_weight.' if asks and not edit.question else ''),
         config=(*edit.config, *more),
-        lines=(*edit.lines, *config_lines(tuple(more))) if edit.lines else (),
+        lines=(*edit.lines, *format_config_lines(tuple(more))) if edit.lines else (),
         notes=(*edit.notes, *['Write the weights that you want in class_weight.'] * (asks and bool(edit.question))),
     )
 
@@ -144,9 +144,9 @@ def name_splits(splits: Sequence[str]) -> str:
     return join_with_and(splits) or Message('all splits')
 
 
-def _join_maps(first: Mapping[int, int], second: Mapping[int, int]) -> Dict[int, int]:
+def _join_maps(base: Mapping[int, int], second: Mapping[int, int]) -> Dict[int, int]:
     """Compose two label maps."""
-    return {**second, **{value: second.get(label, label) for value, label in first.items()}}
+    return {**second, **{value: second.get(label, label) for value, label in base.items()}}
 
 
 def reduce_zero_label(
@@ -158,12 +158,12 @@ def reduce_zero_label(
 ) -> Edit:
     """Set ``reduce_zero_label`` in every data set and loader of mmseg (of some ``splits``)."""
     places: List[Tuple[str, Any]] = []
-    for dataset in datasets(facts.config) if facts.config is not None else ():
+    for dataset in find_datasets(facts.config) if facts.config is not None else ():
         if not splits or dataset.split in splits:
             places.append((dataset.place('reduce_zero_label'), switch))
     loaders = [
         (t.place('reduce_zero_label'), switch)
-        for pipeline in (pipelines(facts.config) if facts.config is not None else ())
+        for pipeline in (find_pipelines(facts.config) if facts.config is not None else ())
         for t in pipeline
         if t.name == 'LoadAnnotations' and t.says('reduce_zero_label') and (not splits or t.split in splits)
     ]
@@ -183,17 +183,17 @@ def reduce_zero_label(
     )
 
 
-def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: str, with_map: bool = True) -> Edit:
+def guard_pipelines(config: ReadConfig, unguarded: Sequence[Sequence[Part]], name: str, with_map: bool = True) -> Edit:
     """Add a guard at the end of pipelines: a copy of the training's, if any (with or without its label map)."""
-    training = [step for pipeline in pipelines(config) for step in pipeline if step.split == 'train']
+    training = [step for pipeline in find_pipelines(config) for step in pipeline if step.split == 'train']
     known = next((dict(step.config) for step in training if step.name == name), None)
-    space = from_config(config).get(GUARDS[name])
+    space = from_config(config).get(GUARD_KINDS[name])
     guard: Dict[str, Any] = known or {'type': name, 'num_classes': space.num_classes if space is not None else 0}
     if known is None and space is not None and space.ignore_index not in (None, VOID):
         guard['ignore_index'] = space.ignore_index
     if not with_map:
         guard.pop('label_map', None)
-    places = {step.owner.path: step.owner for pipeline in found for step in pipeline if step.owner is not None}
+    places = {step.owner.path: step.owner for pipeline in unguarded for step in pipeline if step.owner is not None}
     changes = tuple((part.place('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
     title = 'Add a guard at the end of the pipeline, after the Pack transform.'
     line = f'{as_code(guard)} at the end of {", ".join(part.place("pipeline") for part in places.values())}'
@@ -217,21 +217,24 @@ def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
         return edit
     for found in missing:
         guard = guard_pipelines(after, [found.pipeline], found.guard, with_map=not facts.others)
-        edit = both(edit, guard, edit.title)
+        edit = combine_pair(edit, guard, edit.title)
     return edit
 
 
-def both(one: Edit, other: Edit, title: str) -> Edit:
+def combine_pair(first: Edit, second: Edit, title: str) -> Edit:
     """Combine two edits that are right only together."""
     return replace(
-        one,
+        first,
         title=title,
-        config=(*one.config, *other.config),
-        options=(*one.options, *other.options),
-        commands=(*one.commands, *other.commands),
-        lines=(*(one.lines or config_lines(one.config)), *(other.lines or config_lines(other.config))),
-        notes=(*one.notes, *other.notes),
-        unlabelled=(*one.unlabelled, *other.unlabelled),
+        config=(*first.config, *second.config),
+        options=(*first.options, *second.options),
+        commands=(*first.commands, *second.commands),
+        lines=(
+            *(first.lines or format_config_lines(first.config)),
+            *(second.lines or format_config_lines(second.config)),
+        ),
+        notes=(*first.notes, *second.notes),
+        unlabelled=(*first.unlabelled, *second.unlabelled),
     )
 
 
@@ -243,16 +246,16 @@ def as_code(part: Mapping[str, Any]) -> str:
 def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard the loss.', question: str = '') -> Edit:
     """Return an edit that replaces the losses at some paths by guarded ones."""
     wanted, setup = set(paths), add_reporting(config)
-    swaps = [(loss, guard_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted]
+    swaps = [(loss, guard_loss(loss.config, loss.scope)) for loss in find_losses(config) if loss.path in wanted]
     lines = [
         f'type={new["type"]!r} at {loss.path}' if list(new) == list(loss.config) else f'{as_code(new)} at {loss.path}'
         for loss, new in swaps
     ]
     changes = (*setup, *((loss.path, new) for loss, new in swaps))
-    return propose(title, *changes, question=question, lines=(*config_lines(setup), *lines))
+    return propose(title, *changes, question=question, lines=(*format_config_lines(setup), *lines))
 
 
-def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
+def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
     """Yield the change that writes a value at a path, with the defaults of classes on the way written out."""
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
@@ -265,7 +268,7 @@ def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
 def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
     """Yield changes that insert a guard after label maps are loaded, or give its map to an existing guard."""
     yield from add_reporting(config)
-    for dataset in [*datasets(config), *datasets(config, wrappers=True)]:
+    for dataset in [*find_datasets(config), *find_datasets(config, wrappers=True)]:
         steps = dataset.config.get('pipeline')
         if not isinstance(steps, (list, tuple)) or (splits and dataset.split not in splits):
             continue
@@ -297,7 +300,7 @@ def set_filter(config: ReadConfig, key: str, value: Any, question: str = '') -> 
         (dataset.place(key), value)
         if dataset.is_a(OF_OBJECTS_3D)
         else (dataset.place('filter_cfg'), {**(dataset.config.get('filter_cfg') or {}), key: value})
-        for dataset in datasets(config)
+        for dataset in find_datasets(config)
         if dataset.split == 'train'
     )
     return Edit(Message('Set {key} of the training data sets.', key=key), question, places)

@@ -26,21 +26,21 @@ NEARLY_ALL, MOST = 0.9, 0.5
 MANY_CHANNELS = {'rgb': '3 channels', 'rgba': '4 channels (with alpha)', 'gray_alpha': 'gray with an alpha channel'}
 
 
-def maps_of(labels: LabelFacts) -> MapFacts:
+def get_maps(labels: LabelFacts) -> MapFacts:
     return labels.maps or MapFacts()
 
 
-def annotations_of(labels: LabelFacts) -> AnnotationFacts:
+def get_annotations(labels: LabelFacts) -> AnnotationFacts:
     return labels.annotations or AnnotationFacts()
 
 
-def config_of(labels: LabelFacts) -> ConfigFacts:
+def get_config(labels: LabelFacts) -> ConfigFacts:
     return labels.config or ConfigFacts()
 
 
 def has_config(labels: LabelFacts) -> bool:
     """Return True if a config was read, so that the loader is known; command-line options do not count."""
-    config = config_of(labels)
+    config = get_config(labels)
     return bool(config.head_classes or config.dataset_classes or config.heads)
 
 
@@ -61,18 +61,18 @@ def count_trained(labels: LabelFacts) -> Dict[int, int]:
 
 def count_stored(labels: LabelFacts) -> Dict[int, int]:
     """Return value -> count as stored in the files."""
-    raw = maps_of(labels).raw
+    raw = get_maps(labels).raw
     return {value: count for value, count in raw.items() if count > 0} if raw else count_trained(labels)
 
 
-def ids_of(values: Iterable[int]) -> Set[int]:
+def select_ids(values: Iterable[int]) -> Set[int]:
     """Return the values that can be ids: neither void nor negative."""
     return {value for value in values if value >= 0 and value != VOID}
 
 
 def has_many_channels(labels: LabelFacts) -> bool:
     """Return True if label files have more than one channel."""
-    return any(maps_of(labels).forms.get(form) for form in MANY_CHANNELS)
+    return any(get_maps(labels).forms.get(form) for form in MANY_CHANNELS)
 
 
 def is_whole(labels: LabelFacts) -> bool:
@@ -82,35 +82,35 @@ def is_whole(labels: LabelFacts) -> bool:
 
 def subtracts_one(labels: LabelFacts) -> bool:
     """Return True if ``reduce_zero_label`` is set anywhere."""
-    return any(config_of(labels).reduce_zero_label.values())
+    return any(get_config(labels).reduce_zero_label.values())
 
 
-def share(part: float, whole: float) -> float:
-    """Return ``part`` of ``whole`` in [0, 1]; 0 if ``whole`` is 0."""
-    return min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
+def compute_share(part: float, total: float) -> float:
+    """Return ``part`` of ``total`` in [0, 1]; 0 if ``total`` is 0."""
+    return min(max(part / total, 0.0), 1.0) if total > 0 else 0.0
 
 
-def certainty_of_share(part: float) -> Optional[str]:
+def rate_share(part: float) -> Optional[str]:
     """Return the certainty of a cause from the share of the invalid labels that it explains; ``None`` for 0."""
     if part <= 0:
         return None
     return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE
 
 
-def label_share(facts: LabelFacts) -> float:
+def compute_label_share(facts: LabelFacts) -> float:
     """Return the share of invalid elements whose label, not box, is invalid."""
     labels = sum(facts.values.values())
     boxes = sum(count for reason, count in facts.reasons.items() if reason != 'label')
-    return share(labels, labels + boxes)
+    return compute_share(labels, labels + boxes)
 
 
 def find_files_named(labels: LabelFacts, *parts: str) -> List[str]:
     """Return example files whose lower-case name contains one of ``parts``."""
-    paths = (path for paths in maps_of(labels).examples.values() for path in paths)
+    paths = (path for paths in get_maps(labels).examples.values() for path in paths)
     return [path for path in dict.fromkeys(paths) if any(part in path.lower() for part in parts)]
 
 
-def listing(items: Iterable[object], limit: int = 8) -> str:
+def join_items(items: Iterable[object], limit: int = 8) -> str:
     """Join items: ``'a, b, c and 4 more'``."""
     texts = [item if isinstance(item, Message) else str(item) for item in items]
     first = join(', ', texts[:limit])
@@ -118,7 +118,7 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
     return first if more <= 0 else Message('{first} and {more:,} more', first=first, more=more)
 
 
-def number_of(maps: MapFacts, name: str) -> int:
+def count_listed(maps: MapFacts, name: str) -> int:
     """Return the full length of a list in ``maps``, which may be truncated."""
     return max(len(getattr(maps, name)), maps.counts.get(name, 0))
 
@@ -146,32 +146,33 @@ def normalize_name(name: str) -> str:
     return re.sub(r'[\s_-]+', '', name).casefold()
 
 
-def nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[str, str]:
+def find_nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[str, str]:
     """Map each name to the ``known`` name with the most similar spelling, or to nothing; skipped for very many names.
 
     Names with other numbers in them are other classes.
 
     Example:
-        >>> nearest(['trafic light', 'boat', 'car_2'], ['traffic light', 'car', 'car_1'], 0.7)
+        >>> find_nearest(['trafic light', 'boat', 'car_2'], ['traffic light', 'car', 'car_1'], 0.7)
         {'trafic light': 'traffic light', 'boat': '', 'car_2': ''}
     """
     if len(names) * len(known) > COMPARED:
         return dict.fromkeys(names, '')
     numbered: Dict[Tuple[int, ...], List[str]] = {}
     for name in known:
-        numbered.setdefault(_numbers_in(name), []).append(name)
+        numbered.setdefault(_find_numbers(name), []).append(name)
     return {
-        name: next(iter(get_close_matches(name, numbered.get(_numbers_in(name), []), 1, cutoff)), '') for name in names
+        name: next(iter(get_close_matches(name, numbered.get(_find_numbers(name), []), 1, cutoff)), '')
+        for name in names
     }
 
 
-def _numbers_in(name: str) -> Tuple[int, ...]:
+def _find_numbers(name: str) -> Tuple[int, ...]:
     return tuple(int(digits) for digits in re.findall('[0-9]{1,9}', name))
 
 
-def class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
+def find_class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
     """Return path -> class names: from the config, else from the data set."""
-    listed = {path: list(names) for path, names in config_of(labels).dataset_classes.items() if names}
+    listed = {path: list(names) for path, names in get_config(labels).dataset_classes.items() if names}
     if not listed and labels.class_names:
         listed = {'metainfo.classes': list(labels.class_names)}
     return listed
@@ -181,6 +182,6 @@ def is_rare(labels: LabelFacts, files: float = 0.05, elements: float = 0.002) ->
     """Return True if invalid values are in few of many files, and are few of all elements."""
     return (
         labels.files >= ENOUGH_FILES
-        and 0 < share(labels.offending_files, labels.files) <= files
-        and share(sum(labels.values.values()), labels.total) <= elements
+        and 0 < compute_share(labels.offending_files, labels.files) <= files
+        and compute_share(sum(labels.values.values()), labels.total) <= elements
     )

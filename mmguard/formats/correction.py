@@ -73,15 +73,15 @@ class LabelFiles(NamedTuple):
 
 
 def correct_file(
-    found: LabelFiles, path: str, name: str, final: AbstractSet[str] = frozenset()
+    files: LabelFiles, path: str, name: str, final_digests: AbstractSet[str] = frozenset()
 ) -> Tuple[bytes, Corrected]:
     """Return the bytes of a label file, and its correction.
 
     Args:
-        found (LabelFiles): The label files of the target.
+        files (LabelFiles): The label files of the target.
         path (str): Path of the file.
         name (str): Its name in the copy.
-        final (set[str]): Digests of files that are corrected already; they must not be mapped twice.
+        final_digests (set[str]): Digests of files that are corrected already; they must not be mapped twice.
 
     Raises:
         NotCorrected: The file is left out.
@@ -89,14 +89,14 @@ def correct_file(
     """
     with open_regular(path) as file:
         data = file.read()
-    corrected = keep_file(data, name) if digest_of(data) in final else found.correct(data, name)
-    if found.read is not None:
+    corrected = keep_file(data, name) if compute_digest(data) in final_digests else files.correct(data, name)
+    if files.read is not None:
         with FILES.replaced({path: corrected.data}), suppress(ValueError):  # an image may have no object
-            _check(found.read(path) or LabelFacts())
+            _check(files.read(path) or LabelFacts())
     return data, corrected
 
 
-def digest_of(data: bytes) -> str:
+def compute_digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
@@ -115,14 +115,14 @@ def _check(labels: LabelFacts) -> None:
 
 
 def keep_file(data: bytes, name: str) -> Corrected:
-    return Corrected(data, ending_of(name), [], {}, {})
+    return Corrected(data, get_ending(name), [], {}, {})
 
 
-def ending_of(name: str) -> str:
+def get_ending(name: str) -> str:
     return os.path.splitext(name)[1]
 
 
-def names_below(folder: str) -> Iterator[str]:
+def list_names_below(folder: str) -> Iterator[str]:
     """Yield the names of all files in a folder and its subfolders, relative to it."""
     for place, _, names in os.walk(folder):
         for name in names:
@@ -143,7 +143,7 @@ def read_manifest(folder: str) -> Optional[Dict[str, Any]]:
     return record if isinstance(record, dict) and record.get('written_by') == WRITER else None
 
 
-def final_digests(target: str, options: FixOptions) -> Set[str]:
+def read_final_digests(target: str, options: FixOptions) -> Set[str]:
     """Return the digests of files that were already corrected by the same rules; they must not be mapped twice."""
     earlier = read_manifest(target) if os.path.isdir(target) else None
     if earlier is None:
@@ -171,7 +171,7 @@ def number(value: Any) -> Optional[float]:
     return found if math.isfinite(found) else None
 
 
-def numbers(values: Any) -> Optional[Corners]:
+def parse_corners(values: Any) -> Optional[Corners]:
     """Return four finite numbers; ``None`` for anything else."""
     if not isinstance(values, list) or len(values) != 4:
         return None
@@ -181,12 +181,12 @@ def numbers(values: Any) -> Optional[Corners]:
     return first, second, third, fourth
 
 
-def shortest(value: float) -> float:
+def shorten_number(value: float) -> float:
     """Return a number in its shortest form, without ``.0``."""
     return int(value) if value.is_integer() else value
 
 
-def fault_of(corners: Optional[Corners], width: float, height: float) -> int:
+def find_box_fault(corners: Optional[Corners], width: float, height: float) -> int:
     """Return the index of a box's first fault in ``BOX_REASONS``; 0: it has no fault."""
     if corners is None:
         return NOT_FINITE

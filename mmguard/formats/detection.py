@@ -49,7 +49,7 @@ def _load_installed() -> Tuple[Format, ...]:
     return tuple(point.load(lambda kind: kind()) for point in find_entry_points(GROUP))
 
 
-def format_of(labels: LabelFacts) -> Format:
+def find_format(labels: LabelFacts) -> Format:
     """Return the format whose files the facts describe."""
     if labels.maps is not None:
         name = LabelMaps.name

@@ -33,7 +33,7 @@ class NoLabels(Exception):
     """A readable file that never contains labels; the message says in two or three words what it is."""
 
 
-def fault_of(error: BaseException, head: bytes = b'') -> str:
+def describe_fault(error: BaseException, head: bytes = b'') -> str:
     """Describe an exception of a decoder or the file system in two or three words.
 
     ``head``, the first bytes of the file, tells a damaged image from a file of another kind.
@@ -51,11 +51,11 @@ def fault_of(error: BaseException, head: bytes = b'') -> str:
     return TRUNCATED if 'truncated' in str(error).lower() else 'damaged'
 
 
-def printable(path: str, root: Optional[str] = None) -> str:
+def make_printable(path: str, root: Optional[str] = None) -> str:
     r"""Return a file name as one line of valid text, relative to ``root`` if it is below it.
 
     Example:
-        >>> printable('/data/labels/a\nb.png', '/data')
+        >>> make_printable('/data/labels/a\nb.png', '/data')
         'labels/a\\nb.png'
     """
     if root and path.startswith(root.rstrip(os.sep) + os.sep):
@@ -99,7 +99,7 @@ class Examples:
 
 
 #: Number of places that are named per kind of fault; further ones are only counted.
-NAMED = 20
+MAX_PLACES = 20
 
 
 class Faults:
@@ -122,7 +122,7 @@ class Faults:
     def add(self, what: str, where: str) -> None:
         """Add a fault and its place; use the same text for the same fault."""
         places = self._places.setdefault(what, [])
-        if len(places) < NAMED:
+        if len(places) < MAX_PLACES:
             places.append(where)
         else:
             self.count(what, 1)

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optio
 import numpy as np
 
 from mmguard.errors import CannotRun
-from mmguard.files.containment import OUTSIDE, OutsideError, find_inside, resolve_inside
+from mmguard.files.containment import OUTSIDE_REASON, OutsideError, find_inside, resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import EXAMPLES
@@ -34,7 +34,7 @@ _URL = re.compile(r'[A-Za-z][\w+.:-]*://')
 _BACKENDS = (None, 'local', 'disk')
 #: Arguments of a data set or a loader that define where files are read; the second is the old name.
 _READERS = ('backend_args', 'file_client_args')
-_INSTEAD = 'copy the data to a disk or mount the storage, then scan that folder'
+_COPY_ADVICE = 'copy the data to a disk or mount the storage, then scan that folder'
 
 
 class Files:
@@ -52,7 +52,7 @@ class Files:
         finally:
             self._held = before
 
-    def held(self, path: str) -> Optional[bytes]:
+    def get_replacement(self, path: str) -> Optional[bytes]:
         """Return the content that replaces a file; ``None`` if it is not replaced."""
         return self._held.get(os.path.abspath(path)) if self._held else None
 
@@ -63,26 +63,26 @@ class Files:
             OSError: The file does not exist, may not be read, or is a folder, a pipe or a device (which could block for
                 ever).
         """
-        held = self.held(path)
+        held = self.get_replacement(path)
         return open_regular(path) if held is None else io.BytesIO(held)
 
-    def read(self, path: str, most: int) -> bytes:
-        """Read a regular file of at most ``most`` bytes.
+    def read(self, path: str, limit: int) -> bytes:
+        """Read a regular file of at most ``limit`` bytes.
 
         Raises:
             OSError: As :meth:`open`, or the file is larger.
         """
         with self.open(path) as file:
-            data = file.read(most + 1)
-        if len(data) > most:
-            raise OSError(errno.EFBIG, f'it is larger than {most >> 20} MiB')
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise OSError(errno.EFBIG, f'it is larger than {limit >> 20} MiB')
         return data
 
 
 FILES = Files()
 
 
-def stamp_of(path: str) -> Optional[Stamp]:
+def get_stamp(path: str) -> Optional[Stamp]:
     """Return the stamp of a file on disk; ``None`` if it does not exist."""
     try:
         status = os.stat(path)
@@ -102,7 +102,7 @@ def check_local(path: str) -> None:
     """
     match = _URL.match(path)
     if match is not None:
-        raise CannotRun(f'{match[0]} is not read: {_INSTEAD}')
+        raise CannotRun(f'{match[0]} is not read: {_COPY_ADVICE}')
 
 
 def check_local_dataset(dataset: Mapping[str, Any], steps: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -115,7 +115,7 @@ def check_local_dataset(dataset: Mapping[str, Any], steps: Sequence[Mapping[str,
         for arguments in (part.get(key) for key in _READERS):
             backend = arguments.get('backend') if isinstance(arguments, Mapping) else None
             if backend not in _BACKENDS:
-                raise CannotRun(f'the file backend {shorten(backend)} of the config is not read: {_INSTEAD}')
+                raise CannotRun(f'the file backend {shorten(backend)} of the config is not read: {_COPY_ADVICE}')
 
 
 #: Endings of files that can be label maps.
@@ -160,23 +160,23 @@ def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[
         waiting += [os.path.join(folder, name) for name in folders]
 
 
-def _first_entries(folder: str, most: Optional[int] = None) -> List[os.DirEntry]:
+def _list_first_entries(folder: str, limit: Optional[int] = None) -> List[os.DirEntry]:
     """Return the first entries of a folder; empty if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
-            return list(islice(entries, most))
+            return list(islice(entries, limit))
     except (OSError, ValueError):
         return []
 
 
-def names_in(folder: str, most: Optional[int] = None) -> List[str]:
+def list_names(folder: str, limit: Optional[int] = None) -> List[str]:
     """Return the sorted names of the first entries of a folder; empty if it cannot be read."""
-    return sorted(entry.name for entry in _first_entries(folder, most))
+    return sorted(entry.name for entry in _list_first_entries(folder, limit))
 
 
-def folders_in(folder: str, most: Optional[int] = None) -> List[str]:
+def list_folders(folder: str, limit: Optional[int] = None) -> List[str]:
     """Return the sorted names of the folders among the first entries of a folder; empty if it cannot be read."""
-    return sorted(entry.name for entry in _first_entries(folder, most) if is_folder(entry))
+    return sorted(entry.name for entry in _list_first_entries(folder, limit) if is_folder(entry))
 
 
 def is_image_name(name: str) -> bool:
@@ -208,7 +208,7 @@ _LABELS = (
 _IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImages', 'train', 'imagesTr')
 
 
-def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
+def find_label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
     """Return the folders of labels and images in a data set's root; ``None`` if their names are not distinctive."""
     for label in _LABELS:
         for image in _IMAGES:
@@ -218,18 +218,18 @@ def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
     return None
 
 
-def spread(items: Sequence[_Any], most: int = SAMPLE) -> List[_Any]:
+def select_spread(items: Sequence[_Any], limit: int = SAMPLE) -> List[_Any]:
     """Return a few evenly spread elements, the same ones each time.
 
     Example:
-        >>> spread('abc'), len(spread(range(1000)))
+        >>> select_spread('abc'), len(select_spread(range(1000)))
         (['a', 'b', 'c'], 4)
     """
-    if len(items) <= most:
+    if len(items) <= limit:
         return list(items)
     random = Random(0)
-    part = len(items) / most
-    return [items[int(part * (number + random.random()))] for number in range(most)]
+    part = len(items) / limit
+    return [items[int(part * (number + random.random()))] for number in range(limit)]
 
 
 #: EXIF tag of the orientation, and its values for an image that is shown turned.
@@ -240,13 +240,13 @@ Size = Tuple[int, int]
 
 
 def find_size_mismatches(
-    root: str, names: Sequence[str], sizes: np.ndarray, within: str = ''
+    root: str, names: Sequence[str], sizes: np.ndarray, boundary: str = ''
 ) -> Tuple[int, List[Tuple[str, Size, Size]]]:
     """Compare image sizes on disk, for an even sample of the list, with the annotations.
 
     Args:
         sizes (np.ndarray): (M, 2), height and width in the annotations; values not above 0 are unknown.
-        within (str): Folder that names must not leave, by default ``root``.
+        boundary (str): Folder that names must not leave, by default ``root``.
 
     Returns:
         tuple[int, list]: Number of compared images (0 without pillow), and (file, size on disk, size stated) of those
@@ -258,7 +258,7 @@ def find_size_mismatches(
     some = np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist()
     known = [n for n in some if names[n] and np.isfinite(sizes[n]).all() and (sizes[n] > 0).all()]
     for place in known:
-        path = find_inside(root, names[place], within)
+        path = find_inside(root, names[place], boundary)
         shown = _read_sizes(path) if path else None
         if shown is not None:
             stated = (int(sizes[place][0]), int(sizes[place][1]))
@@ -281,11 +281,12 @@ def _read_sizes(path: str) -> Optional[List[Size]]:
         return None
 
 
-def missing_files(root: str, names: Sequence[str], faults: Faults, within: str = '') -> Tuple[int, List[str]]:
+def find_missing_files(root: str, names: Sequence[str], faults: Faults, boundary: str = '') -> Tuple[int, List[str]]:
     """Compare a list of files with the content of their folders.
 
     Args:
-        within (str): Folder that names must not leave, by default ``root``. Those that do are not looked up, and count
+        boundary (str): Folder that names must not leave, by default ``root``. Those that do are not looked up, and
+        count
             as missing.
 
     Returns:
@@ -299,10 +300,10 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, within: str =
     first: List[str] = []
     for folder, listed in by_folder.items():
         try:
-            there = _files_in(resolve_inside(root, folder, within), faults)
+            there = _list_files(resolve_inside(root, folder, boundary), faults)
         except OutsideError:
             count += len(listed)
-            first += [f'{name} ({OUTSIDE})' for name in listed[: EXAMPLES - len(first)]]
+            first += [f'{name} ({OUTSIDE_REASON})' for name in listed[: EXAMPLES - len(first)]]
             continue
         missing = [name for name in listed if os.path.basename(name) not in there]
         count += len(missing)
@@ -314,7 +315,7 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, within: str =
     return count, first
 
 
-def _files_in(folder: str, faults: Faults) -> Set[str]:
+def _list_files(folder: str, faults: Faults) -> Set[str]:
     """Return the names in a folder."""
     try:
         return set(os.listdir(folder))

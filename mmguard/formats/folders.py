@@ -12,14 +12,14 @@ from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import folders_in, is_image_name, names_in
+from mmguard.formats.files import is_image_name, list_folders, list_names
 from mmguard.formats.format import CannotScan, Format, LabelSet, Sets
 from mmguard.formats.labelme.read import list_files
 from mmguard.formats.options import ScanOptions, is_left_out
 from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
 
-_BY_FOLDER = (
+_FOLDER_NAMES_NOTE = (
     'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
     'mmpretrain, ImageFolder of torchvision)'
 )
@@ -31,10 +31,10 @@ class ClassFolders(Format):
     name = 'images'
 
     def detect(self, target: str) -> bool:
-        return bool(splits_of_classes(target))
+        return bool(find_class_splits(target))
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        folders = splits_of_classes(target)
+        folders = find_class_splits(target)
         boxes = next(filter(None, map(find_box_file, folders.values())), '')
         if boxes:
             raise CannotScan(
@@ -54,13 +54,13 @@ class ClassFolders(Format):
         for split, folder in folders.items():
             if not is_left_out(split, options):
                 read = partial(scan_class_folder, folder, options.num_classes, options.classes, train)
-                sets.sources.append(LabelSet(split or target, read, [_BY_FOLDER]))
+                sets.sources.append(LabelSet(split or target, read, [_FOLDER_NAMES_NOTE]))
         if not sets.sources:
             raise CannotScan(f'{target} has no labels of {", ".join(options.splits)}')
         return sets
 
 
-class Labelled(NamedTuple):
+class LabeledImage(NamedTuple):
     """An image and its labels."""
 
     place: str  #: Source of the labels, ``'meta/train.txt: line 3: a.jpg'``; the path of the image in a class folder.
@@ -68,8 +68,8 @@ class Labelled(NamedTuple):
     labels: List[int]  #: Labels of the image.
 
 
-def facts_of_images(
-    images: List[Labelled], source: str, names: List[str], num_classes: Optional[int], faults: Faults
+def build_image_facts(
+    images: List[LabeledImage], source: str, names: List[str], num_classes: Optional[int], faults: Faults
 ) -> LabelFacts:
     """Count the labels of images; ``kind='instances'``, ``of_images=True``."""
     histogram = Counter(label for image in images for label in image.labels)
@@ -110,7 +110,7 @@ def facts_of_images(
     )
 
 
-def _count_missing(images: List[Labelled]) -> Tuple[int, List[str]]:
+def _count_missing(images: List[LabeledImage]) -> Tuple[int, List[str]]:
     """Return the number of images missing in the listings of their folders, and the first of them."""
     folders: Dict[str, Any] = {}
     absent = []
@@ -144,21 +144,21 @@ _LOOKED_AT = 3
 _BOX_ROW = re.compile(rb'\s*\S+([ ,]+-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
-def splits_of_classes(target: str) -> Dict[str, str]:
+def find_class_splits(target: str) -> Dict[str, str]:
     """Return split -> folder of its class folders, training first; the key is ``''`` for a folder without splits."""
     path = os.path.abspath(target)
     if not os.path.isdir(path) or _LABELLED_ELSEWHERE.intersection(path.lower().split(os.sep)):
         return {}
-    names = _folders(target)
+    names = _list_folders(target)
     splits = [name for name in SPLITS if name in names]
     if not splits:
         return {'': target} if _is_of_classes(target, names) else {}
     found = {split: os.path.join(target, split) for split in splits}
-    return found if all(_is_of_classes(folder, _folders(folder)) for folder in found.values()) else {}
+    return found if all(_is_of_classes(folder, _list_folders(folder)) for folder in found.values()) else {}
 
 
-def _folders(folder: str, hidden: bool = False) -> List[str]:
-    return [name for name in folders_in(folder) if hidden or name[0] != '.']
+def _list_folders(folder: str, hidden: bool = False) -> List[str]:
+    return [name for name in list_folders(folder) if hidden or name[0] != '.']
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
@@ -172,10 +172,10 @@ def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
 
 def find_box_file(folder: str) -> str:
     """Return a text file of boxes named like an image of a class folder, next to it or one folder below."""
-    for place in (os.path.join(folder, name) for name in _folders(folder)[:_CLASSES]):
+    for place in (os.path.join(folder, name) for name in _list_folders(folder)[:_CLASSES]):
         stems = {os.path.basename(image).rpartition('.')[0] for image in _list_images(place)}
-        for below in (place, *(os.path.join(place, name) for name in _folders(place))):
-            names = [name for name in names_in(below, _NAMES) if name.endswith('.txt')]
+        for below in (place, *(os.path.join(place, name) for name in _list_folders(place))):
+            names = [name for name in list_names(below, _NAMES) if name.endswith('.txt')]
             texts = [os.path.join(below, name) for name in names if name[:-4] in stems]
             found = next((text for text in texts[:_LOOKED_AT] if _holds_boxes(text)), '')
             if found:
@@ -193,7 +193,7 @@ def find_mask_ending(folder: str) -> str:
     """
     images = 0
     named: Dict[str, List[str]] = {}
-    for place in (os.path.join(folder, name) for name in _folders(folder)[:_CLASSES]):
+    for place in (os.path.join(folder, name) for name in _list_folders(folder)[:_CLASSES]):
         names = [os.path.basename(image) for image in _list_images(place)]
         stems = {name.rpartition('.')[0] for name in names}
         images += len(names)
@@ -217,7 +217,7 @@ def _holds_boxes(path: str) -> bool:
 
 def _list_images(folder: str) -> List[str]:
     """Return the first images of a folder."""
-    return [os.path.join(folder, name) for name in names_in(folder, _NAMES) if is_image_name(name)]
+    return [os.path.join(folder, name) for name in list_names(folder, _NAMES) if is_image_name(name)]
 
 
 def _is_photo(path: str) -> bool:
@@ -243,19 +243,19 @@ def scan_class_folder(
         LabelFacts: ``kind='instances'``, ``of_images=True``.
     """
     faults = Faults()
-    names = _folders(folder, hidden=True)  # the listing of mmengine and torchvision
+    names = _list_folders(folder, hidden=True)  # the listing of mmengine and torchvision
     for name in names:
         if name.startswith('.'):
             faults.add('a hidden folder is numbered among the classes', f'{folder}: {name}')
-    meant = list(class_names or (_folders(of_train, hidden=True) if of_train else names))
+    meant = list(class_names or (_list_folders(of_train, hidden=True) if of_train else names))
     if names != meant:
         lacks, more = (', '.join(sorted(set(a) - set(b))[:5]) for a, b in ((meant, names), (names, meant)))
         words = [f'lacks {lacks}'] * bool(lacks) + [f'has {more}, too'] * bool(more) or ['they are in another order']
         faults.add('the class folders are not the classes', f'{folder}: {" and ".join(words)}')
     elif num_classes is not None and len(names) < num_classes:
         faults.add('there are fewer class folders than classes', f'{folder}: {len(names)} of {num_classes}')
-    images: List[Labelled] = []
+    images: List[LabeledImage] = []
     for label, name in enumerate(names):
         of_class = [one for one in list_files(os.path.join(folder, name), faults, '') if is_image_name(one)]
-        images += [Labelled(f'{name}/{one}: {label}', os.path.join(folder, name, one), [label]) for one in of_class]
-    return facts_of_images(images, folder, names, num_classes, faults)
+        images += [LabeledImage(f'{name}/{one}: {label}', os.path.join(folder, name, one), [label]) for one in of_class]
+    return build_image_facts(images, folder, names, num_classes, faults)

@@ -21,14 +21,14 @@ Element = TypeVar('Element')
 _SHARE = 64
 
 
-def split_into_chunks(elements: Iterable[Element], size: int, most: int = 0) -> Iterator[List[Element]]:
-    """Yield lists of ``size`` elements, growing up to ``most`` with their number; the last may be shorter.
+def split_into_chunks(elements: Iterable[Element], size: int, limit: int = 0) -> Iterator[List[Element]]:
+    """Yield lists of ``size`` elements, growing up to ``limit`` with their number; the last may be shorter.
 
     Sending a task and its result costs half a millisecond, as much as reading a tiny file.
     """
     source, done = iter(elements), 0
     while True:
-        chunk = list(itertools.islice(source, max(size, min(most, done // _SHARE))))
+        chunk = list(itertools.islice(source, max(size, min(limit, done // _SHARE))))
         if not chunk:
             return
         done += len(chunk)
@@ -60,7 +60,7 @@ class CannotScan(CannotRun):
 
 
 @dataclass
-class Scanned:
+class ScanResult:
     """Result of scanning a data set."""
 
     facts: LabelFacts  #: Facts for the diagnosis.
@@ -93,7 +93,7 @@ class Source:
 
     def scan(
         self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
-    ) -> Scanned:
+    ) -> ScanResult:
         """Read the data set; call ``on_files`` with the number of files done since the last call.
 
         Raises:
@@ -118,27 +118,27 @@ class LabelSet(Source):
     """A data set that one function reads.
 
     Args:
-        read (callable): Returns the facts; with ``by_tasks`` it takes a mapper and ``on_files``.
+        read_facts (callable): Returns the facts; with ``by_tasks`` it takes a mapper and ``on_files``.
         files (list, optional): Names of the files to read, to detect identical splits.
     """
 
     def __init__(
         self,
         name: str,
-        read: Callable[..., LabelFacts],
+        read_facts: Callable[..., LabelFacts],
         notes: Optional[List[str]] = None,
         files: Optional[List[Any]] = None,
         by_tasks: bool = False,
     ) -> None:
         super().__init__(name, notes)
-        self.read = read
+        self.read = read_facts
         self.files = files or []
         self.by_tasks = by_tasks
 
     def scan(
         self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
-    ) -> Scanned:
-        return Scanned(self.read(mapper, on_files) if self.by_tasks else self.read())
+    ) -> ScanResult:
+        return ScanResult(self.read(mapper, on_files) if self.by_tasks else self.read())
 
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]

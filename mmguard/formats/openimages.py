@@ -12,7 +12,7 @@ from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import missing_files
+from mmguard.formats.files import find_missing_files
 from mmguard.formats.format import Format
 from mmguard.formats.table import NO_NUMBER, facts_of, table_of_names
 from mmguard.text import shorten
@@ -75,7 +75,7 @@ def scan_openimages(
     annotations.categories = dict(enumerate(names))
     annotations.left_out_names = {mid: rows_of[mid] for mid in unknown}
     if images is not None:
-        annotations.missing, annotations.missing_files = missing_files(images, list(place_of), faults)
+        annotations.missing, annotations.missing_files = find_missing_files(images, list(place_of), faults)
         folder = images
         table.path_of = lambda place: find_inside(folder, table.images[place])
     facts = facts_of(table, num_classes, names, annotations)

@@ -18,11 +18,11 @@ Colour = Tuple[int, int, int]
 
 def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
     """Convert a label map into the form of :class:`MapSettings`."""
-    checked: Dict[Any, int] = {_key(raw): int(label) for raw, label in (label_map or {}).items()}
+    checked: Dict[Any, int] = {_convert_key(raw): int(label) for raw, label in (label_map or {}).items()}
     return tuple(sorted(checked.items(), key=lambda pair: (pair[0] == OTHERS, pair[0])))
 
 
-def _key(raw: Any) -> Any:
+def _convert_key(raw: Any) -> Any:
     return raw if raw == OTHERS else int(raw)
 
 
@@ -44,7 +44,7 @@ class ScanOptions:
     classes: Optional[Tuple[str, ...]] = None  #: Names of the classes in order; for Labelme and VOC.
     run_code: bool = False  #: Allow a config in YAML or JSON to name code.
 
-    def arguments(self) -> List[str]:
+    def build_arguments(self) -> List[str]:
         """Return the equivalent command-line arguments."""
         written = [
             ('--num-classes', [] if self.num_classes is None else [str(self.num_classes)]),
@@ -110,7 +110,7 @@ class FixOptions:
         object.__setattr__(self, 'rename', dict(self.rename))
         object.__setattr__(self, 'colours', dict(self.colours))
 
-    def label_of(self, value: int) -> int:
+    def map_label(self, value: int) -> int:
         """Return the mapped label of a label map's value, before the rule for invalid labels."""
         index = value if self.threshold is None else int(value > self.threshold)
         return apply_label_map(self.label_map, index, self.ignore_index)
@@ -167,12 +167,12 @@ class MapSettings:
     def is_valid(self, label: int) -> bool:
         return 0 <= label < self.num_classes or label == self.ignore_index
 
-    def invalid_values(self) -> Tuple[bool, ...]:
+    def find_invalid_values(self) -> Tuple[bool, ...]:
         """Return for each decoded value from 0 to 255 True if its label is invalid."""
         return tuple(not self.is_valid(label) for label in self.table())
 
 
-def settings_of(options: ScanOptions) -> MapSettings:
+def build_settings(options: ScanOptions) -> MapSettings:
     """Return the settings for a folder of label maps."""
     return MapSettings(
         num_classes=options.num_classes or 256,

@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.findings.facts import MOST_FILES, AnnotationFacts, BoxedImage, DrawnBox, LabelFacts
-from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
+from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, find_corner_faults
 
 #: A missing size, area or corner. JSON can express it (-1e999), but real files do not contain it.
 NO_NUMBER = float('-inf')
@@ -21,9 +21,9 @@ EDGE = 1.0
 DRAWN, MOST_BOXES = 20, 200
 #: Maximum width and height of an image.
 LARGEST_SIDE = 1 << 24
-WRONG_SIZE = f'the size is not between 1 and {LARGEST_SIDE:,} pixels'
+WRONG_SIZE_FAULT = f'the size is not between 1 and {LARGEST_SIDE:,} pixels'
 #: Reason for leaving out an annotation: its class is not trained on.
-UNLISTED = 'category not in the class list'
+UNLISTED_REASON = 'category not in the class list'
 #: Largest range of values that is counted with a table.
 _TABLE = 1 << 16
 
@@ -38,7 +38,7 @@ class Table:
     image: np.ndarray  #: int64 (N,), index of the image; -1 if it is not listed.
     category: np.ndarray  #: int64 (N,), index of the category; -1 if it is unknown.
     label: np.ndarray  #: int64 (N,), label used in training, if it is used.
-    corners: np.ndarray  #: float64 (N, 4), x1, y1, x2, y2 in pixels; fastest in the layout of :func:`side_by_side`.
+    corners: np.ndarray  #: float64 (N, 4), x1, y1, x2, y2 in pixels; fastest in the layout of :func:`stack_columns`.
     boxed: np.ndarray  #: bool (N,), True if there is a box.
     ignored: np.ndarray  #: bool (N,), True for crowds and difficult objects.
     #: Reason why the loader leaves annotations out -> bool (N,); the first reason counts.
@@ -53,7 +53,7 @@ class Table:
     def extents(self) -> np.ndarray:
         """Height and width of each annotation's image, float64 (N, 2); infinite if unknown."""
         known = np.where(self.sizes > 0, self.sizes, np.inf)
-        return side_by_side(*(np.append(side, np.inf)[self.image] for side in known.T))  # -1 takes the last
+        return stack_columns(*(np.append(side, np.inf)[self.image] for side in known.T))  # -1 takes the last
 
 
 def table_of_names(
@@ -83,7 +83,7 @@ def table_of_names(
         corners=corners,
         boxed=boxed,
         ignored=np.zeros(len(rows), bool),
-        left_out={UNLISTED: label < 0, 'no box': ~boxed},
+        left_out={UNLISTED_REASON: label < 0, 'no box': ~boxed},
         judged=label >= 0,
         shows_size=False,
     )
@@ -100,7 +100,7 @@ def facts_of(
     count = len(table.label)
     listed = table.image >= 0
     extents = table.extents
-    codes = corner_faults(table.corners, extents)
+    codes = find_corner_faults(table.corners, extents)
     codes[~(table.boxed & table.judged & listed)] = 0
     trained = listed & ~table.ignored
     left_out = np.zeros(count, bool)
@@ -115,7 +115,7 @@ def facts_of(
     reasons = {BOX_REASONS[code]: int(n) for code, n in enumerate(np.bincount(codes, minlength=1)) if code and n}
     if invalid.any():
         reasons[LABEL_REASON] = int(invalid.sum())
-    annotations.usable = counts_of(table.label[usable])
+    annotations.usable = count_codes(table.label[usable])
     _count_categories(table, annotations)
     _count_images(table, usable, annotations)
     annotations.annotations = count
@@ -125,7 +125,7 @@ def facts_of(
         annotations.left_out['its image is not listed'] = int(count - listed.sum())
     faulty = np.bincount(table.image[listed & (invalid | (codes > 0))], minlength=len(table.images))
     return LabelFacts(
-        values=counts_of(table.label[invalid]),
+        values=count_codes(table.label[invalid]),
         num_classes=num_classes,
         total=count,
         files=len(table.images),
@@ -188,12 +188,12 @@ def find_repeated(values: np.ndarray) -> List[int]:
     return list(dict.fromkeys(again))[:EXAMPLES]
 
 
-def side_by_side(*columns: np.ndarray) -> np.ndarray:
+def stack_columns(*columns: np.ndarray) -> np.ndarray:
     """Return K columns (N,) as (N, K), each contiguous, which makes conditions on whole rows three times as fast."""
     return np.array(columns).T
 
 
-def counts_of(values: np.ndarray) -> Dict[int, int]:
+def count_codes(values: np.ndarray) -> Dict[int, int]:
     """Return value -> count, in ascending order."""
     if not len(values):
         return {}
@@ -214,7 +214,7 @@ def _count_categories(table: Table, annotations: AnnotationFacts) -> None:
         annotations.instances_of[name] = annotations.instances_of.get(name, 0) + instances
 
 
-def _images_with(codes: np.ndarray, images: np.ndarray, number: int) -> List[int]:
+def _count_images_with(codes: np.ndarray, images: np.ndarray, number: int) -> List[int]:
     """Return the number of images with each code in ``range(number)``.
 
     Args:
@@ -228,9 +228,9 @@ def _images_with(codes: np.ndarray, images: np.ndarray, number: int) -> List[int
 
 
 def _count_labels(labels: np.ndarray, images: np.ndarray, annotations: AnnotationFacts) -> Dict[int, int]:
-    histogram = counts_of(labels)
+    histogram = count_codes(labels)
     codes = find_places(labels, np.array(list(histogram), np.int64))
-    annotations.files_with_class = dict(zip(histogram, _images_with(codes, images, len(histogram))))
+    annotations.files_with_class = dict(zip(histogram, _count_images_with(codes, images, len(histogram))))
     return histogram
 
 
@@ -239,7 +239,7 @@ def _count_images(table: Table, usable: np.ndarray, annotations: AnnotationFacts
     with_target = np.zeros(len(table.images), bool)
     with_target[table.image[usable]] = True
     annotations.images_without_target = int(len(table.images) - with_target.sum())
-    listed = (table.image >= 0) & ~table.left_out.get(UNLISTED, np.zeros(len(table.image), bool))
+    listed = (table.image >= 0) & ~table.left_out.get(UNLISTED_REASON, np.zeros(len(table.image), bool))
     kept = np.zeros(len(table.images), bool)
     kept[table.image[listed]] = True
     annotations.images_kept_empty = int((kept & ~with_target).sum())

@@ -8,7 +8,7 @@ import shlex
 from collections import Counter
 from typing import NamedTuple, Pattern, Sequence
 
-from mmguard.config.recognized import CHECK_TARGET, IN_THE_LOOP
+from mmguard.config.recognition import CHECK_TARGET_ADVICE, SCAN_LABELS_ADVICE
 from mmguard.files.regular import open_regular
 from mmguard.formats.correction import CannotCorrect, LabelFiles
 from mmguard.formats.files import FILES, TRAINED_ENDINGS, is_gray, is_image_name, walk
@@ -34,9 +34,9 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
         return 'It contains no files: is the path right, and the disk mounted?'
     if suffix:
         return f'No name ends with {suffix} (--suffix); the first is {os.path.basename(files[0])}'
-    kinds = Counter(map(_ending, files))
+    kinds = Counter(map(_get_ending, files))
     ending = max(kinds, key=lambda kind: kinds[kind])
-    first = next(file for file in files if _ending(file) == ending)
+    first = next(file for file in files if _get_ending(file) == ending)
     if ending in _VOLUMES:
         return (
             f'It contains volumes ({ending}). For nnU-Net, name the raw data set, the folder with dataset.json; for '
@@ -55,7 +55,7 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
     if ending == '.xml':
         return 'It contains XML, but no VOC boxes, neither in Annotations/ nor directly in it'
     kind = f'{ending or "files without ending"}, e.g. {os.path.basename(first)}'
-    return f'It contains {kind}: label maps are .png, .bmp, .tif, .npy. For another format, {_AS_MAPS}'
+    return f'It contains {kind}: label maps are .png, .bmp, .tif, .npy. For another format, {_MAPS_ADVICE}'
 
 
 def describe_json(file: str, ended_early: bool = False) -> str:
@@ -79,14 +79,14 @@ def describe_json(file: str, ended_early: bool = False) -> str:
     return f'It is not a COCO file: {"its keys are " + ", ".join(keys[:6]) if keys else "it is an empty object"}'
 
 
-def _ending(file: str) -> str:
+def _get_ending(file: str) -> str:
     name = os.path.basename(file).lower()
     return '.nii.gz' if name.endswith('.nii.gz') else os.path.splitext(name)[1]
 
 
 def looks_like_yolo(files: Sequence[str]) -> bool:
     """Return True if most of the files are text and one is in YOLO format; images without objects have empty files."""
-    texts = [file for file in files if _ending(file) == '.txt']
+    texts = [file for file in files if _get_ending(file) == '.txt']
     return 2 * len(texts) > len(files) and any(map(_is_yolo, texts[:_TEXTS]))
 
 
@@ -100,35 +100,35 @@ def _is_yolo(file: str) -> bool:
 
 #: Number of names of a folder that are inspected, of files per ending that are opened, and of bytes that identify one.
 _NAMES, _OPENED, _BEGINNING = 2000, 5, 1 << 12
-_BY_DATUMARO = 'write it as COCO, `datum convert -i {{target}} -if {} -f coco_instances -o coco`, and name that'
-_MATLAB = (
+_DATUMARO_ADVICE = 'write it as COCO, `datum convert -i {{target}} -if {} -f coco_instances -o coco`, and name that'
+_MATLAB_ADVICE = (
     'mmseg trains on label maps (.png) that its tools/dataset_converters write. Pascal-Context: pascal_context.py '
     'makes them from trainval_merged.json (with the package `detail`), not from the .mat files of 459 labels; name '
     'SegmentationClassContext then. SBD: voc_aug.py; COCO-Stuff 10k: coco_stuff10k.py'
 )
-_CITYSCAPES = (
+_CITYSCAPES_ADVICE = (
     'draw label maps of it, `python tools/dataset_converters/cityscapes.py data/cityscapes` of MMSegmentation, and '
     'name their folder'
 )
-_DOTA = (
+_DOTA_ADVICE = (
     'write it as COCO, `python tools/data/dota/dota2coco.py DIR dota.json` of MMRotate with annfiles/ and images/ in '
     'DIR, and name that'
 )
-_HUGGING_FACE = (
+_HUGGING_FACE_NOTE = (
     "a data set of Hugging Face: save its images and label maps, `for n, row in enumerate(dataset): row['image'].save("
     "f'images/{n}.png'); row['label'].save(f'labels/{n}.png')` (labels of whole images as f'{name}/{n}.png', boxes as "
     'a COCO JSON), and name their folder'
 )
-_AS_COCO = (
+_COCO_ADVICE = (
     'write it as a COCO JSON (images; annotations with bbox [x, y, width, height] in pixels, and category_id; '
     'categories), and name that'
 )
-_AS_MAPS = (
+_MAPS_ADVICE = (
     "write its label maps as arrays, one label per pixel, `np.save(f'labels/{n}.npy', label)`, and name their folder, "
-    f'or {CHECK_TARGET}'
+    f'or {CHECK_TARGET_ADVICE}'
 )
-_EXPORT = f'export it there as COCO, or {_AS_COCO}'
-_NO_CONVERTER = 'which has no converter; `mmguard apply CONFIG` guards a training on it'
+_EXPORT_ADVICE = f'export it there as COCO, or {_COCO_ADVICE}'
+_NO_CONVERTER_NOTE = 'which has no converter; `mmguard apply CONFIG` guards a training on it'
 #: Keys of metadata that hold labels.
 _LABELS = r'(objects|labels?)'
 
@@ -143,31 +143,32 @@ class _Program(NamedTuple):
 
 #: Kinds of files because of which a folder is not read in another format.
 _ALONE = (
-    ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_BY_DATUMARO.format("label_me")}'),
-    ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_BY_DATUMARO.format("cvat")}'),
+    ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_DATUMARO_ADVICE.format("label_me")}'),
+    ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_DATUMARO_ADVICE.format("cvat")}'),
     ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: name the folder of its horizontal ones, which is VOC'),
-    ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER}'),
-    ('.json', '"dm_format_version"', f'JSON of Datumaro: {_BY_DATUMARO.format("datumaro")}'),
-    ('.json', '"imgHeight"', f'JSON of Cityscapes, polygons: {_CITYSCAPES}'),
+    ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER_NOTE}'),
+    ('.json', '"dm_format_version"', f'JSON of Datumaro: {_DATUMARO_ADVICE.format("datumaro")}'),
+    ('.json', '"imgHeight"', f'JSON of Cityscapes, polygons: {_CITYSCAPES_ADVICE}'),
     (
         '.json',
         r'(?s)\A\s*\{(?=.*"boxes"\s*:\s*\[)(?=.*"labels"\s*:\s*\[)',
-        f'JSON with boxes and labels of one image, which only your own loop reads: {_AS_COCO}, or {CHECK_TARGET}',
+        f'JSON with boxes and labels of one image, which only your own loop reads: {_COCO_ADVICE}, or '
+        f'{CHECK_TARGET_ADVICE}',
     ),
-    ('.json', '"classTitle"', f'JSON of Supervisely: {_EXPORT}'),
-    ('.txt', r'(?m)^(-?\d[\d.]*\s+){8}[^\W\d][\w-]*(\s+\d+)?\s*$', f'text of DOTA: {_DOTA}'),
-    ('.txt', r'\A[A-Za-z_]+ -?[\d.]+ -?\d( -?[\d.]+){12}', f'text of KITTI: {_BY_DATUMARO.format("kitti")}'),
-    ('.txt', r'\A\d+(,-?\d+){7},?\s', f'text of VisDrone: {_AS_COCO}'),
+    ('.json', '"classTitle"', f'JSON of Supervisely: {_EXPORT_ADVICE}'),
+    ('.txt', r'(?m)^(-?\d[\d.]*\s+){8}[^\W\d][\w-]*(\s+\d+)?\s*$', f'text of DOTA: {_DOTA_ADVICE}'),
+    ('.txt', r'\A[A-Za-z_]+ -?[\d.]+ -?\d( -?[\d.]+){12}', f'text of KITTI: {_DATUMARO_ADVICE.format("kitti")}'),
+    ('.txt', r'\A\d+(,-?\d+){7},?\s', f'text of VisDrone: {_COCO_ADVICE}'),
     (
         '.csv',
         'ImageID,Source,LabelName',
         'csv of OpenImages: name the config of mmdet that reads them (OpenImagesDataset)',
     ),
-    ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB}'),
-    ('.arrow', '', _HUGGING_FACE),
-    ('.parquet', r'\APAR1', _HUGGING_FACE),
-    ('metadata.jsonl', rf'(?m)^(?=.*"file_name").*"{_LABELS}"', _HUGGING_FACE),
-    ('metadata.csv', rf'\A(?=.*\bfile_name\b).*\b{_LABELS}\b', _HUGGING_FACE),
+    ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB_ADVICE}'),
+    ('.arrow', '', _HUGGING_FACE_NOTE),
+    ('.parquet', r'\APAR1', _HUGGING_FACE_NOTE),
+    ('metadata.jsonl', rf'(?m)^(?=.*"file_name").*"{_LABELS}"', _HUGGING_FACE_NOTE),
+    ('metadata.csv', rf'\A(?=.*\bfile_name\b).*\b{_LABELS}\b', _HUGGING_FACE_NOTE),
     (
         '.pkl',
         r'(?s)\A\x80.*(data_list|lidar_points|lidar_path|point_cloud)',
@@ -178,22 +179,29 @@ _ALONE = (
 _OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
 #: Files that are mentioned only if nothing else could be read.
 _OTHERS = (
-    ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT}'),
-    ('json', '"FeatureCollection"', f'GeoJSON: draw it, `rasterio.features.rasterize`, and {_AS_MAPS}'),
-    ('.json', '"(architectures|_target_|network_def)"', f'a config of another framework: {IN_THE_LOOP}'),
-    ('.txt', r'\A\d+(,-?[\d.]+){8,9}\s', f'text of MOT: {_BY_DATUMARO.format("mot_seq")}'),
-    ('.txt', r'\A\S+\.jpg\s*\n\d+\s*\n(\d+ ){4}', f'text of WIDER FACE: {_BY_DATUMARO.format("wider_face")}'),
-    ('.txt', r'\A\S+\.(jpe?g|png|bmp)( \d+(,\d+){4})+', f'a list of images with boxes: {_AS_COCO}'),
+    ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT_ADVICE}'),
+    ('json', '"FeatureCollection"', f'GeoJSON: draw it, `rasterio.features.rasterize`, and {_MAPS_ADVICE}'),
+    ('.json', '"(architectures|_target_|network_def)"', f'a config of another framework: {SCAN_LABELS_ADVICE}'),
+    ('.txt', r'\A\d+(,-?[\d.]+){8,9}\s', f'text of MOT: {_DATUMARO_ADVICE.format("mot_seq")}'),
+    ('.txt', r'\A\S+\.jpg\s*\n\d+\s*\n(\d+ ){4}', f'text of WIDER FACE: {_DATUMARO_ADVICE.format("wider_face")}'),
+    ('.txt', r'\A\S+\.(jpe?g|png|bmp)( \d+(,\d+){4})+', f'a list of images with boxes: {_COCO_ADVICE}'),
     (
         '.txt',
         r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
         'rows that are not in YOLO format, numbers separated by spaces, with the class first',
     ),
-    ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, and {_AS_MAPS}'),
-    ('.csv', '', f'a table: if it holds boxes, {_AS_COCO}; if classes of images, sort these into one folder per class'),
-    *((ending, '', f'JSON lines: {_AS_COCO}') for ending in ('.jsonl', '.ndjson')),
-    ('.tfrecord', '', f'a TFRecord: {_BY_DATUMARO.format("tf_detection_api")}'),
-    *((end, '', f'{end}: {_AS_MAPS}') for end in ('.h5', '.hdf5', '.npz', '.pt', '.pth', '.pkl', '.mdb', '.zarray')),
+    ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, and {_MAPS_ADVICE}'),
+    (
+        '.csv',
+        '',
+        f'a table: if it holds boxes, {_COCO_ADVICE}; if classes of images, sort these into one folder per class',
+    ),
+    *((ending, '', f'JSON lines: {_COCO_ADVICE}') for ending in ('.jsonl', '.ndjson')),
+    ('.tfrecord', '', f'a TFRecord: {_DATUMARO_ADVICE.format("tf_detection_api")}'),
+    *(
+        (end, '', f'{end}: {_MAPS_ADVICE}')
+        for end in ('.h5', '.hdf5', '.npz', '.pt', '.pth', '.pkl', '.mdb', '.zarray')
+    ),
 )
 _KNOWN, _ALL = (
     [_Program(ending, re.compile(mark.encode()), words) for ending, mark, words in table]

@@ -16,10 +16,10 @@ from mmguard.functional.checks import (
     check_loss_weight,
     check_multilabel_target,
     check_tensors,
-    class_dim,
     describe_pair,
+    get_class_dim,
+    get_num_classes,
     holds_probabilities,
-    number_of_classes,
     squeeze_channel,
 )
 from mmguard.functional.target_values import (
@@ -57,21 +57,23 @@ def check_loss(
             raise
         loss(scores, target.masked_fill(ignored, 0))
         raise TargetShapeError(
-            f'the targets are valid, but {_name_of(loss)} fails if they contain {_value(target, ignored)}, and only '
+            f'the targets are valid, but {_get_loss_name(loss)} fails if they contain '
+            f'{_describe_value(target, ignored)}, and only '
             f'then: {type(error).__name__}: {error}. It uses labels as indices (one-hot vectors, a table) before it '
             f'excludes ignored ones. Replace those first, and exclude them from the result: '
-            f'valid = target != {_value(target, ignored)}; target.masked_fill(~valid, 0)'
+            f'valid = target != {_describe_value(target, ignored)}; target.masked_fill(~valid, 0)'
         ) from error
     gradient = _compute_gradient(value, scores)
     if gradient is None or not ignored.any():
         return
     if kind == 'classes':
-        gradient = gradient.movedim(class_dim(logits), -1).abs().amax(-1)
+        gradient = gradient.movedim(get_class_dim(logits), -1).abs().amax(-1)
     trained = int((gradient[ignored] != 0).count_nonzero())
     if trained:
         raise TargetShapeError(
-            f'{_name_of(loss)} trains on {trained:,} of {int(ignored.count_nonzero()):,} ignored elements '
-            f'({_value(target, ignored)}): its ignore_index does nothing here, or is another value. Give it the scores '
+            f'{_get_loss_name(loss)} trains on {trained:,} of {int(ignored.count_nonzero()):,} ignored elements '
+            f'({_describe_value(target, ignored)}): its ignore_index does nothing here, or is another value. Give it '
+            f'the scores '
             f'and targets of the others only, or use mmguard.functional.cross_entropy or '
             f'binary_cross_entropy_with_logits'
         )
@@ -84,11 +86,11 @@ def _compute_gradient(value: Any, scores: Tensor) -> Optional[Tensor]:
     return torch.autograd.grad(value.sum(), scores, allow_unused=True)[0]
 
 
-def _name_of(loss: Any) -> str:
+def _get_loss_name(loss: Any) -> str:
     return getattr(loss, '__name__', None) or type(loss).__name__
 
 
-def _value(target: Tensor, ignored: Tensor) -> str:
+def _describe_value(target: Tensor, ignored: Tensor) -> str:
     return f'{target[ignored][0].item():g}'
 
 
@@ -147,7 +149,7 @@ def check_target(
     if kind is None:
         same = holds_probabilities(logits, target) and logits.dim() > 0
         # Equal shapes with one channel are binary targets: a softmax of one channel is always 1.
-        kind = 'classes' if not same else 'multilabel' if number_of_classes(logits) == 1 else 'probabilities'
+        kind = 'classes' if not same else 'multilabel' if get_num_classes(logits) == 1 else 'probabilities'
     description = f'All {target.numel():,} targets are valid.'
     ignored = target.isnan() if ignore_index != ignore_index else target == ignore_index
     if kind == 'multilabel':
@@ -161,8 +163,8 @@ def check_target(
         ignored = torch.zeros_like(target, dtype=torch.bool)
     else:
         _raise_all(_list_class_checks(logits, target, weight, check_int('ignore_index', ignore_index)))
-        description = describe_classes(target, number_of_classes(logits), int(ignore_index))
-        warn_of_classes(target, number_of_classes(logits), int(ignore_index))
+        description = describe_classes(target, get_num_classes(logits), int(ignore_index))
+        warn_of_classes(target, get_num_classes(logits), int(ignore_index))
     if loss is not None:
         check_loss(loss, logits, target, ignored, kind)
     return description
@@ -197,7 +199,7 @@ def _raise_all(checks: Sequence[Callable[[], None]]) -> None:
 
 
 def _check_channels(logits: Tensor, target: Tensor) -> None:
-    if number_of_classes(logits) == 1:
+    if get_num_classes(logits) == 1:
         raise TargetShapeError(
             f'{describe_pair(logits, target)}: the softmax of a single channel is always 1, so class 0 always has loss '
             f'0 and '

@@ -7,14 +7,14 @@ from typing import Any, Optional, Tuple
 from torch import Tensor
 
 
-def shape_of(tensor: Tensor) -> str:
+def format_shape(tensor: Tensor) -> str:
     return f'({", ".join(str(size) for size in tensor.shape)})'
 
 
 def check_scores(logits: Tensor, name: str = 'cls_score') -> None:
     if not logits.is_floating_point():
         raise TypeError(
-            f'{name} must be floating point logits, got {logits.dtype} of shape {shape_of(logits)}: '
+            f'{name} must be floating point logits, got {logits.dtype} of shape {format_shape(logits)}: '
             f'are score and label swapped?'
         )
 
@@ -22,7 +22,7 @@ def check_scores(logits: Tensor, name: str = 'cls_score') -> None:
 def check_index_target(logits: Tensor, target: Tensor) -> None:
     """Check class indices (N, *) of an integer dtype against logits (N, C, *)."""
     check_scores(logits)
-    both = f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}'
+    both = f'label has shape {format_shape(target)} ({target.dtype}), cls_score {format_shape(logits)}'
     if logits.dim() < 2:
         raise ValueError(f'cls_score must have shape (N, C) or (N, C, ...): {both}')
     _check_label_shape(logits, target)
@@ -34,10 +34,11 @@ def check_index_target(logits: Tensor, target: Tensor) -> None:
 
 
 def _check_label_shape(logits: Tensor, target: Tensor) -> None:
-    expected = elements_of(logits)
+    expected = get_elements_shape(logits)
     if tuple(target.shape) != expected:
         raise ValueError(
-            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; expected label of '
+            f'label has shape {format_shape(target)} ({target.dtype}), cls_score {format_shape(logits)}; expected '
+            f'label of '
             f'shape {expected}: {_suggest_target(logits, target, "label", "cls_score")}'
         )
 
@@ -47,7 +48,8 @@ def check_dense_target(logits: Tensor, target: Tensor) -> None:
     check_scores(logits)
     if tuple(target.shape) != tuple(logits.shape):
         raise ValueError(
-            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; expected binary '
+            f'label has shape {format_shape(target)} ({target.dtype}), cls_score {format_shape(logits)}; expected '
+            f'binary '
             f'targets of the shape of the scores, or class indices of shape '
             f'{(logits.shape[0], *logits.shape[2:])} for scores (N, C, ...)'
         )
@@ -66,7 +68,8 @@ def check_weight(weight: Optional[Tensor], target: Tensor) -> None:
     fits = weight.dim() == target.dim() and all(w in (1, t) for w, t in zip(weight.shape, target.shape))
     if not fits:
         raise ValueError(
-            f'weight has shape {shape_of(weight)}, label {shape_of(target)}: one weight per label element is needed'
+            f'weight has shape {format_shape(weight)}, label {format_shape(target)}: one weight per label element is '
+            f'needed'
         )
 
 
@@ -77,7 +80,8 @@ def check_dense_weight(weight: Optional[Tensor], target: Tensor) -> None:
     sizes = zip(reversed(weight.shape), reversed(target.shape))
     if not all(w == t or 1 in (w, t) for w, t in sizes):
         raise ValueError(
-            f'weight has shape {shape_of(weight)}, label {shape_of(target)}: a weight must have the shape of the dense '
+            f'weight has shape {format_shape(weight)}, label {format_shape(target)}: a weight must have the shape of '
+            f'the dense '
             f'targets, or one that can be broadcast with it'
         )
 
@@ -85,7 +89,7 @@ def check_dense_weight(weight: Optional[Tensor], target: Tensor) -> None:
 def check_class_weight(class_weight: Optional[Tensor], num_channels: int) -> None:
     if class_weight is not None and tuple(class_weight.shape) != (num_channels,):
         raise ValueError(
-            f'class_weight has shape {shape_of(class_weight)}, but the scores have {num_channels} channels: '
+            f'class_weight has shape {format_shape(class_weight)}, but the scores have {num_channels} channels: '
             f'one weight per channel is needed (does the head count a background or no-object class?)'
         )
 
@@ -131,7 +135,7 @@ def check_class_target(logits: Tensor, target: Tensor) -> None:
 def check_class_shape(logits: Tensor, target: Tensor) -> None:
     r"""Check the shape () or (N, \*) of class indices against logits (C) or (N, C, \*)."""
     check_logits(logits)
-    expected = elements_of(logits)
+    expected = get_elements_shape(logits)
     if tuple(target.shape) != expected and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
         raise TargetShapeError(
             f'{describe_pair(logits, target)}; expected a target of shape {expected}: {_suggest_target(logits, target)}'
@@ -140,7 +144,7 @@ def check_class_shape(logits: Tensor, target: Tensor) -> None:
 
 def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
     """Return class indices (N, 1, *) or (N, *, 1) as (N, *); ``None`` without an extra channel."""
-    expected = elements_of(logits)
+    expected = get_elements_shape(logits)
     if target.dim() != logits.dim() or target.dim() < 2:
         return None
     for dim in (1, -1):
@@ -167,13 +171,13 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
     if ignore_index >= 0:
         raise TargetShapeError(
             f'ignore_index={ignore_index} applies to class indices, but a floating point target of the shape of the '
-            f'logits {shape_of(logits)} holds probabilities: leave ignore_index out, or pass class indices, '
+            f'logits {format_shape(logits)} holds probabilities: leave ignore_index out, or pass class indices, '
             f'target.argmax(dim=1)'
         )
 
 
 def check_logits(logits: Tensor) -> None:
-    if logits.dim() == 0 or number_of_classes(logits) == 0:
+    if logits.dim() == 0 or get_num_classes(logits) == 0:
         raise TargetShapeError(
             f'logits must have the shape (C), (N, C) or (N, C, ...) with at least one class, got '
             f'{describe_tensor(logits)}'
@@ -184,9 +188,9 @@ def check_multilabel_target(logits: Tensor, target: Tensor) -> None:
     """Check that there is one target per logit."""
     if logits.shape == target.shape:
         return
-    if logits.dim() == target.dim() + 1 and logits.shape[1] == 1 and tuple(target.shape) == elements_of(logits):
+    if logits.dim() == target.dim() + 1 and logits.shape[1] == 1 and tuple(target.shape) == get_elements_shape(logits):
         advice = 'add the channel, target.unsqueeze(1), or take it off, logits.squeeze(1)'
-    elif logits.dim() > 1 and tuple(target.shape) == elements_of(logits):
+    elif logits.dim() > 1 and tuple(target.shape) == get_elements_shape(logits):
         advice = (
             'these look like class indices: mmguard.functional.cross_entropy takes them, or make them one-hot, '
             f'torch.nn.functional.one_hot(target, {logits.shape[1]}).movedim(-1, 1)'
@@ -207,16 +211,18 @@ def check_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
     if pos_weight.numel() == logits.shape[1] != logits.shape[-1]:
         ones = ', '.join(['1'] * (logits.dim() - 2))
         raise TargetShapeError(
-            f'pos_weight has shape {shape_of(pos_weight)}, the logits {shape_of(logits)}: it would broadcast along the '
+            f'pos_weight has shape {format_shape(pos_weight)}, the logits {format_shape(logits)}: it would broadcast '
+            f'along the '
             f'last dimension. One weight per class is pos_weight.view(-1, {ones})'
         )
 
 
 def check_loss_weight(logits: Tensor, weight: Optional[Tensor]) -> None:
-    classes = number_of_classes(logits)
+    classes = get_num_classes(logits)
     if weight is not None and weight.numel() != classes:
         raise TargetShapeError(
-            f'weight has shape {shape_of(weight)}, the logits {shape_of(logits)}: it holds one number per class, here '
+            f'weight has shape {format_shape(weight)}, the logits {format_shape(logits)}: it holds one number per '
+            f'class, here '
             f'{classes}, also for a background class. {_name_dataset(weight.numel())}Weights per element: '
             f'reduction="none", and multiply'
         )
@@ -242,21 +248,21 @@ def check_reduction(reduction: Any) -> None:
         raise ValueError(f"{reduction} is not a valid value for reduction: use 'none', 'mean' or 'sum'")
 
 
-def class_dim(logits: Tensor) -> int:
+def get_class_dim(logits: Tensor) -> int:
     return 1 if logits.dim() > 1 else 0
 
 
-def number_of_classes(logits: Tensor) -> int:
-    return logits.shape[class_dim(logits)]
+def get_num_classes(logits: Tensor) -> int:
+    return logits.shape[get_class_dim(logits)]
 
 
-def elements_of(logits: Tensor) -> Tuple[int, ...]:
+def get_elements_shape(logits: Tensor) -> Tuple[int, ...]:
     r"""Return the shape (N, \*) for logits (N, C, \*), () for logits (C)."""
     return () if logits.dim() < 2 else (logits.shape[0], *logits.shape[2:])
 
 
 def describe_tensor(tensor: Tensor) -> str:
-    return f'shape {shape_of(tensor)} of {tensor.dtype}'
+    return f'shape {format_shape(tensor)} of {tensor.dtype}'
 
 
 def describe_pair(logits: Tensor, target: Tensor) -> str:
@@ -265,7 +271,7 @@ def describe_pair(logits: Tensor, target: Tensor) -> str:
 
 def _suggest_target(logits: Tensor, target: Tensor, name: str = 'target', scores_name: str = 'logits') -> str:
     """Suggest a correction if a class target does not match."""
-    expected, shape, scores = elements_of(logits), tuple(target.shape), tuple(logits.shape)
+    expected, shape, scores = get_elements_shape(logits), tuple(target.shape), tuple(logits.shape)
     if len(shape) == len(scores) > 1:
         if shape == (scores[0], 1, *scores[2:]):
             return f'there is an extra channel, {name}.squeeze(1)'

@@ -17,11 +17,11 @@ from mmguard.functional.checks import (
     check_probability_target,
     check_reduction,
     check_tensors,
-    class_dim,
+    get_class_dim,
+    get_num_classes,
     holds_probabilities,
-    number_of_classes,
 )
-from mmguard.functional.reduction import HALF, legacy_reduction, sum_float32
+from mmguard.functional.reduction import HALF_DTYPES, sum_float32, translate_legacy_reduction
 from mmguard.functional.sanitize import (
     HIGHEST,
     LOWEST,
@@ -29,7 +29,7 @@ from mmguard.functional.sanitize import (
     sanitize_binary_target,
     sanitize_class_target,
 )
-from mmguard.functional.soft import sanitize_distributions, soft_elements
+from mmguard.functional.soft import compute_soft_elements, sanitize_distributions
 from mmguard.labels.rules import check_int, check_on_invalid
 
 
@@ -122,7 +122,7 @@ def cross_entropy(
         (0.6931, [3, 1, 0])
     """
     if size_average is not None or reduce is not None:
-        reduction = legacy_reduction(size_average, reduce)
+        reduction = translate_legacy_reduction(size_average, reduce)
     loss, counts = cross_entropy_and_counts(
         logits, target, weight, ignore_index, reduction, label_smoothing, on_invalid, return_tally
     )
@@ -150,15 +150,15 @@ def cross_entropy_and_counts(
         return _compute_probability_loss(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
-    classes = number_of_classes(logits)
+    classes = get_num_classes(logits)
     sanitized = sanitize_class_target(target, classes, ignore_index, on_invalid)
     counts = None
     if counted:
-        kept, counts = sanitized.counts_by_value()
+        kept, counts = sanitized.count_by_value()
     elif weight is None:  # costs a pass over the labels
         kept = sanitized.count_kept()
     # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
-    inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
+    inner = 'none' if reduction == 'none' or logits.dtype in HALF_DTYPES else 'sum'
     loss = F.cross_entropy(
         logits, sanitized.target, weight, ignore_index=classes, reduction=inner, label_smoothing=label_smoothing
     )
@@ -181,10 +181,10 @@ def _compute_probability_loss(
     counted: bool,
 ) -> Tuple[Tensor, Optional[Tensor]]:
     check_loss_weight(logits, weight)
-    sanitized = sanitize_distributions(target, class_dim(logits), on_invalid)
+    sanitized = sanitize_distributions(target, get_class_dim(logits), on_invalid)
     # Probabilities have no value to name.
     counts = F.pad(sanitized.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
-    loss = soft_elements(logits, sanitized, weight, label_smoothing)
+    loss = compute_soft_elements(logits, sanitized, weight, label_smoothing)
     if reduction == 'none':
         return loss, counts
     total = sum_float32(loss)
@@ -275,7 +275,7 @@ def binary_cross_entropy_with_logits(
         (0.6931, [4, 1, 0])
     """
     if size_average is not None or reduce is not None:
-        reduction = legacy_reduction(size_average, reduce)
+        reduction = translate_legacy_reduction(size_average, reduce)
     check_reduction(reduction)
     check_on_invalid(on_invalid)
     check_tensors(logits, target)

@@ -9,22 +9,22 @@ from torch import Tensor
 
 AvgFactor = Union[float, int, Tensor]
 
-HALF = (torch.float16, torch.bfloat16)
+HALF_DTYPES = (torch.float16, torch.bfloat16)
 
 #: Both frameworks add it to the denominator, so that a factor of 0 gives 0 instead of NaN.
 EPS = torch.finfo(torch.float32).eps
 
 
-def legacy_reduction(size_average: Optional[bool], reduce: Optional[bool]) -> str:
+def translate_legacy_reduction(size_average: Optional[bool], reduce: Optional[bool]) -> str:
     """Translate PyTorch's deprecated arguments; warn as PyTorch does."""
     return torch.nn.L1Loss(size_average, reduce).reduction
 
 
 def sum_float32(values: Tensor) -> Tensor:
     """Sum values; half precision is summed in float32, which does not overflow at 65504."""
-    if values.dim() == 0 and values.dtype not in HALF:
+    if values.dim() == 0 and values.dtype not in HALF_DTYPES:
         return values
-    return values.sum(dtype=torch.float32 if values.dtype in HALF else None)
+    return values.sum(dtype=torch.float32 if values.dtype in HALF_DTYPES else None)
 
 
 def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_factor: Optional[AvgFactor]) -> Tensor:
@@ -74,7 +74,7 @@ def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Te
         >>> scale_avg_factor(2, torch.tensor(1), torch.tensor(4))
         tensor(1.)
     """
-    if isinstance(avg_factor, Tensor) and avg_factor.dtype in HALF:
+    if isinstance(avg_factor, Tensor) and avg_factor.dtype in HALF_DTYPES:
         avg_factor = avg_factor.float()
     # Few operations, since on a GPU each of them takes longer to launch than to run.
     skipped = (counted - kept).masked_fill(kept == avg_factor, 0)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.reduction import sum_float32
-from mmguard.labels.rules import invalid_label_error
+from mmguard.labels.rules import build_label_error
 from mmguard.labels.tally import LabelGuardError, Tally
 
 
@@ -103,7 +103,7 @@ def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_i
         values={int(v): int(n) for v, n in zip(values.tolist(), numbers.tolist())},
     )
     positions = [tuple(row) for row in invalid.nonzero()[:5].tolist()]
-    raise invalid_label_error(tally, positions, num_classes, ignore_index)
+    raise build_label_error(tally, positions, num_classes, ignore_index)
 
 
 def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
@@ -258,7 +258,7 @@ class ClassTarget(NamedTuple):
         ignored = self.target == self.num_classes if clipped else self.given == self.ignore_index
         return ignored.count_nonzero()
 
-    def invalid(self) -> Tensor:
+    def find_invalid(self) -> Tensor:
         """Find elements that are neither a class nor ``ignore_index``: bool, the shape of the input."""
         outside = self.given.clamp(0, self.num_classes - 1) != self.given
         ignores_class = 0 <= self.ignore_index < self.num_classes
@@ -272,10 +272,10 @@ class ClassTarget(NamedTuple):
         """
         none, seen = torch.zeros_like(kept), torch.full_like(kept, self.given.numel())
         if self.on_invalid == 'clip':
-            return torch.stack((seen, none, self.invalid().count_nonzero()))
+            return torch.stack((seen, none, self.find_invalid().count_nonzero()))
         return torch.stack((seen, seen - ignored - kept, none))
 
-    def counts_by_value(self) -> Tuple[Tensor, Tensor]:
+    def count_by_value(self) -> Tuple[Tensor, Tensor]:
         """Return :meth:`count_kept`, and :meth:`counts` followed by a table of the invalid values.
 
         The table also gives the numbers of kept and ignored elements, if it covers their values.
@@ -292,14 +292,14 @@ class ClassTarget(NamedTuple):
             table[ignored_at].zero_()
         return kept, torch.cat((self.counts(kept, ignored), table))
 
-    def weight_per_element(self, class_weight: Tensor) -> Tensor:
+    def look_up_weights(self, class_weight: Tensor) -> Tensor:
         """Look up the class weight (C,) of each element; 0 for an excluded one."""
         padded = F.pad(class_weight.detach(), (0, 1))  # the class after the last one is excluded
         return padded.index_select(0, self.target.flatten()).view_as(self.target)
 
     def weight(self, class_weight: Tensor) -> Tensor:
         """Sum the class weights of the elements in the loss: 0-d, float32 for half precision."""
-        return sum_float32(self.weight_per_element(class_weight))
+        return sum_float32(self.look_up_weights(class_weight))
 
 
 def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
@@ -333,5 +333,5 @@ def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, o
         target.masked_fill_(given == ignore_index, num_classes)
     sanitized = ClassTarget(target, given, num_classes, ignore_index, on_invalid)
     if on_invalid == 'raise':
-        raise_if_invalid(given, sanitized.invalid(), num_classes, ignore_index)
+        raise_if_invalid(given, sanitized.find_invalid(), num_classes, ignore_index)
     return sanitized

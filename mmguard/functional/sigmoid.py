@@ -15,7 +15,7 @@ from mmguard.functional.checks import (
     check_index_target,
     check_scores,
     check_weight,
-    shape_of,
+    format_shape,
 )
 from mmguard.functional.reduction import EPS, AvgFactor, reduce_loss, scale_avg_factor, sum_float32
 from mmguard.functional.sanitize import (
@@ -80,7 +80,7 @@ def sigmoid_cross_entropy(
         binary, keep, invalid, ignored, counts = sanitize_binary_target(target, logits.dtype, ignore_index, on_invalid)
     else:
         check_index_target(logits, target)
-        binary, keep, invalid, ignored, counts = _one_hot(logits, target, ignore_index, background, on_invalid)
+        binary, keep, invalid, ignored, counts = _build_one_hot(logits, target, ignore_index, background, on_invalid)
         if weight is not None and weight.dim() == logits.dim() and weight.shape[1] == 1:
             weight = weight.squeeze(1)
     (check_dense_weight if dense else check_weight)(weight, target)
@@ -107,7 +107,9 @@ def sigmoid_cross_entropy(
     return reduce_loss(loss, element_weight, reduction, avg_factor), counts
 
 
-def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool, on_invalid: str) -> BinaryTarget:
+def _build_one_hot(
+    logits: Tensor, target: Tensor, ignore_index: int, background: bool, on_invalid: str
+) -> BinaryTarget:
     channels = logits.shape[1]
     sanitized = sanitize_target(target, channels, ignore_index, on_invalid, background)
     index = sanitized.target
@@ -160,11 +162,12 @@ def mask_cross_entropy(
     check_scores(logits, 'mask_pred')
     if logits.dim() < 2 or tuple(target.shape) != (logits.shape[0], *logits.shape[2:]):
         raise ValueError(
-            f'mask target has shape {shape_of(target)}, mask_pred {shape_of(logits)}: a target mask must have the '
+            f'mask target has shape {format_shape(target)}, mask_pred {format_shape(logits)}: a target mask must have '
+            f'the '
             f'shape (N, *) of a prediction (N, C, *)'
         )
     if tuple(label.shape) != (logits.shape[0],):
-        raise ValueError(f'label has shape {shape_of(label)}: one class per mask is needed, ({logits.shape[0]},)')
+        raise ValueError(f'label has shape {format_shape(label)}: one class per mask is needed, ({logits.shape[0]},)')
     if label.is_floating_point():
         raise TypeError(f'label must be integer class indices, got {label.dtype}: convert with label.long()')
     channels = logits.shape[1]

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.checks import class_dim
-from mmguard.functional.reduction import HALF
+from mmguard.functional.checks import get_class_dim
+from mmguard.functional.reduction import HALF_DTYPES
 from mmguard.labels.tally import LabelGuardError, Tally
 
 #: Tolerance for the sum of a row of probabilities: rounding to half precision, or a smoothing that divides by C
@@ -17,7 +17,7 @@ from mmguard.labels.tally import LabelGuardError, Tally
 SUM_TOLERANCE = 0.1
 
 
-_MULTILABEL = (
+_MULTILABEL_ADVICE = (
     'Several classes at once, or one yes or no per score, are multi-label: '
     "mmguard.functional.binary_cross_entropy_with_logits (check_target(..., kind='multilabel'))"
 )
@@ -59,7 +59,7 @@ def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore')
         [[0.5, 0.5], [0.0, 0.0]]
     """
     given = target.detach()
-    total = given.sum(dim, dtype=torch.float32 if given.dtype in HALF else None)
+    total = given.sum(dim, dtype=torch.float32 if given.dtype in HALF_DTYPES else None)
     least = given.amin(dim)
     # NaN fails every comparison, so it is invalid.
     valid = ((total - 1).abs() <= SUM_TOLERANCE) & (least >= -4 * torch.finfo(given.dtype).eps)
@@ -89,7 +89,7 @@ def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
     at = 'the only element' if target.dim() == 1 else ', '.join(map(str, positions))
     raise LabelGuardError(
         f'{number:,} of {invalid.numel():,} soft targets are not a distribution over the {target.shape[dim]} classes: '
-        f'{", ".join(_describe_faults(rows))}; first at {at}, which holds {_row(rows[0])}. '
+        f'{", ".join(_describe_faults(rows))}; first at {at}, which holds {_format_row(rows[0])}. '
         f'{_suggest_correction(rows, dim)}',
         [Tally(total=invalid.numel(), skipped=number)],
         positions,
@@ -113,7 +113,7 @@ def _describe_faults(rows: Tensor) -> List[str]:
     return faults
 
 
-def _row(row: Tensor, limit: int = 8) -> str:
+def _format_row(row: Tensor, limit: int = 8) -> str:
     shown = ', '.join(f'{value:.4g}' for value in row[:limit].tolist())
     return f'[{shown}{", ..." if row.numel() > limit else ""}]'
 
@@ -124,19 +124,21 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
     if ((finite == 0) | (finite == 255)).all() and (finite > 0).any():
         return 'Masks of 0 and 255, one per class: target / 255'
     if ((finite == 0) | (finite == 1)).all() and (sums > 1.5).any():
-        return f'{_MULTILABEL}; else divide by the sum, target / target.sum({dim}, keepdim=True)'
+        return f'{_MULTILABEL_ADVICE}; else divide by the sum, target / target.sum({dim}, keepdim=True)'
     if finite.numel() and (finite < 0).any():
         return f'These look like logits, or come from a cubic resize: target.softmax({dim}), or clamp(min=0) first'
     if finite.numel() and (sums == 0).all():
         return (
             "A row of zeros does not name a class; to exclude such elements, train with on_invalid='ignore'. "
-            f'{_MULTILABEL}'
+            f'{_MULTILABEL_ADVICE}'
         )
     return f'A row must hold one probability per class: target / target.sum({dim}, keepdim=True), target.softmax({dim})'
 
 
-def soft_elements(logits: Tensor, sanitized: Distributions, weight: Optional[Tensor], label_smoothing: float) -> Tensor:
+def compute_soft_elements(
+    logits: Tensor, sanitized: Distributions, weight: Optional[Tensor], label_smoothing: float
+) -> Tensor:
     r"""Compute the cross entropy of each element, (N, \*); 0 with gradient 0 for an excluded element."""
-    scores = logits.masked_fill(~sanitized.keep.unsqueeze(class_dim(logits)), 0)
+    scores = logits.masked_fill(~sanitized.keep.unsqueeze(get_class_dim(logits)), 0)
     loss = F.cross_entropy(scores, sanitized.target, weight, reduction='none', label_smoothing=label_smoothing)
     return loss.masked_fill(~sanitized.keep, 0)

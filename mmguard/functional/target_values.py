@@ -13,10 +13,10 @@ from mmguard.functional.checks import (
     TargetShapeError,
     TargetTypeError,
     check_probability_target,
-    class_dim,
     describe_pair,
+    get_class_dim,
+    get_num_classes,
     holds_probabilities,
-    number_of_classes,
 )
 from mmguard.functional.sanitize import sanitize_binary_target
 from mmguard.functional.soft import sanitize_distributions
@@ -25,7 +25,7 @@ from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.text import plural
 
 
-def likely_cause(
+def find_likely_cause(
     target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
 ) -> Optional[str]:
     """Return the likely cause and its correction, ``'MG115 The labels count from 1: ...'``; ``None`` if unknown."""
@@ -34,7 +34,7 @@ def likely_cause(
     from mmguard.findings.engine import diagnose_for_pytorch
     from mmguard.findings.facts import MapFacts
 
-    at_edges = _share_between(target, values) if target.dim() == 3 else None
+    at_edges = _compute_share_between(target, values) if target.dim() == 3 else None
     facts = LabelFacts(
         values=values,
         num_classes=num_classes,
@@ -47,7 +47,7 @@ def likely_cause(
     return f'{found[0].code} {found[0].title} {found[0].advice}' if found else None
 
 
-def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
+def _compute_share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
     """Return the share of invalid pixels with a lower and a higher value among their eight neighbors.
 
     The least and the greatest value of all, e.g. 255 of a 0/255 mask, cannot have such neighbors and are left out.
@@ -70,7 +70,7 @@ def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
 
 
 #: Maps with at least this share of ignored pixels teach next to nothing.
-NEARLY_ALL = 0.8
+NEARLY_ALL_IGNORED = 0.8
 
 VOID = 255
 
@@ -82,7 +82,8 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
     words = f'All {target.numel():,} targets are valid: {plural(len(seen), "class")} {ends} of {classes}.'
     if ignored:
         words += (
-            f' {ignored:,} of them ({_share(ignored, target)}) are {ignore_index} and ignored: other code that reads '
+            f' {ignored:,} of them ({_format_share(ignored, target)}) are {ignore_index} and ignored: other code that '
+            f'reads '
             f'these labels must exclude them first, valid = target != {ignore_index} (own one-hot vectors of Dice or a '
             f'metric, class weights looked up by label, a confusion matrix).'
         )
@@ -109,7 +110,8 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
     seen, ignored = _list_classes(target, ignore_index), int((target == ignore_index).count_nonzero())
     if seen == [0] and ignored and ignore_index == VOID:
         _warn(
-            f'of {classes} classes only 0 occurs, next to the ignored 255 ({_share(ignored, target)}). If these are '
+            f'of {classes} classes only 0 occurs, next to the ignored 255 ({_format_share(ignored, target)}). If '
+            f'these are '
             f'0/255 masks, 255 is the foreground and is never trained: target = (target > 0).long(). If 255 is void or '
             f'padding, check that other batches hold other classes'
         )
@@ -119,9 +121,10 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
             f'masks '
             f'by 255, and .long() then turns all into 0; use torch.as_tensor(np.array(mask)).long(), or PILToTensor'
         )
-    elif ignored >= NEARLY_ALL * target.numel():
+    elif ignored >= NEARLY_ALL_IGNORED * target.numel():
         _warn(
-            f'{_share(ignored, target)} of the targets are ignored (ignore_index={ignore_index}), and {len(seen)} of '
+            f'{_format_share(ignored, target)} of the targets are ignored (ignore_index={ignore_index}), and '
+            f'{len(seen)} of '
             f'{classes} classes are left. If every batch looks like this, a map from ids to classes (of another data '
             f'set?) sends most values there, or ignore_index is a class'
         )
@@ -132,7 +135,8 @@ def warn_of_swallowed(target: Tensor, ignore_index: float) -> None:
     ignored = target == ignore_index
     if ignore_index == VOID and ignored.any() and not target.masked_fill(ignored, 0).any():
         _warn(
-            f'only 0 occurs, next to the ignored 255 ({_share(int(ignored.count_nonzero()), target)}). If these are '
+            f'only 0 occurs, next to the ignored 255 ({_format_share(int(ignored.count_nonzero()), target)}). If '
+            f'these are '
             f'0/255 masks, 255 is the foreground and is never trained: (target > 0).float()'
         )
 
@@ -142,25 +146,25 @@ def _list_classes(target: Tensor, ignore_index: int) -> List[int]:
     return found
 
 
-def _share(part: int, target: Tensor) -> str:
+def _format_share(part: int, target: Tensor) -> str:
     return f'{100 * part / target.numel():.3g} %'
 
 
-def _warn(words: str) -> None:
-    warnings.warn(f'mmguard: {words}', stacklevel=4)
+def _warn(text: str) -> None:
+    warnings.warn(f'mmguard: {text}', stacklevel=4)
 
 
 HALF = 0.5
-_WHOLE = 'All values are whole: target.long()'
+_WHOLE_ADVICE = 'All values are whole: target.long()'
 
 
 def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bool = False) -> None:
     """Check that class indices are integers, classes, and not all ignored; with one channel, 0 or 1."""
     if target.is_floating_point() or target.dtype.is_complex:
         words = _describe_fractions(target)
-        if not (squeezed and words == _WHOLE):  # MONAI's masks are floating point
+        if not (squeezed and words == _WHOLE_ADVICE):  # MONAI's masks are floating point
             raise TargetTypeError(f'{describe_pair(logits, target)}; class indices are integers. {words}')
-    classes = max(number_of_classes(logits), 2)
+    classes = max(get_num_classes(logits), 2)
     target = target.detach().long()
     takes_part = target != ignore_index
     invalid = takes_part & ((target < 0) | (target >= classes))
@@ -180,8 +184,8 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
         )
     if not invalid.any():
         return
-    values = _counts(target[invalid])
-    cause = likely_cause(target, _counts(target[takes_part]), values, classes, ignore_index)
+    values = _count_values(target[invalid])
+    cause = find_likely_cause(target, _count_values(target[takes_part]), values, classes, ignore_index)
     raise LabelGuardError(
         f'{sum(values.values()):,} of {target.numel():,} targets are invalid: {describe_values(values)}; first at '
         f'{_list_positions(invalid)}; valid targets are 0..{classes - 1} or ignore_index={ignore_index}. '
@@ -197,10 +201,10 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
         raise TargetShapeError(
             f'{describe_pair(logits, target)}; probabilities have the shape of the logits. Class indices need no '
             f'kind; or make '
-            f'them one-hot: torch.nn.functional.one_hot(target, {number_of_classes(logits)}).movedim(-1, 1).float()'
+            f'them one-hot: torch.nn.functional.one_hot(target, {get_num_classes(logits)}).movedim(-1, 1).float()'
         )
     check_probability_target(logits, target)
-    sanitize_distributions(target, class_dim(logits), on_invalid='raise')
+    sanitize_distributions(target, get_class_dim(logits), on_invalid='raise')
 
 
 def check_floats(logits: Tensor, target: Tensor) -> None:
@@ -251,7 +255,7 @@ def _describe_fractions(target: Tensor) -> str:
     if finite.numel() < values.numel():
         return f'{values.numel() - finite.numel():,} of {values.numel():,} are NaN or infinite: look at the loader'
     if (finite == finite.round()).all():
-        return _WHOLE
+        return _WHOLE_ADVICE
     shown = ', '.join(f'{value:.4g}' for value in finite[finite != finite.round()].unique()[:4].tolist())
     scaled = finite * 255
     if finite.min() >= 0 and finite.max() <= 1 and (scaled - scaled.round()).abs().max() < 0.02:
@@ -265,7 +269,7 @@ def _describe_fractions(target: Tensor) -> str:
     )
 
 
-def _counts(values: Tensor) -> Dict[int, int]:
+def _count_values(values: Tensor) -> Dict[int, int]:
     found, numbers = torch.unique(values, return_counts=True)
     return {int(value): int(number) for value, number in zip(found.tolist(), numbers.tolist())}
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from mmguard.labels.heads import from_loss
 from mmguard.labels.rules import BaseRule, ImageLabelRule
 from mmguard.labels.spaces import Space
-from mmguard.labels.tally import LABEL_GUARD, find_instances, find_map, source_of
+from mmguard.labels.tally import LABEL_GUARD, find_instances, find_map, get_source
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.nn.counting import CountsLabels
 
@@ -30,7 +30,7 @@ def unwrap(model: Any) -> nn.Module:
     return model
 
 
-def built_loop(runner: Any, mode: str = 'train') -> Any:
+def get_built_loop(runner: Any, mode: str = 'train') -> Any:
     """Return the loop of a mode; ``None`` if not built. Unlike ``runner.train_loop``, never build it."""
     from mmengine.runner import BaseLoop  # not above: importing it registers the hooks
 
@@ -38,16 +38,16 @@ def built_loop(runner: Any, mode: str = 'train') -> Any:
     return loop if isinstance(loop, BaseLoop) else None
 
 
-def loaders_of(runner: Any, mode: str) -> List[Any]:
+def get_loaders(runner: Any, mode: str) -> List[Any]:
     """Return the data loaders of a loop: one, or several if the loop has ``dataloaders``."""
     loop = getattr(runner, f'{mode}_loop')
     several = getattr(loop, 'dataloaders', None)
     return list(several) if isinstance(several, (list, tuple)) else [loop.dataloader]
 
 
-def dataset_of(runner: Any, mode: str) -> Any:
+def get_dataset(runner: Any, mode: str) -> Any:
     """Return the dataset of a loop; for several data loaders, an object that wraps all of theirs."""
-    found = [getattr(loader, 'dataset', None) for loader in loaders_of(runner, mode)]
+    found = [getattr(loader, 'dataset', None) for loader in get_loaders(runner, mode)]
     return found[0] if len(found) == 1 else SimpleNamespace(datasets=[one for one in found if one is not None])
 
 
@@ -57,7 +57,7 @@ def find_guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
     return {name: module for name, module in model.named_modules() if isinstance(module, CountsLabels)}
 
 
-def assigners_of(model: nn.Module) -> Iterator[Any]:
+def walk_assigners(model: nn.Module) -> Iterator[Any]:
     """Yield the assigners of all heads, which hold them as attributes, or in lists."""
     for module in model.modules():
         for name, value in vars(module).items():
@@ -67,25 +67,25 @@ def assigners_of(model: nn.Module) -> Iterator[Any]:
 
 def find_offending(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
     """Find the samples whose labels a loss has to sanitize."""
-    rules: Dict[str, Any] = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
+    rules: Dict[str, Any] = {kind: space.build_rule(on_invalid) for kind, space in spaces.items()}
     found = group_tallies()
     for sample in samples:
         held, instances = find_map(sample), find_instances(sample)
         if 'pixels' in rules and held is not None:
             labels = held[0].get(held[1]).cpu().numpy()
-            found['pixels'].append(rules['pixels'].sanitize(labels, source_of(sample))[1])
+            found['pixels'].append(rules['pixels'].sanitize(labels, get_source(sample))[1])
         if 'instances' in rules and instances is not None and 'labels' in instances:
             labels = instances.labels.cpu().numpy()
-            found['instances'].append(rules['instances'].sanitize(labels, source=source_of(sample)).tally)
+            found['instances'].append(rules['instances'].sanitize(labels, source=get_source(sample)).tally)
         label = sample.get('gt_label')  # of the image
         if 'instances' in rules and isinstance(label, Tensor):
             classes = rules['instances'].num_classes
             rule = ImageLabelRule(classes, on_invalid='clip' if on_invalid == 'clip' else 'ignore')
-            found['instances'].append(rule.sanitize(label.cpu().numpy(), source_of(sample))[1])
+            found['instances'].append(rule.sanitize(label.cpu().numpy(), get_source(sample))[1])
     return {kind: [tally for tally in tallies if tally] for kind, tallies in found.items()}
 
 
-def samples_of(data_batch: Any) -> List[BaseDataElement]:
+def find_samples(data_batch: Any) -> List[BaseDataElement]:
     """Return the data samples of a batch, in any nesting of containers."""
     if isinstance(data_batch, dict) and 'data_samples' in data_batch:
         data_batch = data_batch['data_samples']
@@ -103,13 +103,13 @@ def _walk(item: Any) -> Iterator[BaseDataElement]:
             yield from _walk(value)
 
 
-def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
+def walk_pipelines(dataset: Any) -> Iterator[List[Any]]:
     """Yield the transform lists of a dataset and of wrapped datasets, including lists inside transforms (branches)."""
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
     yield from (held for held in _walk_transforms(transforms, set()) if isinstance(held, list))
     for wrapped in find_wrapped(dataset):
-        yield from pipelines_of(wrapped)
+        yield from walk_pipelines(wrapped)
 
 
 def find_wrapped(dataset: Any) -> List[Any]:
@@ -118,7 +118,7 @@ def find_wrapped(dataset: Any) -> List[Any]:
     return [wrapped for wrapped in inner if wrapped is not None]
 
 
-def rules_in(transforms: Iterable[Any]) -> Iterator[BaseRule]:
+def walk_rules(transforms: Iterable[Any]) -> Iterator[BaseRule]:
     """Yield the rules of the guards in a pipeline, including nested ones (``RandomApply``, ``MultiBranch``)."""
     for transform in _walk_transforms(list(transforms), set()):
         rule = getattr(transform, 'rule', None)
@@ -126,25 +126,25 @@ def rules_in(transforms: Iterable[Any]) -> Iterator[BaseRule]:
             yield rule
 
 
-def rules_of(dataset: Any) -> List[BaseRule]:
+def collect_rules(dataset: Any) -> List[BaseRule]:
     """Return the rules of all guards in the pipelines of a dataset, each once."""
-    return list({id(rule): rule for pipeline in pipelines_of(dataset) for rule in rules_in(pipeline)}.values())
+    return list({id(rule): rule for pipeline in walk_pipelines(dataset) for rule in walk_rules(pipeline)}.values())
 
 
-def _walk_transforms(held: Any, seen: Set[int]) -> Iterator[Any]:
+def _walk_transforms(value: Any, seen: Set[int]) -> Iterator[Any]:
     """Yield every transform and every list of transforms in a pipeline, at any depth.
 
     Transforms hold others in any attribute: a list, a dict of branches, a list of lists.
     """
-    if id(held) in seen:
+    if id(value) in seen:
         return
-    seen.add(id(held))
-    if _is_transform(held):
-        yield held
-        yield from _walk_transforms(vars(held), seen)
-    elif isinstance(held, (dict, list, tuple)) and len(held) <= LONGEST_PIPELINE:
-        inner = list(held.values() if isinstance(held, dict) else held)
-        if not isinstance(held, dict) and any(map(_is_transform, inner)):
+    seen.add(id(value))
+    if _is_transform(value):
+        yield value
+        yield from _walk_transforms(vars(value), seen)
+    elif isinstance(value, (dict, list, tuple)) and len(value) <= LONGEST_PIPELINE:
+        inner = list(value.values() if isinstance(value, dict) else value)
+        if not isinstance(value, dict) and any(map(_is_transform, inner)):
             yield inner
         for item in inner:
             yield from _walk_transforms(item, seen)
@@ -154,19 +154,19 @@ def _is_transform(item: Any) -> bool:
     return callable(item) and hasattr(item, '__dict__') and not isinstance(item, (type, FunctionType))
 
 
-def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
+def describe_valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
     """Describe the valid labels of a loop for ``label_guard.json``: those of its guards and of the guarded losses."""
     model = unwrap(model)
     losses = find_guarded_losses(model) if with_losses else ()
     return {
-        'guards': [rule.to_json() for rule in rules_of(dataset)],
+        'guards': [rule.to_json() for rule in collect_rules(dataset)],
         'losses': {name: [space.to_json() for space in from_loss(model, name).values()] for name in losses},
-        'classes': class_names_of(dataset),
-        'data_roots': naming_roots_of(dataset),
+        'classes': find_class_names(dataset),
+        'data_roots': find_naming_roots(dataset),
     }
 
 
-def naming_roots_of(dataset: Any) -> List[str]:
+def find_naming_roots(dataset: Any) -> List[str]:
     """Return the data roots to leave out of file names, absolute or as written in the config.
 
     Empty for data sets with several roots: two roots may have files of the same name.
@@ -184,7 +184,7 @@ def _find_data_roots(dataset: Any) -> Iterator[str]:
         yield from _find_data_roots(inner)
 
 
-def class_names_of(dataset: Any) -> List[str]:
+def find_class_names(dataset: Any) -> List[str]:
     """Return the class names of a dataset (or of the first that it wraps); an empty list if unknown."""
     classes = (getattr(dataset, 'metainfo', None) or {}).get('classes')
     return list(classes) if isinstance(classes, (list, tuple)) else []
@@ -220,10 +220,10 @@ class KeepsReports:
         self.collate = collate
 
     def __call__(self, batch: Sequence[Any]) -> Any:
-        reports = list(_collect_reports(samples_of(list(batch))))  # first: collate may write to the samples
+        reports = list(_collect_reports(find_samples(list(batch))))  # first: collate may write to the samples
         collated = self.collate(batch)
         held = collated.get('data_samples') if isinstance(collated, dict) else None
-        if isinstance(held, dict) and not samples_of(held):
+        if isinstance(held, dict) and not find_samples(held):
             held[LABEL_GUARD] = reports
         return collated
 
@@ -246,8 +246,8 @@ def select_trained(data_batch: Any) -> List[Any]:
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
         samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]
-        return samples_of({'data_samples': samples})
-    return samples_of(data_batch)
+        return find_samples({'data_samples': samples})
+    return find_samples(data_batch)
 
 
 def select_evaluated(data_batch: Any) -> List[Any]:
@@ -262,7 +262,7 @@ def select_evaluated(data_batch: Any) -> List[Any]:
     for part in parts:
         if isinstance(part, (list, tuple)) and part and all(isinstance(view, (list, tuple)) for view in part):
             for views in zip(*part):  # a list of all samples per view
-                found += {source_of(sample): sample for sample in samples_of(list(views[::-1]))}.values()
+                found += {get_source(sample): sample for sample in find_samples(list(views[::-1]))}.values()
         else:
-            found += samples_of(part)
+            found += find_samples(part)
     return found

@@ -11,10 +11,10 @@ from typing import Any, Dict, Iterator, List, Optional
 from mmengine import dist
 
 from mmguard.distributed.unused_parameters import add_names
-from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of
+from mmguard.hooks.discovery import find_naming_roots, find_samples, get_dataset
 from mmguard.hooks.runs import HookAroundTraining
 from mmguard.labels.rules import check_int
-from mmguard.labels.tally import relative_to, source_of, tallies_of
+from mmguard.labels.tally import get_source, get_tallies, make_relative
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.run_log import name_for_rank
 from mmguard.text import visible
@@ -47,7 +47,7 @@ class FlightRecorderHook(HookAroundTraining):
         self._unwritten = False
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
-        samples = [self._sample(sample) for sample in samples_of(data_batch)]
+        samples = [self._sample(sample) for sample in find_samples(data_batch)]
         self._write(runner, iter=runner.iter + 1, epoch=runner.epoch + 1, samples=samples)
 
     def after_train_iter(
@@ -64,7 +64,7 @@ class FlightRecorderHook(HookAroundTraining):
     @contextmanager
     def around_training(self, runner: Any) -> Iterator[None]:
         rank = dist.get_rank()
-        self._roots = naming_roots_of(dataset_of(runner, 'train'))
+        self._roots = find_naming_roots(get_dataset(runner, 'train'))
         self._unwritten = False
         path = os.path.join(runner.log_dir, name_for_rank(self.out_file, rank))
         record = self._record = FlightRecord(path, self.capacity, rank)
@@ -91,8 +91,12 @@ class FlightRecorderHook(HookAroundTraining):
             runner.logger.error(f'guard: {self._record.path!r} cannot be written: {visible(str(self._record.error))}')
 
     def _sample(self, sample: Any) -> Dict[str, Any]:
-        tallies = {kind: tally.to_json() for kind, tally in tallies_of(sample).items()}
+        tallies = {kind: tally.to_json() for kind, tally in get_tallies(sample).items()}
         for tally in tallies.values():
             tally.pop('source')
-        source = source_of(sample)
-        return {'source': relative_to(source, self._roots), 'path': source, **({'tallies': tallies} if tallies else {})}
+        source = get_source(sample)
+        return {
+            'source': make_relative(source, self._roots),
+            'path': source,
+            **({'tallies': tallies} if tallies else {}),
+        }

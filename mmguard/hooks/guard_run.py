@@ -8,12 +8,12 @@ import torch
 from mmengine.registry import TRANSFORMS
 
 from mmguard.config.changes import name_types
-from mmguard.config.classes import name_of
+from mmguard.config.classes import get_type_name
 from mmguard.config.guarded_pipelines import guard_pipelines
-from mmguard.config.ignored import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
+from mmguard.config.ignored_labels import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.hooks.discovery import assigners_of, built_loop, class_names_of, unwrap
+from mmguard.hooks.discovery import find_class_names, get_built_loop, unwrap, walk_assigners
 from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import guard_model
@@ -22,7 +22,7 @@ from mmguard.losses.guard_model import guard_model
 _OBJECT = '__built__'
 #: Attributes of transforms that decide where guards go; named as the arguments.
 _ARGUMENTS = ('meta_keys', 'with_seg', 'keep_ignored')
-_WORKERS_RUN = (
+_WORKERS_RUN_NOTE = (
     'train_dataloader: its workers already run with the old pipeline, and cannot be restarted, because '
     '{}. The guarded losses skip invalid labels; write the guards into the config (`mmguard apply`) to have files named'
 )
@@ -51,16 +51,16 @@ def guard_run(runner: Any) -> GuardedRun:
     config = ReadConfig(name_types(runner.cfg.to_dict()))
     spaces = from_config(config)
     if not spaces.to_dict():  # built from objects
-        spaces = from_model(unwrap(runner.model), _class_names(runner))
+        spaces = from_model(unwrap(runner.model), _find_class_names(runner))
     model = guard_model(unwrap(runner.model))
     pipelines, is_training_new = _guard_pipelines(runner, config, spaces)
     restarted = _restart_workers(runner) if is_training_new else []
     return GuardedRun([*model.changed, *pipelines.changed], [*model.left, *pipelines.left, *restarted])
 
 
-def _class_names(runner: Any) -> List[str]:
-    loops = (built_loop(runner, mode) for mode in ('train', 'val', 'test'))
-    names = (class_names_of(loop.dataloader.dataset) for loop in loops if loop is not None)
+def _find_class_names(runner: Any) -> List[str]:
+    loops = (get_built_loop(runner, mode) for mode in ('train', 'val', 'test'))
+    names = (find_class_names(loop.dataloader.dataset) for loop in loops if loop is not None)
     return next((found for found in names if found), [])
 
 
@@ -74,7 +74,7 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
     tree: Dict[str, Any] = {key: config.part(key) for key in ('model', 'data_preprocessor', 'train_cfg')}
     tree['default_scope'] = runner.cfg.get('default_scope')
     for mode in ('train', 'val', 'test'):
-        loop = built_loop(runner, mode)
+        loop = get_built_loop(runner, mode)
         if loop is not None:
             lists[mode] = []
             tree[f'{mode}_dataloader'] = {'dataset': _describe_dataset(loop.dataloader.dataset, lists[mode])}
@@ -84,7 +84,7 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
     found = guard_pipelines(tree, spaces)
     new = {mode for mode, held in lists.items() for steps in held if steps.write()}
     in_assigners = leave_out_ignored(tree)
-    for assigner in assigners_of(unwrap(runner.model)) if in_assigners else ():
+    for assigner in walk_assigners(unwrap(runner.model)) if in_assigners else ():
         if hasattr(assigner, 'ignore_iof_thr'):
             assigner.ignore_iof_thr = IGNORE_IOF_THR
     left = find_trained_as_background(tree) if spaces.instances is not None else ()
@@ -113,7 +113,7 @@ class _Steps(NamedTuple):
         if len(self.described) == len(self.built):
             return False
         if isinstance(self.types, list):
-            self.types[:] = [name_of(step['type']) for step in self.described]
+            self.types[:] = [get_type_name(step['type']) for step in self.described]
         self.built[:] = [step[_OBJECT] if _OBJECT in step else TRANSFORMS.build(step) for step in self.described]
         return True
 
@@ -178,16 +178,16 @@ def _restart_workers(runner: Any) -> List[str]:
     """
     from mmengine.runner import loops
 
-    loop = built_loop(runner, 'train')
+    loop = get_built_loop(runner, 'train')
     iterator = getattr(loop, 'dataloader_iterator', None)
     loader = loop.dataloader
     if iterator is None or not loader.num_workers:
         return []
     written = runner.cfg.get('train_dataloader')
     if type(iterator) is not getattr(loops, '_InfiniteDataloaderIterator', None):
-        return [_WORKERS_RUN.format(f'mmguard does not know how {type(loop).__name__} holds them')]
+        return [_WORKERS_RUN_NOTE.format(f'mmguard does not know how {type(loop).__name__} holds them')]
     if not isinstance(written, dict):
-        return [_WORKERS_RUN.format('the data loader was given as an object')]
+        return [_WORKERS_RUN_NOTE.format('the data loader was given as an object')]
     state = torch.get_rng_state()
     by_rank = (runner.cfg.get('randomness') or {}).get('diff_rank_seed', False)
     loop.dataloader = runner.build_dataloader(

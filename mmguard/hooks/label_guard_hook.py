@@ -9,30 +9,30 @@ from mmengine import dist
 from mmengine.hooks import Hook, LoggerHook
 
 from mmguard.hooks.discovery import (
-    built_loop,
-    dataset_of,
+    collect_rules,
+    describe_valid_labels,
     find_guarded_losses,
+    find_naming_roots,
     find_offending,
+    find_samples,
+    get_built_loop,
+    get_dataset,
+    get_loaders,
     keep_reports,
-    loaders_of,
-    naming_roots_of,
-    rules_of,
-    samples_of,
     select_evaluated,
     select_trained,
     unwrap,
-    valid_labels,
 )
 from mmguard.hooks.runs import (
+    get_train_position,
     run_log_of,
     show_loss_counts_as_they_are,
-    train_place,
     warn_of_problems,
     write_scalars,
 )
-from mmguard.hooks.warnings import check_reports_arrive, start_warnings, warnings_of
+from mmguard.hooks.warnings import build_warnings, check_reports_arrive, start_warnings
 from mmguard.labels.heads import from_loss
-from mmguard.labels.tally import LabelGuardError, Tally, source_of
+from mmguard.labels.tally import LabelGuardError, Tally, get_source
 from mmguard.language import as_message, join, translate
 from mmguard.log.messages import add_reporter, describe_offence, describe_place, describe_skipped_ratio, summarize_loop
 from mmguard.log.run_log import RunLog
@@ -41,8 +41,8 @@ from mmguard.nn.counting import CountsLabels
 from mmguard.text import visible
 
 #: Keys of the message hub, which checkpoints contain: sums of all ranks over the run; those that were not shown yet.
-EVERYWHERE = 'label_guard'
-UNSHOWN = 'label_guard_unshown'
+RUN_TOTALS_KEY = 'label_guard'
+PENDING_TOTALS_KEY = 'label_guard_unshown'
 #: Number of offending iterations with a line each.
 SINGLES = 3
 #: Number of files in the table at the end.
@@ -90,10 +90,10 @@ class LabelGuardHook(Hook):
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
         #: Sums over all ranks since the start of the run, in the order of ``Stats.vector``.
-        self._everywhere: List[int] = []
+        self._run_totals: List[int] = []
         #: Sums of this rank that are not added up over ranks yet; sums of all ranks that no logger has shown yet.
-        self._since: List[int] = []
-        self._unshown: List[int] = []
+        self._rank_counts: List[int] = []
+        self._pending_totals: List[int] = []
         self._loggers: List[LoggerHook] = []
         self._epoch_length = 0
         #: Mode -> the iterations that have no line yet: the first, the last, and their statistics.
@@ -115,15 +115,15 @@ class LabelGuardHook(Hook):
             runner.logger.warning(f'guard: {visible(warning)}')
         self._start('train', runner)
         saved = runner.message_hub.runtime_info  # of a resumed run
-        self._everywhere = _add_numbers([], saved.get(EVERYWHERE, ()))
-        self._unshown = list(saved.get(UNSHOWN, ()))
+        self._run_totals = _add_numbers([], saved.get(RUN_TOTALS_KEY, ()))
+        self._pending_totals = list(saved.get(PENDING_TOTALS_KEY, ()))
         self._losses = find_guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
         # Other hooks may read the message hub even without a LoggerHook: use the default interval then.
         self._loggers = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)] or [LoggerHook()]
         show_loss_counts_as_they_are(runner.log_processor)
-        if not self._losses and not rules_of(dataset_of(runner, 'train')):
+        if not self._losses and not collect_rules(get_dataset(runner, 'train')):
             runner.logger.warning(
                 translate('guard: nothing to report: neither the training pipeline nor a loss of the model is guarded')
             )
@@ -131,7 +131,7 @@ class LabelGuardHook(Hook):
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         for loss in self._losses.values():
             if getattr(loss, 'on_invalid', None) == 'raise':
-                loss.sources = [source_of(sample) for sample in samples_of(data_batch)]
+                loss.sources = [get_source(sample) for sample in find_samples(data_batch)]
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
@@ -145,8 +145,8 @@ class LabelGuardHook(Hook):
             stats.add_losses(
                 losses, group_tallies() if offended is None else self._find_offending(runner, samples, offended)
             )
-        self._see(runner, 'train', train_place(runner, batch_idx), stats, samples)
-        self._since = _add_numbers(self._since, stats.vector())
+        self._see(runner, 'train', get_train_position(runner, batch_idx), stats, samples)
+        self._rank_counts = _add_numbers(self._rank_counts, stats.vector())
         done, length = batch_idx + 1, self._epoch_length
         is_last = runner.iter + 1 == getattr(runner.train_loop, 'max_iters', 0)
         # As in LoggerHook.after_train_iter, which comes next.
@@ -160,44 +160,45 @@ class LabelGuardHook(Hook):
         if is_shown:
             self._show(runner)
         elif is_last:  # before a checkpoint is written
-            self._show(runner, at=runner.iter + 1)
+            self._show(runner, iteration=runner.iter + 1)
 
     def after_train(self, runner: Any) -> None:
         self._add_up(runner)
-        self._show(runner, at=runner.iter)  # for a training that stopped early
+        self._show(runner, iteration=runner.iter)  # for a training that stopped early
         self._close(runner, 'train')
 
     def _add_up(self, runner: Any) -> None:
         """Sum the counts since the last call over all ranks."""
-        if not self._since:  # the same on every rank
+        if not self._rank_counts:  # the same on every rank
             return
-        numbers, self._since = _sum_over_ranks(self._since), []
-        self._everywhere = _add_numbers(self._everywhere, numbers)
-        self._unshown = _add_numbers(self._unshown, numbers)
-        runner.message_hub.update_info(EVERYWHERE, self._everywhere)
-        runner.message_hub.update_info(UNSHOWN, self._unshown)
-        ratio, limit = find_skipped_ratio(self._everywhere), self.max_skipped_ratio
+        numbers, self._rank_counts = _sum_over_ranks(self._rank_counts), []
+        self._run_totals = _add_numbers(self._run_totals, numbers)
+        self._pending_totals = _add_numbers(self._pending_totals, numbers)
+        runner.message_hub.update_info(RUN_TOTALS_KEY, self._run_totals)
+        runner.message_hub.update_info(PENDING_TOTALS_KEY, self._pending_totals)
+        ratio, limit = find_skipped_ratio(self._run_totals), self.max_skipped_ratio
         if limit is not None and ratio > limit:
-            self._show(runner, at=runner.iter + 1)
+            self._show(runner, iteration=runner.iter + 1)
             self._close(runner, 'train')
-            worst = [tally for kind in KINDS for tally in self._log.modes['train'].worst(kind, 5)]
+            worst = [tally for kind in KINDS for tally in self._log.modes['train'].find_worst(kind, 5)]
             raise LabelGuardError(describe_skipped_ratio(ratio, limit, worst), worst)
 
-    def _show(self, runner: Any, at: Optional[int] = None) -> None:
+    def _show(self, runner: Any, iteration: Optional[int] = None) -> None:
         """Pass the counts since the last call to the LoggerHook, which runs next.
 
-        With ``at``, no LoggerHook will show them, so the visualizer gets them immediately, for that training iteration.
+        With ``iteration``, no LoggerHook will show them, so the visualizer gets them immediately, for that training
+        iteration.
         """
         self._log_window(runner, 'train')
-        if at is not None and not self._unshown:
+        if iteration is not None and not self._pending_totals:
             return
         # Zeros, too: a logger would show the old numbers again.
-        tags = write_scalars(runner, 'train', self._unshown or [0] * len(SCALARS))
-        self._unshown = []
-        runner.message_hub.update_info(UNSHOWN, [])
-        if at is not None and tags:
+        tags = write_scalars(runner, 'train', self._pending_totals or [0] * len(SCALARS))
+        self._pending_totals = []
+        runner.message_hub.update_info(PENDING_TOTALS_KEY, [])
+        if iteration is not None and tags:
             prefix = 'train/' if getattr(runner.log_processor, 'log_with_hierarchy', False) else ''
-            runner.visualizer.add_scalars({f'{prefix}{tag}': number for tag, number in tags.items()}, step=at)
+            runner.visualizer.add_scalars({f'{prefix}{tag}': number for tag, number in tags.items()}, step=iteration)
 
     def _read_losses(self) -> Dict[str, Tally]:
         """Read all device counters with one copy."""
@@ -215,7 +216,7 @@ class LabelGuardHook(Hook):
 
     def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode == 'train':
-            self._epoch_length = _count_iterations(loaders_of(runner, 'train')[0])  # LoggerHook only supports this one
+            self._epoch_length = _count_iterations(get_loaders(runner, 'train')[0])  # LoggerHook only supports this one
         else:
             self._start(mode, runner)
 
@@ -225,7 +226,7 @@ class LabelGuardHook(Hook):
         # Ranks may have loaders of different lengths, so sums over ranks have to wait for the end.
         place, samples = {'iter': batch_idx + 1}, select_evaluated(data_batch)
         if mode == 'val':  # the training iteration identifies the validation
-            loop = built_loop(runner)
+            loop = get_built_loop(runner)
             place['step'] = 0 if loop is None else loop.iter
         self._see(runner, mode, place, Stats.from_samples(samples), samples)
 
@@ -251,18 +252,18 @@ class LabelGuardHook(Hook):
 
     def _start(self, mode: str, runner: Any) -> None:
         first = mode not in self._log.modes
-        dataset = dataset_of(runner, mode)
-        for loader in loaders_of(runner, mode):  # a second training has another
+        dataset = get_dataset(runner, mode)
+        for loader in get_loaders(runner, mode):  # a second training has another
             keep_reports(loader)
         if first:
             check_reports_arrive(runner.logger, dataset)
-        valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
-        self._log.begin(mode, valid, naming_roots_of(dataset))
+        valid = describe_valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
+        self._log.begin(mode, valid, find_naming_roots(dataset))
         warn_of_problems(runner)
 
     def _see(self, runner: Any, mode: str, place: Dict[str, int], stats: Stats, samples: List[Any]) -> None:
         """Log an iteration: a line each for the first with invalid labels, and the likely cause for the very first."""
-        self._log.see(mode, place, stats, map(source_of, samples))
+        self._log.see(mode, place, stats, map(get_source, samples))
         warn_of_problems(runner)
         begin, _, unreported = self._unreported.get(mode, (place, place, Stats()))
         unreported += stats
@@ -275,7 +276,7 @@ class LabelGuardHook(Hook):
             self._log_window(runner, mode)
         for kind in KINDS:
             if kind not in self._hinted and (stats.offending[kind] or stats.loss_samples[kind]):
-                for warning in warnings_of(mode, kind, stats, runner.model, dataset_of(runner, mode)):
+                for warning in build_warnings(mode, kind, stats, runner.model, get_dataset(runner, mode)):
                     runner.logger.warning(f'guard: {visible(warning)}')
                     self._hinted.add(kind)
 
@@ -328,8 +329,8 @@ def find_skipped_ratio(numbers: List[int]) -> float:
     return max(counts[part] / counts[whole] if counts[whole] else 0.0 for part, whole in parts)
 
 
-def _add_numbers(numbers: List[int], more: Sequence[int]) -> List[int]:
+def _add_numbers(numbers: List[int], added: Sequence[int]) -> List[int]:
     """Add two ``Stats.vector``; an empty one counts as 0, one of another length (a checkpoint's) is ignored."""
     length = len(SCALARS + SEEN)
     numbers = numbers or [0] * length
-    return [a + b for a, b in zip(numbers, more)] if len(more) == length else numbers
+    return [a + b for a, b in zip(numbers, added)] if len(added) == length else numbers

@@ -10,9 +10,9 @@ from mmengine import dist
 from mmguard.compat.torch_names import exclude_from_compile
 from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses
 from mmguard.distributed.unused_parameters import explain_error
-from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrap
-from mmguard.hooks.runs import HookAroundTraining, run_log_of, train_place, warn_of_problems
-from mmguard.labels.tally import relative_to, source_of
+from mmguard.hooks.discovery import find_naming_roots, find_samples, get_dataset, unwrap
+from mmguard.hooks.runs import HookAroundTraining, get_train_position, run_log_of, warn_of_problems
+from mmguard.labels.tally import get_source, make_relative
 from mmguard.log.messages import describe_filled
 
 
@@ -59,7 +59,7 @@ class RankGuardHook(HookAroundTraining):
             run_log_of(runner).write()
 
     def before_train(self, runner: Any) -> None:
-        self._roots = naming_roots_of(dataset_of(runner, 'train'))
+        self._roots = find_naming_roots(get_dataset(runner, 'train'))
         self._agreement = LossAgreement(runner.model, self.timeout, runner.logger.warning)
         model: Any = unwrap(runner.model)
         parse_losses, train_step = model.parse_losses, runner.model.train_step
@@ -81,8 +81,8 @@ class RankGuardHook(HookAroundTraining):
         _replace_method(self._undo, runner.model, 'train_step', train_or_explain)
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
-        self._samples = [relative_to(source_of(sample), self._roots) for sample in samples_of(data_batch)]
-        self._place = train_place(runner, batch_idx)
+        self._samples = [make_relative(get_source(sample), self._roots) for sample in find_samples(data_batch)]
+        self._place = get_train_position(runner, batch_idx)
 
     def after_train(self, runner: Any) -> None:
         log = run_log_of(runner)

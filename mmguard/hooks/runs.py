@@ -12,7 +12,7 @@ from mmengine import dist
 from mmengine.hooks import Hook
 from mmengine.logging import HistoryBuffer
 
-from mmguard.hooks.discovery import built_loop
+from mmguard.hooks.discovery import get_built_loop
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import SCALARS
 from mmguard.text import visible
@@ -34,7 +34,7 @@ def warn_of_problems(runner: Any) -> None:
         runner.logger.warning(f'guard: {visible(problem)}')
 
 
-def train_place(runner: Any, batch_idx: int) -> Dict[str, int]:
+def get_train_position(runner: Any, batch_idx: int) -> Dict[str, int]:
     """Return the iteration as the console counts it: over the loop, or in the epoch if logs go by epoch."""
     loop = runner.train_loop
     if runner.log_processor.by_epoch:
@@ -77,12 +77,12 @@ class HookAroundTraining(Hook):
         raise TypeError(f'{type(self).__name__} has no context for a training')
 
     def before_run(self, runner: Any) -> None:
-        loop = built_loop(runner)
+        loop = get_built_loop(runner)
         if loop is not None:  # else only validation runs
             run_within(loop, self, partial(self.around_training, runner))
 
     def after_run(self, runner: Any) -> None:
-        loop = built_loop(runner)
+        loop = get_built_loop(runner)
         if loop is not None:
             put_back_run(loop)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Set
 
 from torch import nn
 
-from mmguard.hooks.discovery import assigners_of, class_names_of, pipelines_of, rules_in, rules_of, unwrap
+from mmguard.hooks.discovery import collect_rules, find_class_names, unwrap, walk_assigners, walk_pipelines, walk_rules
 from mmguard.labels.heads import from_loss, split_path
 from mmguard.labels.rules import BaseRule, ImageLabelRule
 from mmguard.labels.tally import LABEL_GUARD, LabelGuardError, Tally
@@ -31,11 +31,11 @@ def start_warnings(runner: Any) -> List[str]:
     """
     # Only needed at the start; gives the same answer as the command line.
     from mmguard.config.read import ReadConfig
-    from mmguard.findings.engine import chosen_rules, diagnose
+    from mmguard.findings.engine import diagnose, select_rules
 
     try:
         config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>')
-        found = diagnose(config=config, rules=chosen_rules(CODES))
+        found = diagnose(config=config, rules=select_rules(CODES))
     except Exception as error:  # a config may hold anything, and a warning must not end a training
         return [translate('the config could not be checked: {error}', error=describe_error(error))]
     return [
@@ -56,13 +56,13 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
     Raises:
         LabelGuardError: A guard after the Pack transform would apply the same ``label_map`` again.
     """
-    for pipeline in pipelines_of(dataset):
+    for pipeline in walk_pipelines(dataset):
         packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
-        guards = [i for i, t in enumerate(pipeline) if any(rules_in([t]))]
+        guards = [i for i, t in enumerate(pipeline) if any(walk_rules([t]))]
         if not packs or not guards or LABEL_GUARD in getattr(pipeline[packs[-1]], 'meta_keys', ()):
             continue
         pack = type(pipeline[packs[-1]]).__name__
-        for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
+        for first, second in product(walk_rules(pipeline[: packs[-1]]), walk_rules(pipeline[packs[-1] :])):
             if first.kind == second.kind and first.whole_map == second.whole_map and not first.is_map_idempotent:
                 raise LabelGuardError(
                     f'label_map={first.whole_map} would be applied twice, before and after {pack}: its meta_keys '
@@ -82,12 +82,12 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
             )
 
 
-def warnings_of(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) -> List[str]:
+def build_warnings(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) -> List[str]:
     """Return the messages for the first invalid labels of a kind; empty if the values show no cause."""
     offending = stats.offending[kind] or stats.loss_samples[kind]
     if not offending:
         return []
-    rules = [rule for rule in rules_of(dataset) if rule.kind == kind]
+    rules = [rule for rule in collect_rules(dataset) if rule.kind == kind]
     findings = _find_likely_causes(kind, stats, offending, model, dataset, rules)
     if not findings:
         return []
@@ -122,7 +122,7 @@ def _find_likely_causes(
         values=found.values,
         kind=kind,
         reasons=found.reasons,
-        class_names=class_names_of(dataset),
+        class_names=find_class_names(dataset),
         total=found.total,
         files=stats.samples,
         offending_files=len(offending),
@@ -148,7 +148,7 @@ def describe_background(model: nn.Module) -> Optional[str]:
     """Return the warning that ignored instances are trained as background; ``None`` if they are not."""
     blind: Set[str] = set()
     deaf: Set[str] = set()
-    for assigner in assigners_of(model):
+    for assigner in walk_assigners(model):
         name = type(assigner).__name__
         threshold = getattr(assigner, 'ignore_iof_thr', None)
         if name in _ALWAYS or (threshold is not None and threshold > 0):
@@ -187,7 +187,7 @@ MIXING = (
 
 def describe_mixing(dataset: Any) -> Optional[str]:
     """Return the warning that files named by the log may not hold the labels, as images are mixed; else ``None``."""
-    steps = (type(step).__name__ for pipeline in pipelines_of(dataset) for step in pipeline)
+    steps = (type(step).__name__ for pipeline in walk_pipelines(dataset) for step in pipeline)
     found = sorted({name for name in steps if name in MIXING})
     if not found:
         return None

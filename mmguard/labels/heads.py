@@ -79,7 +79,7 @@ CLASSIFIERS = (
     *MULTI_LABEL,
 )
 #: mmseg's heads that classify queries have a channel for "no object", so a single class is not a sigmoid.
-QUERIES = ('MaskFormerHead', 'Mask2FormerHead')
+MASK_QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead')
 
 #: A classifier that indexes by label before its loss: a guarded loss cannot protect it.
 ARCFACE = 'ArcFaceClsHead'
@@ -96,7 +96,7 @@ class Head(Protocol):
     def path(self) -> str:
         """Place in a config, ``'model.roi_head.bbox_head[0]'``, or in a model, ``'roi_head.bbox_head.0'``."""
 
-    def get(self, key: str, otherwise: Any = None) -> Any:
+    def get(self, key: str, fallback: Any = None) -> Any:
         """Return an argument of the head."""
 
     def is_a(self, *names: str) -> bool:
@@ -118,7 +118,7 @@ def is_classifier(head: Head) -> bool:
     return split_path(head.path)[-1:] == ['head'] and head.is_a(*CLASSIFIERS) and not head.is_a(ARCFACE)
 
 
-def group_of(head: Head, kind: str) -> Optional[str]:
+def find_group(head: Head, kind: str) -> Optional[str]:
     """Return the name in :data:`GROUPS` that applies to a head; ``None`` if none does."""
     names = split_path(head.path)
     if names[-1:] == ['head']:
@@ -128,16 +128,16 @@ def group_of(head: Head, kind: str) -> Optional[str]:
     return next((name for name in names if name in GROUPS[kind]), None)
 
 
-def spaces_of_head(head: Head) -> Iterator[Space]:
+def build_spaces(head: Head) -> Iterator[Space]:
     """Yield one :class:`Space` per kind of label that a head takes; none if it takes no labels."""
     if not takes_labels(head):
         return
-    group = group_of(head, 'pixels')
+    group = find_group(head, 'pixels')
     if group is not None:
         number, keys = _count_pixel_classes(head, group)
         if number:
             yield Space('pixels', number, f'{head.path}.{keys}', _find_ignore_index(head, group))
-    group = group_of(head, 'instances')
+    group = find_group(head, 'instances')
     if group is not None:
         things = _as_int(head.get(THINGS)) if group == 'panoptic_head' else None
         number = _as_int(head.get('num_classes')) if things is None else things
@@ -145,13 +145,13 @@ def spaces_of_head(head: Head) -> Iterator[Space]:
             yield Space('instances', number, f'{head.path}.{"num_classes" if things is None else THINGS}')
 
 
-def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
+def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
     """Collect the valid labels of a model's heads."""
     heads = list(heads)
-    found = tuple(space for head in heads for space in spaces_of_head(head))
+    found = tuple(space for head in heads for space in build_spaces(head))
     instances = _choose_leading(found, 'instances')
     unknown = [head for head in heads if split_path(head.path)[-1:] != ['head'] or is_classifier(head)]
-    if instances is None and names and unknown and not any(group_of(head, 'pixels') for head in heads):
+    if instances is None and names and unknown and not any(find_group(head, 'pixels') for head in heads):
         instances = Space('instances', len(names), named_at)
     return LabelSpaces(_choose_leading(found, 'pixels'), instances, found, tuple(names))
 
@@ -172,7 +172,7 @@ def _count_pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
         stuff = _as_int(head.get(STUFF))
         return (things + stuff, f'{THINGS} + {STUFF}') if stuff else (None, '')
     number = _as_int(head.get('num_classes')) if group != 'panoptic_head' else None
-    per_channel = group in ('decode_head', 'auxiliary_head') and not head.is_a(*QUERIES)
+    per_channel = group in ('decode_head', 'auxiliary_head') and not head.is_a(*MASK_QUERY_HEADS)
     if per_channel and number == 1:
         number = 2
     return number, 'num_classes'
@@ -215,8 +215,8 @@ class _ModuleHead:
         self.path = path
         self.module = module
 
-    def get(self, key: str, otherwise: Any = None) -> Any:
-        return getattr(self.module, key, otherwise)
+    def get(self, key: str, fallback: Any = None) -> Any:
+        return getattr(self.module, key, fallback)
 
     def is_a(self, *names: str) -> bool:
         return any(base.__name__ in names for base in type(self.module).__mro__)
@@ -231,7 +231,7 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
     """
     heads = (_ModuleHead(name, module) for name, module in model.named_modules())
     ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head') or is_classifier(head))
-    return label_spaces(ends, names, 'the classes of the data set')
+    return collect_label_spaces(ends, names, 'the classes of the data set')
 
 
 def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
@@ -247,7 +247,7 @@ def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
     loss, *owners = _walk_up(model, loss_name)
     own = _find_first_int([loss.module], 'num_classes')
     for owner in owners:
-        found = {space.kind: space for space in spaces_of_head(owner)}
+        found = {space.kind: space for space in build_spaces(owner)}
         if found:
             if own is not None and owner.get(THINGS) is None:
                 place = f'{loss_name}.num_classes'

@@ -18,7 +18,7 @@ BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')
 LABEL_REASON = 'label'
 
 #: Up to this many instances a Python loop is faster than several numpy passes. Most images have fewer.
-FEW = 32
+FEW_INSTANCES = 32
 
 _IN_WORDS = {
     'box_not_finite': Message('not finite'),
@@ -119,7 +119,7 @@ class InstanceRule(BaseRule):
             tally.mapped = self._count_mapped(labels, sanitized, dropped, ignored)
         if self.on_invalid == 'raise' and reasons:
             tally.skipped += invalid_labels
-            raise self._error(tally, np.flatnonzero(invalid if dropped is None else invalid | dropped).tolist())
+            raise self._build_error(tally, np.flatnonzero(invalid if dropped is None else invalid | dropped).tolist())
         moved = None
         if invalid_labels and self.on_invalid == 'clip':
             tally.remapped += invalid_labels
@@ -154,7 +154,7 @@ class InstanceRule(BaseRule):
             mapped[labels == raw] = label
         return mapped
 
-    def _error(self, tally: Tally, positions: List[int]) -> LabelGuardError:
+    def _build_error(self, tally: Tally, positions: List[int]) -> LabelGuardError:
         first = ', '.join(map(str, positions[:5]))
         return LabelGuardError(
             f'{tally.source or "instances"}: {tally.skipped:,} of {tally.total:,} instances are invalid: '
@@ -184,7 +184,7 @@ def describe_boxes(reasons: Dict[str, int]) -> List[str]:
 NOT_FINITE, NO_AREA, OUTSIDE = (BOX_REASONS.index(f'box_{name}') for name in ('not_finite', 'no_area', 'outside'))
 
 
-def corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
+def find_corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
     """Find the fault of each box.
 
     Args:
@@ -196,7 +196,7 @@ def corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
         np.ndarray: int8 (N,), index of the first fault in ``BOX_REASONS``; 0: no fault.
 
     Example:
-        >>> corner_faults(np.array([[0, 0, 5, 5], [0, 0, 5, 0], [8, 0, 9, 1], [0, 0, np.inf, 1]]), (8, 8)).tolist()
+        >>> find_corner_faults(np.array([[0, 0, 5, 5], [0, 0, 5, 0], [8, 0, 9, 1], [0, 0, np.inf, 1]]), (8, 8)).tolist()
         [0, 2, 3, 1]
     """
     left, top, right, bottom = corners.T

@@ -54,11 +54,11 @@ FRAMEWORKS: Dict[str, Framework] = {
 }
 
 
-def framework_titles(labels: str) -> str:
+def get_framework_titles(labels: str) -> str:
     """Return the titles of the frameworks with a numbering.
 
     Example:
-        >>> framework_titles('positions')
+        >>> get_framework_titles('positions')
         'mmdet, detectron2, YOLOX'
     """
     return ', '.join(framework.title for framework in FRAMEWORKS.values() if framework.labels == labels)

@@ -165,9 +165,9 @@ class LabelRule(BaseRule):
         if not invalid.size:
             return label, Tally(total=label.size, source=source)
         found = label.ravel()[invalid]
-        tally = self._tally(label.size, value_counts(found), source)
+        tally = self._build_tally(label.size, count_values(found), source)
         if self.on_invalid == 'raise':
-            raise self._error(tally, label, invalid)
+            raise self._build_error(tally, label, invalid)
         if self.on_invalid == 'clip':
             sanitized = label.copy()
             sanitized.flat[invalid] = found.clip(0, min(self.num_classes - 1, np.iinfo(label.dtype).max))
@@ -189,14 +189,14 @@ class LabelRule(BaseRule):
         return invalid
 
     def _sanitize_by_value(self, label: np.ndarray, source: Optional[str]) -> Tuple[np.ndarray, Tally]:
-        counts = value_counts(label)
+        counts = count_values(label)
         sanitized_values = {value: self._sanitize_value(value) for value in counts}
         changed = {value: sanitized for value, sanitized in sanitized_values.items() if sanitized != value}
         known = counts if self.others is not None else self.label_map
         invalid = {value: counts[value] for value in changed if value not in known}
-        tally = self._tally(label.size, invalid, source)
+        tally = self._build_tally(label.size, invalid, source)
         if self.on_invalid == 'raise' and tally:
-            raise self._error(tally, label, np.flatnonzero(np.isin(label, list(invalid))))
+            raise self._build_error(tally, label, np.flatnonzero(np.isin(label, list(invalid))))
         tally.mapped = sum(counts[value] for value in changed) - sum(invalid.values())
         if not changed:
             return label, tally
@@ -221,18 +221,18 @@ class LabelRule(BaseRule):
             return min(max(value, 0), self.num_classes - 1)
         return self.ignore_index
 
-    def _tally(self, total: int, values: Dict[int, int], source: Optional[str]) -> Tally:
+    def _build_tally(self, total: int, values: Dict[int, int], source: Optional[str]) -> Tally:
         count = sum(values.values())
         clipped = count if self.on_invalid == 'clip' else 0
         return Tally(total=total, skipped=count - clipped, remapped=clipped, values=values, source=source)
 
-    def _error(self, tally: Tally, label: np.ndarray, invalid: np.ndarray) -> LabelGuardError:
+    def _build_error(self, tally: Tally, label: np.ndarray, invalid: np.ndarray) -> LabelGuardError:
         first = np.stack(np.unravel_index(invalid[:5], label.shape), axis=1)
         positions = [tuple(int(i) for i in row) for row in first]
-        return invalid_label_error(tally, positions, self.num_classes, self.ignore_index)
+        return build_label_error(tally, positions, self.num_classes, self.ignore_index)
 
 
-def invalid_label_error(
+def build_label_error(
     tally: Tally, positions: Sequence[Tuple[int, ...]], num_classes: int, ignore_index: Optional[int]
 ) -> LabelGuardError:
     """Build the error of ``on_invalid='raise'``: file, values, counts, first positions and remedies."""
@@ -246,7 +246,7 @@ def invalid_label_error(
     return LabelGuardError(message, [tally], positions)
 
 
-def value_counts(label: np.ndarray) -> Dict[int, int]:
+def count_values(label: np.ndarray) -> Dict[int, int]:
     """Count the values of an integer array: value -> count, ascending."""
     if not label.size:
         return {}
@@ -318,7 +318,7 @@ def _widen_dtype(value: int, dtype: Any) -> Any:
 
 
 #: Marks an image without a valid label among class indices; PyTorch's cross entropy ignores it by default.
-NO_LABEL = -100
+UNLABELED = -100
 
 
 class ImageLabelRule(LabelRule):
@@ -334,7 +334,7 @@ class ImageLabelRule(LabelRule):
     def __init__(
         self,
         num_classes: int,
-        ignore_index: int = NO_LABEL,
+        ignore_index: int = UNLABELED,
         on_invalid: str = 'ignore',
         label_map: Optional[LabelMap] = None,
     ) -> None:

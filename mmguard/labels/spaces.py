@@ -43,7 +43,7 @@ class Space:
     def is_valid(self, label: int) -> bool:
         return self.min_label <= label < self.num_classes or label == self.ignore_index
 
-    def rule(self, on_invalid: str = 'ignore') -> BaseRule:
+    def build_rule(self, on_invalid: str = 'ignore') -> BaseRule:
         """Build the rule that finds invalid labels, without ``label_map``."""
         if self.kind == 'instances':
             return InstanceRule(self.num_classes, on_invalid, min_label=self.min_label)
@@ -77,9 +77,9 @@ class LabelSpaces:
         """Return kind -> space, without kinds that have none."""
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
-    def rules(self) -> Dict[str, BaseRule]:
+    def build_rules(self) -> Dict[str, BaseRule]:
         """Return the spaces as rules, which check arrays."""
-        return {kind: space.rule() for kind, space in self.to_dict().items()}
+        return {kind: space.build_rule() for kind, space in self.to_dict().items()}
 
     def override(self, other: LabelSpaces) -> LabelSpaces:
         """Return a copy in which ``other`` overrides the heads."""
@@ -97,20 +97,20 @@ class LabelSpaces:
 
 
 def from_options(
-    num_classes: Optional[int] = None, ignore_index: Optional[int] = None, otherwise: Optional[LabelSpaces] = None
+    num_classes: Optional[int] = None, ignore_index: Optional[int] = None, default: Optional[LabelSpaces] = None
 ) -> LabelSpaces:
     """Apply the user's options, which override everything else.
 
     Args:
         num_classes (int, optional): For label maps and instances.
         ignore_index (int, optional): For label maps.
-        otherwise (LabelSpaces, optional): Valid labels without options.
+        default (LabelSpaces, optional): Valid labels without options.
 
     Example:
         >>> from_options(num_classes=19).pixels.is_valid(255)
         True
     """
-    spaces = otherwise or LabelSpaces()
+    spaces = default or LabelSpaces()
     pixels, instances = spaces.pixels, spaces.instances
     if num_classes is not None:
         pixels = replace(pixels or Space('pixels', 0, '', VOID), num_classes=num_classes, place=OPTION)
@@ -120,7 +120,7 @@ def from_options(
     return replace(spaces, pixels=pixels, instances=instances)
 
 
-def label_map_of(record: Any) -> Dict[int, int]:
+def read_label_map(record: Any) -> Dict[int, int]:
     """Read a label map, raw value -> class, without the key ``'*'``; empty if it is not a label map."""
     try:
         return {int(raw): int(label) for raw, label in (record or {}).items() if raw != OTHERS}
@@ -136,18 +136,18 @@ def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> La
         offended (collection[str]): Names of the losses that met invalid labels.
     """
     found: Dict[str, Any] = {}
-    for guard in _dicts(record.get('guards')):
+    for guard in _find_dicts(record.get('guards')):
         _take(found, guard, 'the guard in the pipeline')
     losses = record.get('losses')
     for name, loss in losses.items() if isinstance(losses, dict) else ():
         if name in offended:
-            for space in [loss] if isinstance(loss, dict) else _dicts(loss):
+            for space in [loss] if isinstance(loss, dict) else _find_dicts(loss):
                 _take(found, space, name)
     names = record.get('classes')
     return LabelSpaces(**found, names=tuple(map(str, names)) if isinstance(names, list) else ())
 
 
-def _take(found: Dict[str, Any], record: Mapping[str, Any], place: str) -> None:
+def _take(spaces: Dict[str, Any], record: Mapping[str, Any], place: str) -> None:
     """Add the valid labels in a record for the kind that it names, or if it names none for both kinds."""
     number, ignored, first = (record.get(key) for key in ('num_classes', 'ignore_index', 'min_label'))
     if not isinstance(number, int):
@@ -160,10 +160,10 @@ def _take(found: Dict[str, Any], record: Mapping[str, Any], place: str) -> None:
                 place,
                 ignored if isinstance(ignored, int) else None,
                 first if isinstance(first, int) else 0,
-                label_map_of(record.get('label_map')),
+                read_label_map(record.get('label_map')),
             )
-            found.setdefault(kind, space)
+            spaces.setdefault(kind, space)
 
 
-def _dicts(value: Any) -> Iterator[Dict[str, Any]]:
+def _find_dicts(value: Any) -> Iterator[Dict[str, Any]]:
     return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())

@@ -124,11 +124,11 @@ class Tally:
         return decode(cls, record)
 
 
-def tallies_of(sample: Any) -> Dict[str, Tally]:
+def get_tallies(sample: Any) -> Dict[str, Tally]:
     """Return the tallies that guards left in a sample, packed or not: kind -> tally.
 
     Example:
-        >>> tallies_of({'label_guard': {'pixels': {'total': 9, 'skipped': 1, 'values': {7: 1}}}})['pixels'].values
+        >>> get_tallies({'label_guard': {'pixels': {'total': 9, 'skipped': 1, 'values': {7: 1}}}})['pixels'].values
         {7: 1}
     """
     record: Dict[str, Dict[str, Any]] = sample.get(LABEL_GUARD) or {}
@@ -192,11 +192,11 @@ def find_instances(sample: Any) -> Optional[Any]:
 _KEYS = ('seg_map_path', 'img_path')
 
 
-def file_of(sample: Any) -> Optional[str]:
+def get_file(sample: Any) -> Optional[str]:
     """Return the file of a sample, packed or not; ``None`` if unknown. With several cameras, the first one.
 
     Example:
-        >>> file_of({'img_path': ['front.jpg', 'left.jpg']}), file_of({})
+        >>> get_file({'img_path': ['front.jpg', 'left.jpg']}), get_file({})
         ('front.jpg', None)
     """
     for key in _KEYS:
@@ -212,12 +212,12 @@ def file_of(sample: Any) -> Optional[str]:
 UNKNOWN = '<unknown>'
 
 
-def source_of(sample: BaseDataElement) -> str:
+def get_source(sample: BaseDataElement) -> str:
     """Return the file that a sample's labels came from."""
-    return file_of(sample) or UNKNOWN
+    return get_file(sample) or UNKNOWN
 
 
-def relative_to(source: str, roots: List[str]) -> str:
+def make_relative(source: str, roots: List[str]) -> str:
     """Make a source relative to the data root that contains it."""
     for root in roots:
         prefix = root.rstrip('/\\')
@@ -226,7 +226,7 @@ def relative_to(source: str, roots: List[str]) -> str:
     return source
 
 
-def path_of(name: str, roots: Sequence[str]) -> str:
+def find_path(name: str, roots: Sequence[str]) -> str:
     """Return an openable path for a file in a log; the name itself if no file or several match."""
     paths = (os.path.join(root, name) for root in (*roots, ''))
     found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
@@ -236,7 +236,7 @@ def path_of(name: str, roots: Sequence[str]) -> str:
 Record = Dict[str, Dict[str, Any]]
 
 
-def rule_for(rule: Rule, sample: Any) -> Rule:
+def adapt_rule(rule: Rule, sample: Any) -> Rule:
     """Return the rule for a sample: without its label map if an earlier guard has applied the same one."""
     label_map = rule.whole_map
     record: Record = sample.get(LABEL_GUARD) or {}
@@ -258,7 +258,7 @@ def _join_record(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, i
     """Return the sample's record with a tally added, merged with that of an earlier guard, if any."""
     joined: Record = dict(sample.get(LABEL_GUARD) or {})
     if kind in joined:
-        tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].merge_second_guard(tally)
+        tally = get_tallies({LABEL_GUARD: {kind: joined[kind]}})[kind].merge_second_guard(tally)
     mapped = dict(label_map) or joined.get(kind, {}).get(LABEL_MAP)
     joined[kind] = {**vars(tally), **({LABEL_MAP: mapped} if mapped else {})}
     return joined

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Deque, Dict, List, Optional
 from mmguard.files.regular import open_regular, write_whole
 from mmguard.files.typed_json import Rank, parse_object
 from mmguard.labels.tally import Tally
-from mmguard.log.lines import Unread, read_lines
+from mmguard.log.lines import UnreadParts, read_lines
 from mmguard.log.run_log import encode_line
 from mmguard.log.statistics import KINDS
 
@@ -43,7 +43,7 @@ class FlightRecord:
     def __init__(self, path: str, capacity: int, rank: int = 0) -> None:
         self.path = path
         self.error: Optional[OSError] = None
-        self._head = _line(dict(format=FORMAT, rank=rank, capacity=capacity))
+        self._head = _encode_line(dict(format=FORMAT, rank=rank, capacity=capacity))
         # Two lines per batch: when it arrives, and when its iteration has ended.
         self._kept: Deque[bytes] = deque(maxlen=2 * capacity)
         self._most = 2 * capacity * _SURPLUS
@@ -55,7 +55,7 @@ class FlightRecord:
     def write(self, **entry: Any) -> None:
         """Append a line: a batch (``samples``), the ``losses`` of the last one, or how training ended (``reason``)."""
         if not self._closed:
-            self._put(_line(entry))
+            self._put(_encode_line(entry))
 
     def close(self) -> None:
         """Stop writing, and keep the file."""
@@ -97,7 +97,7 @@ class FlightRecord:
             self._file = None
 
 
-def _line(entry: Dict[str, Any]) -> bytes:
+def _encode_line(entry: Dict[str, Any]) -> bytes:
     return encode_line({**entry, 'time': time.strftime('%Y-%m-%dT%H:%M:%S%z')})
 
 
@@ -142,7 +142,7 @@ class FlightBatch:
 
 
 @dataclass
-class Raised:
+class RecordedException:
     """The exception that ended a training."""
 
     type: str = ''
@@ -169,9 +169,9 @@ class Flight:
     epoch: Optional[int] = None
     time: str = ''
     reason: str = ''
-    exception: Optional[Raised] = None
+    exception: Optional[RecordedException] = None
     batches: List[FlightBatch] = field(default_factory=list)
-    unread: Unread = field(default_factory=Unread)
+    unread: UnreadParts = field(default_factory=UnreadParts)
 
     @property
     def error(self) -> str:
@@ -188,7 +188,7 @@ class _Entry:
     epoch: Optional[int] = None
     time: Optional[str] = None
     reason: Optional[str] = None
-    exception: Optional[Raised] = None
+    exception: Optional[RecordedException] = None
     samples: Optional[List[FlightSample]] = None
     losses: Optional[Dict[str, float]] = None
 

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
-from mmguard.labels.tally import path_of
-from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, sum_lines
+from mmguard.labels.tally import find_path
+from mmguard.log.lines import LogLine, ModeTotals, UnreadParts, read_logs, sum_lines
 from mmguard.log.run_files import LoggedMode, LoggedRun, RunFiles, find_run, read_run
 from mmguard.log.statistics import KINDS, SCALARS, Stats
 
@@ -47,13 +47,13 @@ class GuardLog:
     """
 
     def __init__(self, files: RunFiles) -> None:
-        unread = Unread()
+        unread = UnreadParts()
         self.folder = files.folder
-        self._logs: List[List[Line]] = [list(read_logs([log], unread)) for log in files.logs]
+        self._logs: List[List[LogLine]] = [list(read_logs([log], unread)) for log in files.logs]
         self._run: LoggedRun = read_run(files.records)
         self._totals: Dict[str, ModeTotals] = sum_lines(*self._logs)
         self.modes = sorted({*self._totals, *self._run.modes}, key=lambda mode: (*_MODES, mode).index(mode))
-        self.problems = unread.messages() + self._run.problems
+        self.problems = unread.list_messages() + self._run.problems
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per iteration; the counts of a clean one are 0.
@@ -76,14 +76,14 @@ class GuardLog:
                 mode=mode,
                 kind=kind,
                 source=tally.source,
-                path=path_of(str(tally.source), self._run.modes.get(mode, LoggedMode()).data_roots),
+                path=find_path(str(tally.source), self._run.modes.get(mode, LoggedMode()).data_roots),
                 skipped=tally.skipped,
                 remapped=tally.remapped,
                 values=dict(tally.values),
             )
             for mode in self.modes
             for kind in KINDS
-            for tally in self._totals.get(mode, ModeTotals()).worst(kind)
+            for tally in self._totals.get(mode, ModeTotals()).find_worst(kind)
         ]
 
     def plot(self) -> List[Any]:
@@ -120,7 +120,7 @@ class GuardLog:
                     place = _place(line.mode, line.place, line.iter)
                     times[place] += 1
                     known = rows.get((*place, times[place]), [0] * len(COUNTERS))
-                    rows[(*place, times[place])] = [a + b for a, b in zip(known, _counts(line.totals()))]
+                    rows[(*place, times[place])] = [a + b for a, b in zip(known, _list_counts(line.totals()))]
         times = Counter()
         loops = [(mode, *loop) for mode, run in self._run.modes.items() for one in run.loops for loop in one.items()]
         for mode, end, iterations in loops:
@@ -140,7 +140,7 @@ class GuardLog:
         found = []
         for mode in self.modes:  # the record also counts the iterations after the log was full
             totals = self._run.modes[mode].totals if mode in self._run.modes else self._totals[mode].totals()
-            found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _counts(totals)) if n]
+            found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _list_counts(totals)) if n]
         return f'GuardLog({str(self.folder)!r}, {", ".join(found) or "nothing skipped or remapped"})'
 
 
@@ -149,7 +149,7 @@ def _place(mode: str, step: int, number: int) -> Tuple[str, int, int]:
     return (mode, step, number) if mode == 'val' else (mode, *((step,) * 2 if mode == 'train' else (number,) * 2))
 
 
-def _counts(totals: Stats) -> List[int]:
+def _list_counts(totals: Stats) -> List[int]:
     return totals.vector()[: len(COUNTERS)]
 
 

@@ -24,7 +24,7 @@ _NAMED = 10
 
 
 @dataclass
-class Unread:
+class UnreadParts:
     """Parts of files that could not be understood, and are left out.
 
     Args:
@@ -37,13 +37,13 @@ class Unread:
     first: List[str] = field(default_factory=list)
     cut_off: List[str] = field(default_factory=list)
 
-    def add(self, place: str, why: object) -> None:
+    def add(self, place: str, reason: object) -> None:
         """Count a record that is left out, and keep the reason of the first ones."""
         self.records += 1
         if self.records <= _NAMED:
-            self.first.append(f'{place} is left out: {why}')
+            self.first.append(f'{place} is left out: {reason}')
 
-    def messages(self) -> List[str]:
+    def list_messages(self) -> List[str]:
         """Return one line per problem for the user."""
         more = self.records - len(self.first)
         return [
@@ -53,7 +53,7 @@ class Unread:
         ]
 
 
-def read_lines(file: BinaryIO, path: str, kind: Type[T], unread: Unread) -> Iterator[T]:
+def read_lines(file: BinaryIO, path: str, kind: Type[T], unread: UnreadParts) -> Iterator[T]:
     """Yield the lines of a file as records of a type; add malformed ones to ``unread``."""
     for number, line in enumerate(iter(lambda: file.readline(_LONGEST), b''), start=1):
         # A file that reached its limit ends with a note.
@@ -69,7 +69,7 @@ def read_lines(file: BinaryIO, path: str, kind: Type[T], unread: Unread) -> Iter
 
 
 @dataclass
-class FoundIn(Tally):
+class FileTally(Tally):
     """Tally of a file in a log line; a log of another version may have a ``kind`` that is unknown here."""
 
     kind: str = 'pixels'
@@ -89,7 +89,7 @@ class FilledRank:
 
 
 @dataclass
-class Line:
+class LogLine:
     """One iteration that had something skipped or remapped, as ``Stats.to_line`` writes it.
 
     Args:
@@ -112,8 +112,8 @@ class Line:
     skipped_instances: int = 0
     remapped_instances: int = 0
     reasons: Dict[str, int] = field(default_factory=dict)
-    samples: List[FoundIn] = field(default_factory=list)
-    loss_samples: List[FoundIn] = field(default_factory=list)
+    samples: List[FileTally] = field(default_factory=list)
+    loss_samples: List[FileTally] = field(default_factory=list)
     losses: Dict[str, LossRecord] = field(default_factory=dict)
     empty_images: int = 0
     filled: List[FilledRank] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Line:
         """The iteration since the start of the training; in a test, the iteration of the test."""
         return self.iter if self.step is None else self.step
 
-    def found(self, kind: str) -> List[FoundIn]:
+    def list_tallies(self, kind: str) -> List[FileTally]:
         """Return the tallies of single files."""
         return [sample for sample in (*self.samples, *self.loss_samples) if sample.kind == kind]
 
@@ -136,12 +136,12 @@ class Line:
         return Stats(kinds=kinds, losses=tally_losses(self.losses), empty_images=self.empty_images)
 
 
-def read_logs(paths: List[Path], unread: Unread) -> Iterator[Line]:
+def read_logs(paths: List[Path], unread: UnreadParts) -> Iterator[LogLine]:
     """Yield the lines of all files, one file after another; add malformed ones to ``unread``."""
     for path in paths:
         try:
             with open_regular(path) as file:
-                yield from read_lines(file, str(path), Line, unread)
+                yield from read_lines(file, str(path), LogLine, unread)
         except OSError as error:
             unread.add(str(path), error.strerror or error)
 
@@ -172,7 +172,7 @@ class ModeTotals:
             most[place, number] = max(most.get((place, number), 0), times)
         return sum(most.values())
 
-    def add(self, line: Line, log: int = 0) -> None:
+    def add(self, line: LogLine, log: int = 0) -> None:
         """Add an iteration of one rank, from the log with that number."""
         for filled in line.filled:
             self.first_filled.setdefault(filled.rank, (line.place, filled.samples))
@@ -182,12 +182,12 @@ class ModeTotals:
         self.times[line.place, line.iter, log] += 1
         self.sums += line.totals()
         for kind, files in self.files.items():
-            for entry in line.found(kind):
+            for entry in line.list_tallies(kind):
                 source = str(entry.source)
                 found = self._last[kind, source] = _restore_values(entry, self._last.get((kind, source)))
                 files[source] = files[source] + found if source in files else found
 
-    def worst(self, kind: str) -> List[Tally]:
+    def find_worst(self, kind: str) -> List[Tally]:
         """Return the tallies of its files, the one with the most skipped or remapped elements first."""
         return sort_worst_first(self.files[kind].values())
 
@@ -208,19 +208,19 @@ class ModeTotals:
         return Tally(values=dict(values), reasons=dict(reasons), other_values=others)
 
 
-def _restore_values(found: Tally, before: Optional[Tally]) -> Tally:
+def _restore_values(tally: Tally, before: Optional[Tally]) -> Tally:
     """Return the tally of a file; one logged without values gets those of its previous line."""
-    count = found.skipped + found.remapped
-    if found.values or found.reasons or found.other_values or not count:
-        return found
+    count = tally.skipped + tally.remapped
+    if tally.values or tally.reasons or tally.other_values or not count:
+        return tally
     if before is None:  # that line is missing
-        return replace(found, other_values=count)
+        return replace(tally, other_values=count)
     values = dict.fromkeys(before.values, count) if len(before.values) == 1 else before.values
     reasons = {LABEL_REASON: count} if before.reasons else {}
-    return replace(found, values=values, reasons=reasons, other_values=before.other_values)
+    return replace(tally, values=values, reasons=reasons, other_values=before.other_values)
 
 
-def sum_lines(*logs: Iterable[Line]) -> Dict[str, ModeTotals]:
+def sum_lines(*logs: Iterable[LogLine]) -> Dict[str, ModeTotals]:
     """Return mode -> its totals over the logs of all ranks, in the order in which the modes appear."""
     totals: Dict[str, ModeTotals] = {}
     for number, lines in enumerate(logs):

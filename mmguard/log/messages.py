@@ -73,7 +73,7 @@ def describe_offence(where: str, stats: Stats) -> str:
     return translate(line)
 
 
-def _describe_amount(stats: Stats, tally: Tally, unit: Message, details: List[str], by: str = '') -> str:
+def _describe_amount(stats: Stats, tally: Tally, unit: Message, details: List[str], agent: str = '') -> str:
     """Format ``2 of 9 instances skipped (value 600; 1 box without area)``; for several iterations, the share."""
     skipped, remapped = '{count:,} of {total:,} {unit} skipped', '{count:,} of {total:,} {unit} remapped'
     if stats.iterations > 1:
@@ -84,8 +84,8 @@ def _describe_amount(stats: Stats, tally: Tally, unit: Message, details: List[st
     parts += [Message(remapped, count=tally.remapped, total=tally.total, unit=unit)] if tally.remapped else []
     amount = join(', ', parts)
     if amount and details:
-        return Message('{amount}{by} ({details})', amount=amount, by=by, details=join('; ', details))
-    return join('', (amount, by)) if amount else ''
+        return Message('{amount}{by} ({details})', amount=amount, by=agent, details=join('; ', details))
+    return join('', (amount, agent)) if amount else ''
 
 
 def _list_values(tallies: List[Tally]) -> List[str]:
@@ -95,8 +95,8 @@ def _list_values(tallies: List[Tally]) -> List[str]:
     return [join(' ', (plural(len(values), 'value'), shown))] if values else []
 
 
-def summarize_loop(mode: str, loop: ModeStats, most: int, log: str) -> str:
-    """Summarize a loop: its totals and, for each kind, a table of the ``most`` files with the most invalid labels.
+def summarize_loop(mode: str, loop: ModeStats, limit: int, log: str) -> str:
+    """Summarize a loop: its totals and, for each kind, a table of the ``limit`` files with the most invalid labels.
 
     One line if all labels are valid; empty if none was seen.
     """
@@ -105,9 +105,9 @@ def summarize_loop(mode: str, loop: ModeStats, most: int, log: str) -> str:
         return describe_valid(mode, totals)
     lines = [translate('summary')]
     for kind in KINDS:
-        number = loop.files.number(kind)
+        number = loop.files.count_files(kind)
         if number:
-            worst = loop.worst(kind, most)
+            worst = loop.find_worst(kind, limit)
             title = translate('mmguard: {mode}, {kind}', mode=mode, kind=Message(kind))
             lines += format_files(title, worst, number - len(worst))
     lines += describe_totals(totals)
@@ -120,15 +120,15 @@ def sort_worst_first(tallies: Iterable[Tally]) -> List[Tally]:
     return sorted(tallies, key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
 
 
-def format_files(title: str, worst: Sequence[Tally], more: int) -> List[str]:
+def format_files(title: str, worst: Sequence[Tally], hidden: int) -> List[str]:
     """Return the rows of a table of files, a line each: long names are not cut, so that they can be copied."""
     heads = [align_right(translate(word), 12) for word in ('skipped', 'remapped')]
     rows = [title, f'{"".join(heads)}  {translate("file (values)")}']
     for tally in worst:
         name = visible_name(str(tally.source))
         rows.append(f'{tally.skipped:>12,}{tally.remapped:>12,}  {name} ({_describe_values(tally)})')
-    files = translate('and {files}', files=quantity(more, 'more file'))
-    return rows + ([f'{"...":>24}  {files}'] if more else [])
+    files = translate('and {files}', files=quantity(hidden, 'more file'))
+    return rows + ([f'{"...":>24}  {files}'] if hidden else [])
 
 
 def _describe_values(tally: Tally) -> str:
@@ -192,9 +192,9 @@ def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
     return [translate(line) for line in lines]
 
 
-def describe_reasons_by_kind(found: Dict[str, Tally]) -> List[str]:
+def describe_reasons_by_kind(tallies: Dict[str, Tally]) -> List[str]:
     """Describe values and box faults over all files, one line per kind that has any."""
-    described = {kind: describe_reasons(tally) for kind, tally in found.items()}
+    described = {kind: describe_reasons(tally) for kind, tally in tallies.items()}
     return [translate(join(': ', (Message(kind), words))) for kind, words in described.items() if words]
 
 
@@ -237,8 +237,8 @@ def describe_skipped_ratio(ratio: float, limit: float, worst: Sequence[Tally]) -
     )
 
 
-def format_percent(part: int, whole: int) -> str:
-    return f'{100 * part / whole:.3g} %' if whole else '0 %'
+def format_percent(part: int, total: int) -> str:
+    return f'{100 * part / total:.3g} %' if total else '0 %'
 
 
 #: Rank, names of losses, samples.

@@ -12,7 +12,7 @@ from mmguard.files.regular import open_regular
 from mmguard.files.typed_json import Rank, decode, parse_object
 from mmguard.labels.spaces import LabelSpaces, from_record
 from mmguard.log.flight_record import NAME as FLIGHT
-from mmguard.log.lines import Unread
+from mmguard.log.lines import UnreadParts
 from mmguard.log.run_log import NAME, RECORD, RECORD_FORMAT
 from mmguard.log.statistics import Stats
 
@@ -203,7 +203,7 @@ class _ModeJson:
 
 def read_run(paths: Sequence[Path]) -> LoggedRun:
     """Add up the records of all ranks. Unreadable ones are in ``problems``; nothing is raised."""
-    run, unread = LoggedRun(), Unread()
+    run, unread = LoggedRun(), UnreadParts()
     for path in paths:
         try:
             record = _read(path)
@@ -219,7 +219,7 @@ def read_run(paths: Sequence[Path]) -> LoggedRun:
     for mode in run.modes.values():
         if run.ranks > 1:
             mode.totals.files = 0  # several ranks have seen the same files
-    run.problems = unread.messages()
+    run.problems = unread.list_messages()
     return run
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set
 
 from mmguard.files.regular import write_whole
-from mmguard.labels.tally import UNKNOWN, Tally, path_of, relative_to
+from mmguard.labels.tally import UNKNOWN, Tally, find_path, make_relative
 from mmguard.language import translate
 from mmguard.log.statistics import KINDS, ByKind, PerFileStats, Stats
 from mmguard.version import __version__
@@ -24,7 +24,7 @@ RECORD_FORMAT = 1
 #: Seconds between two writes of the sums while a loop runs: a killed run misses counts of at most that time.
 EVERY = 60.0
 
-_FULL = 'limit reached: no further lines, label_guard.json goes on with the sums'
+_FULL_NOTE = 'limit reached: no further lines, label_guard.json goes on with the sums'
 
 
 class JsonLines:
@@ -59,7 +59,7 @@ class JsonLines:
                 self._file = self._open()
             if self._size + len(line) > MAX_MB * 2**20:
                 self.is_full = True
-                line = encode_line({'note': _FULL})
+                line = encode_line({'note': _FULL_NOTE})
             while line:
                 written = os.write(self._file, line)
                 self._size += written
@@ -157,12 +157,12 @@ class ModeStats:
         return replace(shown, values={}, other_values=0, reasons={}) if repeats else shown
 
     def shorten(self, source: str) -> str:
-        return relative_to(source, self.roots)
+        return make_relative(source, self.roots)
 
-    def worst(self, kind: str, number: int) -> List[Tally]:
+    def find_worst(self, kind: str, number: int) -> List[Tally]:
         """Return the files with the most skipped or remapped elements in the loop, with openable paths."""
-        found = self.files.worst(kind, number)
-        return [replace(tally, source=path_of(str(tally.source), self.roots)) for tally in found]
+        found = self.files.find_worst(kind, number)
+        return [replace(tally, source=find_path(str(tally.source), self.roots)) for tally in found]
 
     def totals(self) -> Stats:
         """Return the sums of the loop."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.files.typed_json import decode
 from mmguard.labels.instances import LABEL_REASON
-from mmguard.labels.tally import Tally, add_counts, find_instances, tallies_of
+from mmguard.labels.tally import Tally, add_counts, find_instances, get_tallies
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
@@ -87,7 +87,7 @@ class Stats:
         """Add up the tallies that guards left in the samples of one iteration."""
         stats = cls()
         for sample in samples:
-            stats.add_image(tallies_of(sample))
+            stats.add_image(get_tallies(sample))
             instances = find_instances(sample)
             stats.empty_images += instances is not None and not len(instances)
         return stats.end_iteration()
@@ -346,13 +346,13 @@ class PerFileStats:
             self._details[kind] = {one: details[one] for one in kept}
         return repeats
 
-    def worst(self, kind: str, number: int) -> List[Tally]:
+    def find_worst(self, kind: str, number: int) -> List[Tally]:
         """Return the files with the most skipped or remapped elements; equal ones by name."""
         sums, names = self._counts[kind][:, :2].sum(axis=1), list(self._indices)
         found = ((-int(sums[index]), names[index]) for index in np.flatnonzero(sums))
-        return [self._tally(kind, name) for _, name in heapq.nsmallest(number, found)]
+        return [self._build_tally(kind, name) for _, name in heapq.nsmallest(number, found)]
 
-    def number(self, kind: str) -> int:
+    def count_files(self, kind: str) -> int:
         """Return the number of files with anything of that kind skipped or remapped in this loop."""
         return int(self._counts[kind][:, :2].any(axis=1).sum())
 
@@ -362,7 +362,7 @@ class PerFileStats:
             offended[: len(counts)] |= counts[:, :2].any(axis=1)
         return offended
 
-    def _tally(self, kind: str, name: str) -> Tally:
+    def _build_tally(self, kind: str, name: str) -> Tally:
         skipped, remapped, _ = self._counts[kind][self._indices[name]].tolist()
         detail = self._details[kind].get(name, Tally())
         # Counts from before the values were dropped.

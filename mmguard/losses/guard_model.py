@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 from torch import nn
 
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES
-from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS
+from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS_REASON
 from mmguard.losses.guards.mmdet import DenseGuard
 from mmguard.nn.counting import CountsLabels
 
@@ -18,10 +18,10 @@ WITHOUT_CLASSES = ('loss_centerness',)
 #: Heads that compute the classification loss themselves, from unchanged labels: a ``loss_cls`` is never called.
 HEADS_WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'FreeAnchor3DHead', 'AutoAssignHead')
 #: Losses of mmseg whose targets are not class labels.
-_NO_LABELS = ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
+_LOSSES_WITHOUT_LABELS = ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
 
 
-class Selection(NamedTuple):
+class LossDecision(NamedTuple):
     """Decision on how to guard a loss.
 
     Attributes:
@@ -37,7 +37,7 @@ class Selection(NamedTuple):
     reason: str = ''
 
 
-def select(cls: type, scope: str = '') -> Selection:
+def select(cls: type, scope: str = '') -> LossDecision:
     """Decide how to guard a loss.
 
     Args:
@@ -48,13 +48,13 @@ def select(cls: type, scope: str = '') -> Selection:
     package, _, name = names[0].partition('.')
     framework = FRAMEWORK_OF.get(package) or FRAMEWORK_OF.get(scope, 'mmseg')
     if name == 'CrossEntropyLoss' and package in SCOPES:
-        return Selection(True, False, framework)
+        return LossDecision(True, False, framework)
     known = next((one for one in names if one in REASONS or one in GUARD_BY_NAME), None)
-    if known in REASONS and REASONS[known] is not USE_OWN_CLASS:
-        is_harmful = FRAMEWORK_OF.get(package, 'mmseg') == 'mmseg' and known not in _NO_LABELS
-        return Selection(False, False, framework, REASONS[known] if is_harmful else '')
+    if known in REASONS and REASONS[known] is not USE_OWN_CLASS_REASON:
+        is_harmful = FRAMEWORK_OF.get(package, 'mmseg') == 'mmseg' and known not in _LOSSES_WITHOUT_LABELS
+        return LossDecision(False, False, framework, REASONS[known] if is_harmful else '')
     is_dense = known is not None and GUARD_BY_NAME.get(known) is DenseGuard
-    return Selection(False, not is_dense, framework)
+    return LossDecision(False, not is_dense, framework)
 
 
 #: Arguments of the cross entropies of mmseg and mmdet, which are attributes of the built loss.
@@ -104,14 +104,14 @@ def guard_model(model: nn.Module) -> GuardedModel:
             if not selection.is_cross_entropy and not selection.is_wrapped:
                 continue
             try:
-                guards[id(loss)] = _guard_of(loss, selection)
+                guards[id(loss)] = _find_guard(loss, selection)
             except TypeError as error:  # no guard can keep the contract for it
                 left.append(f'{path}: {type(loss).__name__} is left unchanged: {error}')
                 continue
         guard = guards[id(loss)]
         owner._modules[key] = guard
         written = f'Guarded{type(loss).__name__}'  # what a config would have; the guard keeps the built loss
-        known = hasattr(_module_of(selection), written)
+        known = hasattr(_get_module(selection), written)
         changed.append(f'{path}: {type(loss).__name__} -> {written if known else guard._get_name()}')
     _replace_in_containers(model, guards)
     for path, module in model.named_modules():
@@ -133,12 +133,12 @@ def _find_losses(owner: nn.Module, path: str = '', is_loss: bool = False) -> Ite
             yield from _find_losses(child, where, named_loss)
 
 
-def _module_of(selection: Selection) -> Any:
+def _get_module(selection: LossDecision) -> Any:
     return importlib.import_module(f'mmguard.losses.{selection.framework}')
 
 
-def _guard_of(loss: nn.Module, selection: Selection) -> nn.Module:
-    module = _module_of(selection)
+def _find_guard(loss: nn.Module, selection: LossDecision) -> nn.Module:
+    module = _get_module(selection)
     if selection.is_cross_entropy and selection.framework != 'mmpretrain':
         arguments = {name: getattr(loss, name) for name in _ARGUMENTS if hasattr(loss, name)}
         guard: nn.Module = module.GuardedCrossEntropyLoss(**arguments)

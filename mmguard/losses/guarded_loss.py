@@ -7,10 +7,10 @@ from typing import Any, Callable, ClassVar, Dict, NoReturn, Optional, Tuple, Typ
 
 from torch import Tensor, nn
 
-from mmguard.functional.checks import shape_of
+from mmguard.functional.checks import format_shape
 from mmguard.labels.rules import check_int, check_num_classes, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
-from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS, guard_for
+from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS_REASON, build_guard
 from mmguard.nn.counting import CountsLabels
 from mmguard.text import shorten
 
@@ -69,7 +69,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
             self._hold(self._build(loss, arguments))
         if ignore_index == getattr(self.loss, 'ignore_index', None):
             self._own_ignore_index = None  # read from the loss and set there
-        self.guard = guard_for(self.loss)
+        self.guard = build_guard(self.loss)
         parameters = inspect.signature(self.loss.forward).parameters
         self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
         self._accepts = set(parameters)
@@ -195,13 +195,13 @@ class GuardedLossBase(CountsLabels, nn.Module):
             return of_scores
         if self.guard.background and self.num_classes != of_scores:
             raise ValueError(
-                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} distinguish {of_scores} '
+                f'num_classes={self.num_classes}, but scores of shape {format_shape(pred)} distinguish {of_scores} '
                 f'classes, and the label after the last of them is the background. Set num_classes of GuardedLoss to '
                 f'that of the head, or leave it out'
             )
         if self.num_classes > of_scores:
             raise ValueError(
-                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} distinguish {of_scores} '
+                f'num_classes={self.num_classes}, but scores of shape {format_shape(pred)} distinguish {of_scores} '
                 f'classes: a label in between would crash the loss. Set num_classes of GuardedLoss to that of the head'
             )
         return self.num_classes
@@ -293,7 +293,7 @@ def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -
     for full_name in (*GUARD_BY_NAME, *REASONS):
         package, _, stock = full_name.partition('.')
         reason = REASONS.get(full_name)
-        if package != scope or reason is USE_OWN_CLASS:
+        if package != scope or reason is USE_OWN_CLASS_REASON:
             continue
         make = _make_guarded(stock, base) if reason is None else _make_refused(stock, reason)
         doc = f"{scope}'s {stock}, safe against any label; see :class:`GuardedLoss`." if reason is None else reason

@@ -11,7 +11,7 @@ from mmguard.language import join
 from mmguard.log.messages import RateLimiter, describe_offence, describe_place, summarize_loop
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats
-from mmguard.nnunet.label_space import MARK
+from mmguard.nnunet.label_space import EXCLUDED_LABEL
 from mmguard.text import visible
 
 #: Number of cases in the table at the end.
@@ -29,7 +29,7 @@ class CaseLog:
         rank, world_size (int): This process; each has its own files.
         rule (LabelRule): Defines the valid labels.
         classes (sequence of str): Names of the labels, from 0 on.
-        tell (Callable[[str], None]): Receives a line for the reader.
+        print_line (Callable[[str], None]): Receives a line for the reader.
         raw_folder (str): Folder of the raw data set, for the advice.
     """
 
@@ -40,13 +40,13 @@ class CaseLog:
         world_size: int,
         rule: LabelRule,
         classes: Sequence[str],
-        tell: Callable[[str], None],
+        print_line: Callable[[str], None],
         raw_folder: str,
     ) -> None:
         self._log = RunLog(folder, rank, world_size, framework='nnunet')
         self._rule = rule
         self._classes = list(classes)
-        self._tell = lambda text: tell(visible(text))
+        self._tell = lambda text: print_line(visible(text))
         self._raw_folder = raw_folder
         #: Mode -> sums of the epoch.
         self._epoch: Dict[str, Stats] = {}
@@ -73,7 +73,7 @@ class CaseLog:
             cases (sequence of str): The cases of the batch.
         """
         if mode not in self._log.modes:
-            self._log.begin(mode, self._valid())
+            self._log.begin(mode, self._describe_valid())
         self._epoch[mode] = (self._epoch.get(mode, Stats()) + stats).condense()
         self._log.see(mode, place, stats, cases)
         for problem in self._log.take_problems():
@@ -103,13 +103,13 @@ class CaseLog:
                 self._tell(f'guard: {summary}')
         self._log.close()
 
-    def _valid(self) -> Dict[str, Any]:
+    def _describe_valid(self) -> Dict[str, Any]:
         """Describe the valid labels for the record."""
         guard = {**self._rule.to_json(), 'ignore_index': self._find_ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 
     def _find_ignored(self) -> Optional[int]:
-        return None if self._rule.ignore_index == MARK else self._rule.ignore_index
+        return None if self._rule.ignore_index == EXCLUDED_LABEL else self._rule.ignore_index
 
     def _build_hint(self, stats: Stats) -> None:
         from mmguard.findings import LabelFacts, diagnose  # not needed in a run without an offence
@@ -135,6 +135,6 @@ class CaseLog:
         )
 
 
-def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:
+def find_raw_folder(dataset_name: str, raw: Optional[str]) -> str:
     """Return the folder of a raw data set as one can type it in a shell."""
     return os.path.join(raw or '$nnUNet_raw', dataset_name)

@@ -33,14 +33,14 @@ SHELLS: Dict[str, Callable[[str], str]] = {
 }
 
 
-def export_line(shell: str = 'sh', present: Optional[str] = None) -> str:
+def export_line(shell: str = 'sh', current_value: Optional[str] = None) -> str:
     """Return the line that adds the guarded trainer to those that nnU-Net finds.
 
     Example:
         >>> export_line(present='/lab/trainers').startswith('export nnUNet_extTrainer=/lab/trainers:')
         True
     """
-    folders = [folder for folder in (present or '').split(os.pathsep) if folder.strip()]
+    folders = [folder for folder in (current_value or '').split(os.pathsep) if folder.strip()]
     if str(FOLDER) not in folders:
         folders.append(str(FOLDER))
     return SHELLS[shell](os.pathsep.join(folders))

@@ -6,15 +6,15 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
-from mmguard.labels.rules import LabelRule, value_counts
+from mmguard.labels.rules import LabelRule, count_values
 from mmguard.labels.tally import Tally
 
 #: Marks an invalid voxel if the data set declares no ignore label. nnU-Net itself uses it outside of the image and
 #: turns it into background before the guard runs, so no voxel has it any more.
-MARK = -1
+EXCLUDED_LABEL = -1
 
 
-def valid_labels(label_manager: Any) -> List[int]:
+def list_valid_labels(label_manager: Any) -> List[int]:
     """Return the labels that can be trained on, ascending, without the ignore label.
 
     Args:
@@ -30,31 +30,31 @@ def valid_labels(label_manager: Any) -> List[int]:
     return [label for label in labels if label < label_manager.num_segmentation_heads]
 
 
-def labels_without_output(label_manager: Any) -> List[int]:
+def find_labels_without_output(label_manager: Any) -> List[int]:
     """Return the declared labels that the network cannot learn because a smaller label is missing."""
-    valid = set(valid_labels(label_manager))
+    valid = set(list_valid_labels(label_manager))
     return [int(label) for label in label_manager.all_labels if int(label) not in valid]
 
 
-def class_names(label_manager: Any) -> List[str]:
+def list_class_names(label_manager: Any) -> List[str]:
     """Return the names of the labels from 0 to the last valid one; unnamed ones, as with regions, get their number."""
     names = {label: name for name, label in label_manager.label_dict.items() if isinstance(label, int)}
-    return [names.get(label, str(label)) for label in range(valid_labels(label_manager)[-1] + 1)]
+    return [names.get(label, str(label)) for label in range(list_valid_labels(label_manager)[-1] + 1)]
 
 
 def ignore_label_of(label_manager: Any) -> int:
-    """Return the label of excluded voxels: the declared ignore label, or :data:`MARK`."""
-    return MARK if label_manager.ignore_label is None else int(label_manager.ignore_label)
+    """Return the label of excluded voxels: the declared ignore label, or :data:`EXCLUDED_LABEL`."""
+    return EXCLUDED_LABEL if label_manager.ignore_label is None else int(label_manager.ignore_label)
 
 
-def label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRule:
+def build_label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRule:
     """Build the rule for a data set's label volumes.
 
     Args:
         label_manager (LabelManager): nnU-Net's, built from ``dataset.json``.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
     """
-    valid, ignored = valid_labels(label_manager), ignore_label_of(label_manager)
+    valid, ignored = list_valid_labels(label_manager), ignore_label_of(label_manager)
     gaps = sorted(set(range(valid[-1])) - set(valid))
     return _RuleWithGaps(valid[-1] + 1, ignored, on_invalid, dict.fromkeys(gaps, ignored))
 
@@ -65,7 +65,7 @@ class _RuleWithGaps(LabelRule):
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
         sanitized, tally = super().sanitize(label, source)
         if tally.mapped:
-            found = value_counts(label[np.isin(label, list(self.label_map))])
+            found = count_values(label[np.isin(label, list(self.label_map))])
             tally = tally + Tally(skipped=tally.mapped, values=found, mapped=-tally.mapped)
         return sanitized, tally
 

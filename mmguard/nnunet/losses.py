@@ -13,7 +13,7 @@ from nnunetv2.training.loss.robust_ce_loss import RobustCrossEntropyLoss, TopKLo
 from torch import Tensor, nn
 
 from mmguard.functional import Sanitized, sanitize_target
-from mmguard.functional.checks import shape_of
+from mmguard.functional.checks import format_shape
 
 
 def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized) -> Tensor:
@@ -128,7 +128,8 @@ class GuardedLabelLoss(nn.Module):
         expected = (net_output.shape[0], 1, *net_output.shape[2:])
         if tuple(target.shape) != expected:
             raise ValueError(
-                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; expected a target '
+                f'target has shape {format_shape(target)}, the network output {format_shape(net_output)}; expected a '
+                f'target '
                 f'of shape {expected}, one label per voxel: are deep supervision targets in the order of the outputs?'
             )
         sanitized = sanitize_target(target, net_output.shape[1], self.ignore_label)
@@ -190,7 +191,8 @@ class GuardedRegionLoss(nn.Module):
         expected = (net_output.shape[0], net_output.shape[1] + 1, *net_output.shape[2:])
         if tuple(target.shape) != expected:
             raise ValueError(
-                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; expected a target '
+                f'target has shape {format_shape(target)}, the network output {format_shape(net_output)}; expected a '
+                f'target '
                 f'of shape {expected}: the regions, then the voxels to leave out. After ConvertSegmentationToRegions'
                 f'Transform a guarded trainer has that channel; your own data loader must add it'
             )

@@ -13,17 +13,17 @@ from torch import nn
 from mmguard.labels.rules import LabelRule, check_on_invalid, describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.log.statistics import Stats, group_tallies
-from mmguard.nnunet.case_log import CaseLog, raw_folder_of
+from mmguard.nnunet.case_log import CaseLog, find_raw_folder
 from mmguard.nnunet.label_space import (
     WithIgnoreLabel,
-    class_names,
+    build_label_rule,
+    find_labels_without_output,
     ignore_label_of,
-    label_rule,
-    labels_without_output,
-    valid_labels,
+    list_class_names,
+    list_valid_labels,
 )
 from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
-from mmguard.nnunet.transforms import GuardedTransforms, case_names, sanitize_batch, take_tallies
+from mmguard.nnunet.transforms import GuardedTransforms, find_case_names, sanitize_batch, take_tallies
 from mmguard.text import quantity
 
 #: Overrides :attr:`GuardsLabels.on_invalid`.
@@ -64,13 +64,13 @@ class GuardsLabels:
         super().initialize()  # type: ignore[misc]
         manager = self.label_manager
         declared = '' if manager.ignore_label is None else f', ignored {manager.ignore_label}'
-        self._tell(
-            f'guard: valid labels {", ".join(map(str, valid_labels(manager)))}{declared}; others: '
+        self._print_line(
+            f'guard: valid labels {", ".join(map(str, list_valid_labels(manager)))}{declared}; others: '
             f'on_invalid={self.on_invalid!r}'
         )
-        missing = labels_without_output(manager)
+        missing = find_labels_without_output(manager)
         if missing:
-            self._tell(
+            self._print_line(
                 f'guard: dataset.json declares {", ".join(map(str, missing))}, but the network has '
                 f'{manager.num_segmentation_heads} outputs, for 0..{manager.num_segmentation_heads - 1}: these voxels '
                 f'are left out. Number the labels without gaps, in dataset.json and in the files'
@@ -85,14 +85,14 @@ class GuardsLabels:
         return guard_loss(loss, ignore_label_of(manager), manager.ignore_label is not None, manager.has_regions)
 
     def get_training_transforms(self, *args: Any, **kwargs: Any) -> GuardedTransforms:
-        return GuardedTransforms(super().get_training_transforms(*args, **kwargs), self._rule())  # type: ignore[misc]
+        return GuardedTransforms(super().get_training_transforms(*args, **kwargs), self._build_rule())  # type: ignore[misc]
 
     def get_validation_transforms(self, *args: Any, **kwargs: Any) -> GuardedTransforms:
-        return GuardedTransforms(super().get_validation_transforms(*args, **kwargs), self._rule())  # type: ignore[misc]
+        return GuardedTransforms(super().get_validation_transforms(*args, **kwargs), self._build_rule())  # type: ignore[misc]
 
-    def _rule(self) -> LabelRule:
+    def _build_rule(self) -> LabelRule:
         # The trainer raises for 'raise', as it knows the case: a worker's exception would only reach its own log.
-        return label_rule(self.label_manager, 'ignore' if self.on_invalid == 'raise' else self.on_invalid)
+        return build_label_rule(self.label_manager, 'ignore' if self.on_invalid == 'raise' else self.on_invalid)
 
     # ---- the steps
 
@@ -125,7 +125,7 @@ class GuardsLabels:
     def on_train_start(self) -> None:
         super().on_train_start()  # type: ignore[misc]
         if self.current_epoch == 0:  # otherwise an earlier training and its log continue
-            self._log_of_cases().rename_earlier()
+            self._get_case_log().rename_earlier()
 
     def on_train_epoch_start(self) -> None:
         super().on_train_epoch_start()  # type: ignore[misc]
@@ -136,20 +136,20 @@ class GuardsLabels:
         self._iteration = 0
 
     def on_epoch_end(self) -> None:
-        self._log_of_cases().end_epoch(self.current_epoch)
+        self._get_case_log().end_epoch(self.current_epoch)
         super().on_epoch_end()  # type: ignore[misc]
 
     def on_train_end(self) -> None:
         super().on_train_end()  # type: ignore[misc]
-        self._log_of_cases().close()
+        self._get_case_log().close()
 
     def _split_batch(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
         """Split a batch from its counts, and reset the losses' counters."""
         batch, tallies = take_tallies(batch)
         if tallies is None and not self.label_manager.has_regions:
-            batch, tallies = sanitize_batch(batch, self._rule())
+            batch, tallies = sanitize_batch(batch, self._build_rule())
         if self.on_invalid == 'raise' and any(tallies or ()):
-            raise self._error([tally for tally in tallies or () if tally])
+            raise self._build_error([tally for tally in tallies or () if tally])
         for loss in self._find_counting_losses():
             loss.take_counts()
         return batch, tallies
@@ -165,11 +165,11 @@ class GuardsLabels:
         if any(counts.values()):
             stats.add_losses(counts, group_tallies(pixels=self._find_offending(batch)))
             if self.on_invalid == 'raise':
-                raise self._error(stats.loss_samples['pixels'])
+                raise self._build_error(stats.loss_samples['pixels'])
         step = self.current_epoch * self.num_iterations_per_epoch + self._iteration
         trained = step if mode == 'train' else (self.current_epoch + 1) * self.num_iterations_per_epoch
         place = {'iter': self._iteration, 'epoch': self.current_epoch, 'step': trained}
-        self._log_of_cases().see(mode, place, stats, [case for case in case_names(batch) if case is not None])
+        self._get_case_log().see(mode, place, stats, [case for case in find_case_names(batch) if case is not None])
 
     def _find_counting_losses(self) -> List[GuardedLabelLoss]:
         parts = self.loss.modules() if isinstance(self.loss, nn.Module) else ()
@@ -182,32 +182,32 @@ class GuardsLabels:
 
     def _find_offending(self, batch: dict) -> List[Tally]:
         """Find the cases of a batch whose labels a loss had to sanitize."""
-        return [tally for tally in sanitize_batch(batch, self._rule())[1] if tally]
+        return [tally for tally in sanitize_batch(batch, self._build_rule())[1] if tally]
 
-    def _log_of_cases(self) -> CaseLog:
+    def _get_case_log(self) -> CaseLog:
         if self._case_log is None:
             self._case_log = CaseLog(
                 self.output_folder,
                 self.local_rank,
                 dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1,
-                self._rule(),
-                class_names(self.label_manager),
-                self._tell,
-                raw_folder_of(self.plans_manager.dataset_name, os.environ.get('nnUNet_raw')),  # noqa: SIM112
+                self._build_rule(),
+                list_class_names(self.label_manager),
+                self._print_line,
+                find_raw_folder(self.plans_manager.dataset_name, os.environ.get('nnUNet_raw')),  # noqa: SIM112
             )
         return self._case_log
 
-    def _tell(self, text: str) -> None:
+    def _print_line(self, text: str) -> None:
         # nnU-Net lets the other ranks print, but not write into its log.
         rank = f' (rank {self.local_rank})' if self.local_rank else ''
         self.print_to_log_file(text.replace('guard:', f'guard{rank}:', 1))  # type: ignore[attr-defined]
 
-    def _error(self, tallies: List[Tally]) -> LabelGuardError:
+    def _build_error(self, tallies: List[Tally]) -> LabelGuardError:
         found = '; '.join(f'{t.source}: {t.skipped:,} of {t.total:,}, {describe_values(t.values)}' for t in tallies)
         declared = self.label_manager.ignore_label
         return LabelGuardError(
             f'invalid labels in {quantity(len(tallies), "patch")} of this batch: {found}. Valid labels are '
-            f'{", ".join(map(str, valid_labels(self.label_manager)))}'
+            f'{", ".join(map(str, list_valid_labels(self.label_manager)))}'
             f'{"" if declared is None else f" and the ignore label {declared}"}. '
             'Correct the label files (or dataset.json) and preprocess again, or train on without these voxels with '
             f'{ON_INVALID}=ignore',

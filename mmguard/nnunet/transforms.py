@@ -19,7 +19,7 @@ from torch import Tensor
 
 from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import VALUES, Tally
-from mmguard.nnunet.label_space import MARK
+from mmguard.nnunet.label_space import EXCLUDED_LABEL
 
 _WIDTH = 4 + 2 * VALUES
 
@@ -65,7 +65,7 @@ def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
     if not isinstance(target, list) or not _is_tally(target[-1]):
         return batch, None
     *resolutions, counts = target
-    tallies = [from_tensor(row, key) for row, key in zip(counts, case_names(batch))]
+    tallies = [from_tensor(row, key) for row, key in zip(counts, find_case_names(batch))]
     several = bool(counts[0, 0])
     return {**batch, 'target': resolutions if several else resolutions[0]}, tallies
 
@@ -80,7 +80,7 @@ def sanitize_batch(batch: dict, rule: LabelRule) -> Tuple[dict, List[Tally]]:
     Returns:
         tuple: a new batch, and a tally per sample, for the target or the first of the list.
     """
-    target, cases = batch['target'], case_names(batch)
+    target, cases = batch['target'], find_case_names(batch)
     sanitized = [_sanitize(part, rule, cases) for part in (target if isinstance(target, list) else [target])]
     targets = [part for part, _ in sanitized]
     return {**batch, 'target': targets if isinstance(target, list) else targets[0]}, sanitized[0][1]
@@ -94,7 +94,7 @@ def _sanitize(target: Tensor, rule: LabelRule, cases: List[Optional[str]]) -> Tu
     return sanitized.to(target.device, target.dtype), [tally for _, tally in found]
 
 
-def case_names(batch: dict) -> List[Optional[str]]:
+def find_case_names(batch: dict) -> List[Optional[str]]:
     """Return the case of each sample of a batch; ``None`` if unknown."""
     keys = batch.get('keys')
     return [None] * len(batch['data']) if keys is None else [str(key) for key in keys]
@@ -141,10 +141,10 @@ class GuardedTransforms(BasicTransform):
         self.before = ComposeTransforms(steps[:position])
         self.after = ComposeTransforms(steps[position:])
         self.rule = rule
-        if rule.ignore_index == MARK:
+        if rule.ignore_index == EXCLUDED_LABEL:
             for step in self.after.transforms:
                 if isinstance(step, ConvertSegmentationToRegionsTransform):
-                    step.regions = [*step.regions, torch.tensor([float(MARK)])]
+                    step.regions = [*step.regions, torch.tensor([float(EXCLUDED_LABEL)])]
 
     def apply(self, data_dict: dict, **params: Any) -> dict:
         data_dict = self.before(**data_dict)

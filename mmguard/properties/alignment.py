@@ -64,10 +64,10 @@ def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional
     return '' if at_rest > CLEAR else None
 
 
-def _subtract_mean(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    if not known.any():
+def _subtract_mean(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    if not mask.any():
         return np.zeros_like(values)
-    centred = np.where(known, values - values[known].mean(), 0.0)
+    centred = np.where(mask, values - values[mask].mean(), 0.0)
     norm = float(np.sqrt((centred**2).sum()))
     return centred / norm if norm > 0 else centred
 

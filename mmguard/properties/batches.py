@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from mmguard.config.changes import walk
-from mmguard.config.classes import name_of
+from mmguard.config.classes import get_type_name
 from mmguard.properties.datasets import seed_all
 from mmguard.properties.program import Program
 from mmguard.properties.result import Result, broken, holds, not_tested, setting
-from mmguard.properties.samples import label_map_of
-from mmguard.properties.scores import BackwardTrace, total, trace_backward
+from mmguard.properties.samples import get_label_map
+from mmguard.properties.scores import BackwardTrace, sum_losses, trace_backward
 from mmguard.properties.worker import Failure
 
 #: Maximum size that is tried; larger batches do not behave differently.
@@ -26,7 +26,7 @@ STEPS, RATE, LEARNED = 30, 1e-3, 0.8
 
 def check_empty(program: Program) -> List[Result]:
     """Compare an ordinary batch with ones in which one image, or all images, have no target."""
-    full = program.plain_batch()
+    full = program.build_plain_batch()
     empty = [_make_empty(program, seed) for seed in (0, 1)]
     usual = _reach(program, full)
     cases = (('one image without targets', [full[0], empty[1]]), ('no image with targets', empty))
@@ -39,10 +39,10 @@ def check_sizes(program: Program) -> List[Result]:
     for size, reason in find_sizes(program):
         tried = min(size, LARGEST)
         subject = f'batch of {size} ({reason})' if tried == size else f'batch of {tried}, in place of {size} ({reason})'
-        samples = [program.plain_sample(seed, program.side()) for seed in range(tried)]
+        samples = [program.build_plain_sample(seed, program.find_side()) for seed in range(tried)]
         data = dict(size=size, tried=tried)
         try:
-            with _autocast(program):
+            with _enter_autocast(program):
                 problem = _reach(program, samples).describe_infinite()
         except Exception as error:
             problem = str(Failure.describe(error))
@@ -52,21 +52,21 @@ def check_sizes(program: Program) -> List[Result]:
 
 def check_learning(program: Program) -> List[Result]:
     """Take some steps on one batch, and check that the loss falls and the predictions approach the labels."""
-    model = program.model()
+    model = program.build_model()
     state = copy.deepcopy(model.state_dict())
-    samples = program.plain_batch()
+    samples = program.build_plain_batch()
     optimizer = torch.optim.AdamW(model.parameters(), RATE)
     values: List[float] = []
     try:
-        before = _agreement(program, samples)
+        before = _compute_agreement(program, samples)
         while len(values) < STEPS and (len(values) < 3 or program.seconds_left() > 0):
             optimizer.zero_grad()
-            loss = total(program.losses(samples))
+            loss = sum_losses(program.compute_losses(samples))
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 10.0)
             optimizer.step()
             values.append(float(loss))
-        after = _agreement(program, samples)
+        after = _compute_agreement(program, samples)
     finally:
         model.load_state_dict(state)
         model.zero_grad(set_to_none=True)
@@ -87,19 +87,19 @@ def find_sizes(program: Program) -> List[Tuple[int, str]]:
     loader: Dict[str, Any] = program.config.get('train_dataloader') or {}
     size = loader.get('batch_size') or 1
     sizes = [(size, 'batch_size')]
-    sampler = name_of((loader.get('sampler') or {}).get('type'))
+    sampler = get_type_name((loader.get('sampler') or {}).get('type'))
     if loader.get('drop_last') or 'Infinite' in sampler or loader.get('batch_sampler') or size == 1:
         return sizes
     try:
-        length = len(program.dataset('train'))
+        length = len(program.build_dataset('train'))
     except Exception:
         return sizes
     # DistributedSampler and DefaultSampler fill up to whole rounds: on one GPU the rest is the last batch.
     return [*sizes, (length % size, f'the last of an epoch over {length:,} samples')] if length % size else sizes
 
 
-def _autocast(program: Program) -> ContextManager[Any]:
-    if name_of((program.config.get('optim_wrapper') or {}).get('type')) != 'AmpOptimWrapper':
+def _enter_autocast(program: Program) -> ContextManager[Any]:
+    if get_type_name((program.config.get('optim_wrapper') or {}).get('type')) != 'AmpOptimWrapper':
         return contextlib.nullcontext()
     # Some kernels are missing for half precision on the CPU.
     dtype = torch.bfloat16 if program.device == 'cpu' else torch.float16
@@ -108,15 +108,15 @@ def _autocast(program: Program) -> ContextManager[Any]:
 
 def _make_empty(program: Program, seed: int) -> Any:
     if program.kind == 'pixels':
-        return program.pixels(program.ignore_index, program.side(), seed)
-    sample = program.instances([], [], program.side(), seed)
+        return program.build_pixels(program.ignore_index, program.find_side(), seed)
+    sample = program.build_instances([], [], program.find_side(), seed)
     if program.has_label_map:
-        label_map_of(sample)[:] = program.ignore_index
+        get_label_map(sample)[:] = program.ignore_index
     return sample
 
 
 def _reach(program: Program, samples: List[Any]) -> BackwardTrace:
-    return trace_backward(program.model(), lambda: program.losses(samples))
+    return trace_backward(program.build_model(), lambda: program.compute_losses(samples))
 
 
 def _judge_empty(program: Program, subject: str, usual: BackwardTrace, samples: List[Any]) -> Result:
@@ -138,15 +138,15 @@ def _judge_empty(program: Program, subject: str, usual: BackwardTrace, samples: 
     return blame(subject, f'{lack}{hangs}{until}', data) if lack else holds(subject)
 
 
-def _agreement(program: Program, samples: List[Any]) -> float:
+def _compute_agreement(program: Program, samples: List[Any]) -> float:
     """Return the share of pixels, or of objects, that the model predicts with the right labels."""
-    data = program.batch(samples)
+    data = program.build_batch(samples)
     try:
         with torch.no_grad(), program.scope():
             seed_all(0)
-            found = program.model().eval()(**data, mode='predict')
+            found = program.build_model().eval()(**data, mode='predict')
     finally:
-        program.model().train()
+        program.build_model().train()
     shares: List[Tensor] = []
     for labels in found:
         if program.kind == 'pixels':
@@ -154,7 +154,7 @@ def _agreement(program: Program, samples: List[Any]) -> float:
             continue
         known, seen = labels.gt_instances, labels.pred_instances
         boxes = known.bboxes if torch.is_tensor(known.bboxes) else known.bboxes.tensor
-        corners = (seen.bboxes[None] - boxes[:, None]).abs().amax(-1) < program.side() / 8
+        corners = (seen.bboxes[None] - boxes[:, None]).abs().amax(-1) < program.find_side() / 8
         is_met = corners & (seen.labels[None] == known.labels[:, None]) & (seen.scores[None] > 0.05)
         shares.append(is_met.any(1).float().mean())
     return float(torch.stack(shares).mean())

@@ -17,7 +17,7 @@ from mmguard.properties.worker import MEMORY, Reply, Worker
 #: Seconds that a command may spend on trying its edits.
 BUDGET = 20.0
 #: Share of the remaining time that a part may take after an edit: the rest is for the same part before it.
-SHARE = 0.6
+SHARE_AFTER_EDIT = 0.6
 #: Number of training samples that are loaded, and of samples in a batch.
 LOADED, BATCH = 4, 2
 #: Size of an annotation file, in bytes, that takes too long to read.
@@ -25,7 +25,7 @@ LARGE = 64 << 20
 
 VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
 #: Reply for a part that the config does not have.
-ABSENT = 'the config has no such part'
+NO_PART_REASON = 'the config has no such part'
 #: Keys of a config that every part depends on.
 _EVERYWHERE = {'default_scope', 'custom_imports'}
 #: Exceptions of an incomplete program, independent of its config.
@@ -72,14 +72,14 @@ class Builder(Worker):
         for name, part in PARTS.items():
             if not keys & {*part.keys, *_EVERYWHERE}:
                 continue
-            now = self.call(after, name, SHARE)
+            now = self.call(after, name, SHARE_AFTER_EDIT)
             if now.failure is not None:
                 then = self.call(before, name)
-                if then.works or (then.value == ABSENT and now.failure.kind not in _INCOMPLETE):
+                if then.works or (then.value == NO_PART_REASON and now.failure.kind not in _INCOMPLETE):
                     return Verification(BROKEN, f'{name}: {now.failure}')
             if now.works:
                 tried.append(name)
-            elif now.value != ABSENT:
+            elif now.value != NO_PART_REASON:
                 doubts.append(f'{name}: {now.value or now.failure}')
         if doubts or not tried:
             return Verification(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
@@ -119,7 +119,7 @@ def _differ(one: Any, other: Any) -> bool:
 
 
 @contextmanager
-def verifier_of(
+def open_verifier(
     config: ReadConfig, run_code: bool = False, verify: bool = True
 ) -> Iterator[Callable[[ReadConfig, ReadConfig], Verification]]:
     """Yield the verifier of a command: if nothing may be built, it returns only the reason.
@@ -149,13 +149,13 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
     """
     import torch
 
-    from mmguard.properties.program import program_of
+    from mmguard.properties.program import get_program
 
     torch.set_num_threads(1)  # a pool of threads does not survive a fork
     if not tree.get(PARTS[part].keys[0]):
-        return ABSENT
+        return NO_PART_REASON
     try:
-        program = program_of(tree)
+        program = get_program(tree)
         for split in PARTS[part].splits:
             _check_size(program, split)
         PARTS[part].call(program)
@@ -168,7 +168,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
 
 def _check_size(program: Any, split: str) -> None:
     """Raise ``Unavailable`` if an annotation file of a split is too large."""
-    for _, node in walk(program.dataset_config(split)):
+    for _, node in walk(program.get_dataset_config(split)):
         path = os.path.join(str(node.get('data_root') or ''), str(node.get('ann_file') or ''))
         if os.path.isfile(path) and os.path.getsize(path) > LARGE:
             raise Unavailable(f'{path} is too large to be read in {BUDGET:.0f} s')
@@ -178,8 +178,8 @@ def _train(program: Any) -> None:
     """Train the model on all labels that the data hold."""
     import torch
 
-    from mmguard.properties.samples import labels_of
-    from mmguard.properties.scores import total
+    from mmguard.properties.samples import collect_labels
+    from mmguard.properties.scores import sum_losses
 
     problem: Exception = ValueError('the pipeline leaves no sample with labels')
     samples: List[Any] = []
@@ -187,17 +187,17 @@ def _train(program: Any) -> None:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
     except Exception as raised:  # a package or an image is missing, but the annotations may be available
         problem = raised
-    labels = program.collect_labels().union(*(labels_of(sample, program.kind) for sample in samples))
+    labels = program.collect_labels().union(*(collect_labels(sample, program.kind) for sample in samples))
     if not samples and not labels:
         raise problem
-    space, void = program.spaces().get(program.kind), program.ignore_index if program.kind == 'pixels' else None
+    space, void = program.find_spaces().get(program.kind), program.ignore_index if program.kind == 'pixels' else None
     outside = [label for label in sorted(labels) if space and not space.is_valid(label) and label != void]
     if outside:
         raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
-    side = program.side()
+    side = program.find_side()
     if labels:
         with torch.no_grad():
-            loss = total(program.losses(program.samples_of(sorted(labels), side, BATCH), side))
+            loss = sum_losses(program.compute_losses(program.build_samples(sorted(labels), side, BATCH), side))
         if not torch.isfinite(loss):
             raise ValueError(f'the loss is {float(loss)}')
 
@@ -206,10 +206,10 @@ def _predict(program: Any) -> None:
     import torch
     from mmengine.dataset import pseudo_collate
 
-    side, model = program.side(), program.model().eval()
+    side, model = program.find_side(), program.build_model().eval()
     try:
         with torch.no_grad(), program.scope():
-            model.test_step(pseudo_collate([program.plain_sample(0, side)]))
+            model.test_step(pseudo_collate([program.build_plain_sample(0, side)]))
     finally:
         model.train()
 
@@ -232,7 +232,7 @@ def _make_hooks(program: Any) -> None:
                 HOOKS.build(copy.deepcopy(hook))
 
 
-class Part(NamedTuple):
+class ProgramPart(NamedTuple):
     """A part of a program: its config keys, the call, the splits whose files it reads."""
 
     keys: Tuple[str, ...]
@@ -241,14 +241,16 @@ class Part(NamedTuple):
 
 
 #: In the order in which an edit is tried: slower parts come later.
-PARTS: Dict[str, Part] = {
-    'data sets': Part(('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p: p.construct_datasets()),
-    'hooks': Part(('custom_hooks',), _make_hooks),
-    'training data': Part(('train_dataloader',), lambda p: p.load('train', BATCH), ('train',)),
-    'model': Part(('model', 'data_preprocessor'), lambda p: p.model()),
-    'losses': Part(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',)),
-    'predictions': Part(('model', 'data_preprocessor'), _predict),
-    'validation data': Part(('val_dataloader',), lambda p: p.load('val', BATCH), ('val',)),
-    'metrics': Part(('val_evaluator', 'val_dataloader'), _measure, ('val',)),
-    'test data': Part(('test_dataloader',), lambda p: p.load('test', BATCH), ('test',)),
+PARTS: Dict[str, ProgramPart] = {
+    'data sets': ProgramPart(
+        ('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p: p.construct_datasets()
+    ),
+    'hooks': ProgramPart(('custom_hooks',), _make_hooks),
+    'training data': ProgramPart(('train_dataloader',), lambda p: p.load('train', BATCH), ('train',)),
+    'model': ProgramPart(('model', 'data_preprocessor'), lambda p: p.build_model()),
+    'losses': ProgramPart(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',)),
+    'predictions': ProgramPart(('model', 'data_preprocessor'), _predict),
+    'validation data': ProgramPart(('val_dataloader',), lambda p: p.load('val', BATCH), ('val',)),
+    'metrics': ProgramPart(('val_evaluator', 'val_dataloader'), _measure, ('val',)),
+    'test data': ProgramPart(('test_dataloader',), lambda p: p.load('test', BATCH), ('test',)),
 }

@@ -20,14 +20,14 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def spread(length: int, most: int) -> List[int]:
-    """Return up to ``most`` indices, evenly spread from the first one on.
+def select_indices(length: int, limit: int) -> List[int]:
+    """Return up to ``limit`` indices, evenly spread from the first one on.
 
     Example:
-        >>> spread(10, 3)
+        >>> select_indices(10, 3)
         [0, 3, 6]
     """
-    return [number * length // most for number in range(most)] if length > most else list(range(length))
+    return [number * length // limit for number in range(limit)] if length > limit else list(range(length))
 
 
 def walk_datasets(dataset: Any) -> Iterator[Any]:
@@ -38,20 +38,20 @@ def walk_datasets(dataset: Any) -> Iterator[Any]:
             yield from walk_datasets(inner)
 
 
-def innermost(dataset: Any) -> List[Any]:
+def find_innermost(dataset: Any) -> List[Any]:
     """Return the data sets inside of all wrappers."""
     return [one for one in walk_datasets(dataset) if not hasattr(one, 'datasets') and not hasattr(one, 'dataset')]
 
 
-def names_of(dataset: Any) -> Tuple[str, ...]:
+def get_class_names(dataset: Any) -> Tuple[str, ...]:
     """Return the class names of a data set; empty if it has none."""
     names = (getattr(dataset, 'metainfo', None) or {}).get('classes')
     return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
 
 
-def walk_objects(leaf: Any, most: int) -> Iterator[Dict[str, Any]]:
-    """Walk the objects in the annotations of up to ``most`` samples; no pipeline is run."""
-    for index in spread(len(leaf), most if hasattr(leaf, 'get_data_info') else 0):
+def walk_objects(leaf: Any, limit: int) -> Iterator[Dict[str, Any]]:
+    """Walk the objects in the annotations of up to ``limit`` samples; no pipeline is run."""
+    for index in select_indices(len(leaf), limit if hasattr(leaf, 'get_data_info') else 0):
         yield from leaf.get_data_info(index).get('instances') or ()
 
 
@@ -77,7 +77,7 @@ class WatchedStep:
 
 
 @contextlib.contextmanager
-def watched_steps(dataset: Any, on_step: OnStep) -> Iterator[List[str]]:
+def watch_steps(dataset: Any, on_step: OnStep) -> Iterator[List[str]]:
     """Watch all steps of a data set and its wrapped data sets, and restore them afterwards.
 
     Args:

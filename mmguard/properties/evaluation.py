@@ -13,11 +13,11 @@ import torch
 from mmengine.structures import InstanceData, PixelData
 from PIL import Image
 
-from mmguard.config.classes import class_of, name_of
+from mmguard.config.classes import find_class, get_type_name
 from mmguard.labels.spaces import VOID
-from mmguard.properties.datasets import names_of, seed_all, spread
+from mmguard.properties.datasets import get_class_names, seed_all, select_indices
 from mmguard.properties.pipelines import look
-from mmguard.properties.program import Program, once
+from mmguard.properties.program import Program, cache_result
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.worker import Failure
 from mmguard.text import quantity
@@ -36,18 +36,20 @@ PER_INSTANCE = 1000
 
 def check_labels(program: Program) -> List[Result]:
     """Compare class names, and the labels of values or categories, between the data sets of both splits."""
-    train, results = program.leaves('train'), []
+    train, results = program.build_leaves('train'), []
     for number, one in enumerate(train):
         subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
-        for place, other in enumerate(program.leaves('val')):
-            differing = _compare_names(names_of(one), names_of(other), 'in the training', 'in the validation')
+        for place, other in enumerate(program.build_leaves('val')):
+            differing = _compare_names(
+                get_class_names(one), get_class_names(other), 'in the training', 'in the validation'
+            )
             results += [broken(f'{subject}, class names', differing)] if differing else []
             known: Dict[str, Tuple[Optional[int], Optional[int]]] = {}
-            values = sorted(_values_of(one) | _values_of(other))[:VALUES]
+            values = sorted(_collect_values(one) | _collect_values(other))[:VALUES]
             for value in values:
                 known[f'value {value}'] = (
-                    label_for(program, 'train', number, value),
-                    label_for(program, 'val', place, value),
+                    find_label(program, 'train', number, value),
+                    find_label(program, 'val', place, value),
                 )
                 if program.seconds_left() < 0:
                     break
@@ -55,7 +57,7 @@ def check_labels(program: Program) -> List[Result]:
                 ours, theirs = _read_labels_by_name(one), _read_labels_by_name(other)
                 known = {name: (label, theirs.get(name)) for name, label in ours.items()}
             if values or not differing:
-                results.append(_judge_labels(subject, known, names_of(one) if values else ()))
+                results.append(_judge_labels(subject, known, get_class_names(one) if values else ()))
     return results
 
 
@@ -68,9 +70,9 @@ def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there:
     return f'label {at} is {names[0]} {here} and {names[1]} {there}'
 
 
-def _judge_labels(subject: str, found: Dict[str, Tuple[Optional[int], Optional[int]]], names: Sequence[str]) -> Result:
+def _judge_labels(subject: str, labels: Dict[str, Tuple[Optional[int], Optional[int]]], names: Sequence[str]) -> Result:
     """Compare the labels of values or categories in training and validation, if both are known."""
-    known = {value: pair for value, pair in found.items() if None not in pair}
+    known = {value: pair for value, pair in labels.items() if None not in pair}
     if not known:
         return not_tested(subject, 'neither data set gives the label of a category, or loads a label map of one value')
     data = dict(labels={value: list(pair) for value, pair in known.items()})
@@ -97,7 +99,7 @@ def _read_labels_by_name(dataset: Any) -> Dict[str, int]:
     labels = getattr(dataset, 'cat2label', None)
     if isinstance(labels, dict) and hasattr(api, 'cats'):
         return {str(api.cats[number]['name']): label for number, label in labels.items() if number in api.cats}
-    return {name: label for label, name in enumerate(names_of(dataset))}
+    return {name: label for label, name in enumerate(get_class_names(dataset))}
 
 
 def _read_label_file(dataset: Any, info: Dict[str, Any]) -> Optional[np.ndarray]:
@@ -118,15 +120,15 @@ def _decode(dataset: Any, path: str) -> Optional[np.ndarray]:
     return values if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in 'biu' else None
 
 
-def _values_of(dataset: Any) -> Set[int]:
-    maps = [_read_label_file(dataset, dataset.get_data_info(index)) for index in spread(len(dataset), FILES)]
+def _collect_values(dataset: Any) -> Set[int]:
+    maps = [_read_label_file(dataset, dataset.get_data_info(index)) for index in select_indices(len(dataset), FILES)]
     return {int(value) for one in maps if one is not None for value in np.unique(one)}
 
 
-@once
-def label_for(program: Program, split: str, number: int, value: int) -> Optional[int]:
+@cache_result
+def find_label(program: Program, split: str, number: int, value: int) -> Optional[int]:
     """Return the label that a data set's pipeline makes of a label map of one value; ``None`` if it loads none."""
-    dataset = program.leaves(split)[number]
+    dataset = program.build_leaves(split)[number]
     known = dataset.get_data_info(0)
     like = _read_label_file(dataset, known)
     if like is None or value > (np.iinfo(like.dtype).max if like.dtype.kind in 'iu' else 1):
@@ -155,12 +157,12 @@ def label_for(program: Program, split: str, number: int, value: int) -> Optional
 
 def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, Any]) -> None:
     """Predict the stored label map, converted to the labels of the training split."""
-    raw = _read_label_file(program.leaves('val')[0], info)
+    raw = _read_label_file(program.build_leaves('val')[0], info)
     if raw is None:
         raise Unavailable('its label files are missing, or are not images of one channel')
     truth = np.full(raw.shape, VOID, np.int64)
     for value in np.unique(raw).tolist():
-        label = label_for(program, 'train', 0, value)
+        label = find_label(program, 'train', 0, value)
         if label is None:
             raise Unavailable('the training does not load a label map of one value')
         truth[raw == value] = label
@@ -174,8 +176,8 @@ def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, 
 
 def _translate(program: Program, labels: Sequence[int]) -> List[int]:
     """Map validation labels to training labels by category name."""
-    names = {label: name for name, label in _read_labels_by_name(program.leaves('val')[0]).items()}
-    trained = _read_labels_by_name(program.leaves('train')[0])
+    names = {label: name for name, label in _read_labels_by_name(program.build_leaves('val')[0]).items()}
+    trained = _read_labels_by_name(program.build_leaves('train')[0])
     if any(names.get(label) not in trained for label in labels):
         raise Unavailable('the training data set lacks its categories')
     return [trained[names[label]] for label in labels]
@@ -188,7 +190,7 @@ def _predict_panoptic(program: Program, metric: Any, sample: Any, info: Dict[str
         raise Unavailable('its panoptic maps are missing')
     with Image.open(info['seg_map_path']) as image:
         ids = np.asarray(image.convert('RGB')).astype(np.int64) @ (1, 1 << 8, 1 << 16)
-    truth = np.full(ids.shape, len(names_of(program.leaves('val')[0])), np.int64)
+    truth = np.full(ids.shape, len(get_class_names(program.build_leaves('val')[0])), np.int64)
     labels = _translate(program, [one['category'] for one in segments])
     for number, (one, label) in enumerate(zip(segments, labels), 1):
         truth[ids == one['id']] = label + PER_INSTANCE * number
@@ -276,16 +278,16 @@ MARKS: Dict[str, Marks] = {
 def check_marks(program: Program) -> List[Result]:
     """Evaluate each validation metric on the ground truth; compare its class names with the data set's."""
     results: List[Result] = []
-    for number, node in enumerate(program.metric_nodes()):
-        cls = class_of(node['type'], 'METRICS', str(program.config.get('default_scope') or ''))
+    for number, node in enumerate(program.find_metric_nodes()):
+        cls = find_class(node['type'], 'METRICS', str(program.config.get('default_scope') or ''))
         marks = next((MARKS[base.__name__] for base in getattr(cls, '__mro__', ()) if base.__name__ in MARKS), Marks())
         try:
             if marks.package and find_spec(marks.package) is None:
                 raise Unavailable(f'{marks.package} is not installed')
-            results += _check_names(program.metric(number))
-            results.append(_check_metric(program, program.metric(number), marks))
+            results += _check_names(program.build_metric(number))
+            results.append(_check_metric(program, program.build_metric(number), marks))
         except Unavailable as reason:
-            results.append(not_tested(name_of(node['type']), str(reason)))
+            results.append(not_tested(get_type_name(node['type']), str(reason)))
     return results
 
 
@@ -297,13 +299,13 @@ def _find_uncounted(metric: Any, samples: Sequence[Any]) -> List[int]:
 
 
 def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
-    name, dataset, (leaf, *others) = type(metric).__name__, program.dataset('val'), program.leaves('val')
+    name, dataset, (leaf, *others) = type(metric).__name__, program.build_dataset('val'), program.build_leaves('val')
     if not marks.keys:
         raise Unavailable('its best possible value is unknown')
     if others or getattr(metric, 'format_only', False):
         raise Unavailable('several data sets are evaluated' if others else 'it writes files only (format_only)')
     given, problem = [], Unavailable('no sample has labels')
-    for index in spread(len(dataset), program.samples):
+    for index in select_indices(len(dataset), program.samples):
         with program.scope():
             sample = dataset[index]['data_samples']
         try:

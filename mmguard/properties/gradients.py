@@ -24,9 +24,9 @@ from mmguard.properties.worker import Failure
 
 def check_outputs(program: Program) -> List[Result]:
     """Train on each of a few classes, and check which output the gradient raises."""
-    names = program.class_names()
+    names = program.get_class_names()
     results = _check_names(names, program.num_classes) + _check_things(program)
-    classes = program.some_classes()
+    classes = program.choose_classes()
     if len(classes) < 2:
         raise Unavailable('there is only one class')
     tables = _sum_gradients(program, classes, 0)
@@ -59,19 +59,19 @@ def _judge_outputs(place: str, outputs: Dict[int, Optional[int]], names: Tuple[s
 
 def _sum_gradients(program: Program, classes: List[int], seed: int) -> Dict[str, Tensor]:
     """Return the gradient of the outputs (columns) of each tensor of scores for each class (rows)."""
-    side = program.side()
+    side = program.find_side()
     rows: Dict[str, List[Tensor]] = {}
     if program.kind == 'pixels':
         heads = find_pixel_heads(program)
     else:
-        modules = program.model().named_modules()
+        modules = program.build_model().named_modules()
         heads = {name: one for name, one in modules if name and getattr(one, 'num_classes', 0) == program.num_classes}
     box = (side * 0.25, side * 0.3, side * 0.75, side * 0.7)
     for label in classes:
         if program.kind == 'pixels':  # two, for BatchNorm after a global pooling
-            samples = [program.pixels(label, side, 2 * seed + number) for number in (0, 1)]
+            samples = [program.build_pixels(label, side, 2 * seed + number) for number in (0, 1)]
         else:
-            samples = [program.instances([box], [label], side, seed)]
+            samples = [program.build_instances([box], [label], side, seed)]
         for one in train_on(program, heads, samples):
             is_map = program.kind == 'pixels' and is_score_map(one.scores, heads[one.head], 2)
             summed = _sum_outputs(program, one.gradient, heads[one.head], is_map)
@@ -109,12 +109,12 @@ def _check_names(names: Tuple[str, ...], outputs: int) -> List[Result]:
 def _check_things(program: Program) -> List[Result]:
     """Compare the number of things in panoptic heads, which come first, with the order of the class names."""
     try:
-        known = program.dataset('train').metainfo
+        known = program.build_dataset('train').metainfo
     except Exception:  # the data are missing
-        known = (program.dataset_config('train') or {}).get('metainfo') or {}
+        known = (program.get_dataset_config('train') or {}).get('metainfo') or {}
     names, things = known.get('classes') or (), set(known.get('thing_classes') or ())
     results = []
-    for name, head in program.model().named_modules():
+    for name, head in program.build_model().named_modules():
         number = getattr(head, 'num_things_classes', 0)
         wrong = [label for label, one in enumerate(names) if (one in things) != (label < number)]
         if name and things and number and wrong:
@@ -143,8 +143,8 @@ def check_ignored(program: Program) -> List[Result]:
 
 
 def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[Result]:
-    side = factor * program.side()
-    samples = program.half_ignored(side)
+    side = factor * program.find_side()
+    samples = program.build_half_ignored(side)
     try:
         trained = train_on(program, heads, samples, side)
     except Exception as error:
@@ -182,7 +182,7 @@ def _check_boxes(program: Program) -> List[Result]:
     """Ignore a box over the left half, for anchor-based heads whose assigner supports ignored boxes."""
     heads = {
         name: module
-        for name, module in program.model().named_modules()
+        for name, module in program.build_model().named_modules()
         if hasattr(module, 'prior_generator') and getattr(getattr(module, 'assigner', None), 'ignore_iof_thr', -1) > 0
     }
     if not heads:
@@ -202,9 +202,9 @@ def _check_boxes(program: Program) -> List[Result]:
 
 def _train_levels(program: Program, heads: Dict[str, Any], is_ignored: bool) -> Dict[str, Tensor]:
     """Return the gradients of the scores at the finest level, where anchors are smaller than the box."""
-    side = 2 * program.side()
+    side = 2 * program.find_side()
     box = (side * 0.6, side * 0.3, side * 0.9, side * 0.7)
-    samples = [program.instances([box], [0], side, seed) for seed in (0, 1)]
+    samples = [program.build_instances([box], [0], side, seed) for seed in (0, 1)]
     for sample in samples if is_ignored else ():
         labels = sample['data_samples']
         labels.ignored_instances = make_instances(labels.gt_instances, [(0, 0, side / 2, side)], [0], side)

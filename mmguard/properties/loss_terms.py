@@ -11,10 +11,10 @@ from torch import Tensor
 
 from mmguard.config.changes import walk
 from mmguard.properties.datasets import walk_objects
-from mmguard.properties.program import ANNOTATED, SIDES, Program
+from mmguard.properties.program import MAX_ANNOTATIONS, SIDES, Program
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
-from mmguard.properties.samples import label_map_of
-from mmguard.properties.scores import Call, recorded
+from mmguard.properties.samples import get_label_map
+from mmguard.properties.scores import Call, record_calls
 from mmguard.properties.worker import Failure
 
 #: Weight of the tested class, and the minimum growth, relative to the other classes, that rounding cannot explain.
@@ -25,7 +25,7 @@ UNDILUTED = 0.75
 
 def check_weights(program: Program) -> List[Result]:
     """Build each weighted loss with another weight per class, and find the class whose scores it trains more."""
-    modules = dict(program.model().named_modules())
+    modules = dict(program.build_model().named_modules())
     results, weighted = [], {}
     for path, node in walk(program.config.model):
         if isinstance(node.get('class_weight'), (list, tuple, str)):
@@ -37,13 +37,13 @@ def check_weights(program: Program) -> List[Result]:
                 results.append(not_tested(name, 'the model has no module of this name'))
     if not weighted and not results:
         raise Unavailable('no loss has class weights')
-    classes = program.some_classes()
+    classes = program.choose_classes()
     try:
-        side = program.side()
+        side = program.find_side()
     except Exception:  # the losses fail, perhaps because of the weights
         side = SIDES['mmdet'][0]
     try:
-        calls = _record(program, {place: modules[place] for place in weighted}, program.samples_of(classes, side, 2))
+        calls = _record(program, {place: modules[place] for place in weighted}, program.build_samples(classes, side, 2))
     except Exception as error:  # raised before a loss was called: heads also read weights
         _grow_weights(program)
         evidence = f'fails with these class weights, but trains with one more entry: {Failure.describe(error)}'
@@ -60,7 +60,7 @@ def _grow_weights(program: Program) -> None:
     for _, node in walk(tree['model']):
         if isinstance(node.get('class_weight'), (list, tuple)):
             node['class_weight'] = [*node['class_weight'], 1.0]
-    Program(tree, program.device, program.samples).side()
+    Program(tree, program.device, program.samples).find_side()
 
 
 class LossCall(NamedTuple):
@@ -86,9 +86,9 @@ class LossCall(NamedTuple):
 
 def _record(program: Program, modules: Dict[str, Any], samples: List[Any]) -> Dict[str, LossCall]:
     """Return the last call of each loss that takes scores and integer labels, including one that failed."""
-    with recorded(modules) as calls:
+    with record_calls(modules) as calls:
         try:
-            program.losses(samples, samples[0]['inputs'].shape[-1])
+            program.compute_losses(samples, samples[0]['inputs'].shape[-1])
         except Exception:
             if not calls:
                 raise
@@ -102,18 +102,18 @@ def _record(program: Program, modules: Dict[str, Any], samples: List[Any]) -> Di
     return found
 
 
-def _judge_weights(place: str, node: Any, module: Any, called: Optional[LossCall], classes: List[int]) -> Result:
-    if called is None:
+def _judge_weights(place: str, node: Any, module: Any, call: Optional[LossCall], classes: List[int]) -> Result:
+    if call is None:
         return not_tested(place, 'it is not called with scores and integer labels')
-    scores, labels = called.scores, called.labels
+    scores, labels = call.scores, call.labels
     known = getattr(module, 'class_weight', None)
     known = node['class_weight'] if known is None or isinstance(known, (str, float)) else known
     number, outputs = len(known), scores.shape[1]
     present = [label for label in classes if label < outputs and bool((labels == label).any())]
 
-    def train(heavy: Optional[int]) -> Tensor:
-        weights = [HEAVY if label == heavy else 1.0 for label in range(number)]
-        _, gradient = called.repeat(MODELS.build({**copy.deepcopy(node), 'class_weight': weights}))
+    def train(heavy_class: Optional[int]) -> Tensor:
+        weights = [HEAVY if label == heavy_class else 1.0 for label in range(number)]
+        _, gradient = call.repeat(MODELS.build({**copy.deepcopy(node), 'class_weight': weights}))
         own = [gradient.movedim(1, -1)[labels == label][:, label].abs().sum() for label in present]
         return torch.stack(own).double().clamp(min=1e-30)
 
@@ -154,13 +154,13 @@ def check_averages(program: Program) -> List[Result]:
 def _check_pixels(program: Program) -> List[Result]:
     modules = {
         name: module
-        for name, module in program.model().named_modules()
+        for name, module in program.build_model().named_modules()
         if 'loss' in name and type(module).forward is not torch.nn.Module.forward and not list(module.children())
     }
-    side = program.side()
+    side = program.find_side()
     ignored = None
     results = []
-    for name, called in _record(program, modules, program.half_ignored(side)).items():
+    for name, called in _record(program, modules, program.build_half_ignored(side)).items():
         is_map = called.scores.dim() == 4 and bool((called.labels == program.ignore_index).any())
         if called.call.output is None or not is_map:
             continue
@@ -181,16 +181,16 @@ def _check_pixels(program: Program) -> List[Result]:
 
 def _measure_ignored(program: Program) -> float:
     """Return the share of ignored pixels in a few samples of the training."""
-    maps = [label_map_of(sample) for sample in program.load('train', program.samples) if sample is not None]
+    maps = [get_label_map(sample) for sample in program.load('train', program.samples) if sample is not None]
     return float(torch.cat([(one == program.ignore_index).flatten() for one in maps]).float().mean()) if maps else 0.0
 
 
 def _check_crowds(program: Program) -> List[Result]:
     """Report the use of crowds: anchors in them train as background unless the assigner ignores them."""
-    objects = [one for leaf in program.leaves('train') for one in walk_objects(leaf, ANNOTATED)]
+    objects = [one for leaf in program.build_leaves('train') for one in walk_objects(leaf, MAX_ANNOTATIONS)]
     crowds = sum(bool(one.get('ignore_flag')) for one in objects)
     results = []
-    for name, module in program.model().named_modules():
+    for name, module in program.build_model().named_modules():
         for assigner in (getattr(module, 'assigner', None), getattr(module, 'bbox_assigner', None)):
             for one in assigner if isinstance(assigner, list) else [assigner]:
                 asked = getattr(one, 'ignore_iof_thr', None)

@@ -19,10 +19,10 @@ from mmguard.properties.alignment import (
     fill_boxes,
     fill_dots,
 )
-from mmguard.properties.datasets import seed_all, spread, walk_objects, watched_steps
+from mmguard.properties.datasets import seed_all, select_indices, walk_objects, watch_steps
 from mmguard.properties.program import Program
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
-from mmguard.properties.samples import label_map_of, make_masks
+from mmguard.properties.samples import get_label_map, make_masks
 from mmguard.properties.worker import Failure
 
 #: Gray levels of figure and background.
@@ -38,10 +38,10 @@ DRAWN_LOADS = 8
 #: Number of loads of each training sample: random steps may drop it occasionally.
 LOADS = 5
 #: Data sets above this length are not listed again to find filtered images.
-LISTED = 20_000
+MAX_LISTED = 20_000
 
 
-class Seen(NamedTuple):
+class StepOutput(NamedTuple):
     """Image of shape (H, W, C) after a step, and kind of label -> its content, of shape (H, W)."""
 
     step: str
@@ -51,9 +51,9 @@ class Seen(NamedTuple):
 
 def check_moves(program: Program) -> List[Result]:
     """Draw the same figure into images and labels after loading; look for it after each step."""
-    dataset = program.dataset('train')
+    dataset = program.build_dataset('train')
     tries = max(DRAWN_LOADS, program.samples)
-    indices = spread(len(dataset), tries)
+    indices = select_indices(len(dataset), tries)
     wrong: Dict[str, Result] = {}
     known: Counter = Counter()
     for number in range(tries):
@@ -77,24 +77,24 @@ def check_moves(program: Program) -> List[Result]:
 
 def _name_keypoints(program: Program) -> List[Result]:
     """Note that keypoint annotations are not tested: mmdet's pipelines do not load them."""
-    for leaf in program.leaves('train'):
+    for leaf in program.build_leaves('train'):
         objects = getattr(getattr(leaf, 'coco', None), 'anns', None) or dict(enumerate(walk_objects(leaf, DRAWN_LOADS)))
         if any(one.get('keypoints') for one in objects.values()):
             return [not_tested(_POINTS, 'no step of the pipeline loads gt_keypoints')]
     return []
 
 
-def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[Seen]:
+def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[StepOutput]:
     """Load a sample with a figure drawn into it, and return image and labels after each step."""
-    rng, highest = np.random.default_rng(seed), max(1, len(program.class_names()) - 1)
-    steps: List[Seen] = []
+    rng, highest = np.random.default_rng(seed), max(1, len(program.get_class_names()) - 1)
+    steps: List[StepOutput] = []
 
     def on_step(name: str, results: Any) -> Any:
         if _draw(results, rng, min(highest, 254)) or steps:
             steps.extend(look(name, results))
         return results
 
-    with program.scope(), watched_steps(dataset, on_step):
+    with program.scope(), watch_steps(dataset, on_step):
         seed_all(seed)
         try:
             sample = dataset[index]
@@ -166,7 +166,7 @@ def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, w
         results['gt_masks'] = make_masks(results['gt_masks'], boxes, height, width)
 
 
-def look(step: str, results: Any) -> List[Seen]:
+def look(step: str, results: Any) -> List[StepOutput]:
     """Return image and labels of a sample, packed or not; an empty list if it has none."""
     if not isinstance(results, dict):
         return []
@@ -176,7 +176,7 @@ def look(step: str, results: Any) -> List[Seen]:
         packed: Any = results.get('data_samples') or {}
         instances = packed.gt_instances if 'gt_instances' in packed else {}
         if 'gt_sem_seg' in packed:
-            label = label_map_of(results).squeeze().cpu().numpy()
+            label = get_label_map(results).squeeze().cpu().numpy()
     if not isinstance(image, np.ndarray) or image.ndim not in (2, 3):
         return []
     boxes = instances.get('bboxes', results.get('gt_bboxes'))
@@ -191,13 +191,13 @@ def look(step: str, results: Any) -> List[Seen]:
         figures[_POINTS] = fill_dots(points, *image.shape[:2])
     if masks is not None and len(masks):
         figures['masks'] = (masks.to_ndarray() if hasattr(masks, 'to_ndarray') else np.asarray(masks)).max(0)
-    return [Seen(step, image, figures)] if figures else []
+    return [StepOutput(step, image, figures)] if figures else []
 
 
-def _run_preprocessor(program: Program, sample: Any) -> List[Seen]:
+def _run_preprocessor(program: Program, sample: Any) -> List[StepOutput]:
     """Return image and labels after the model's preprocessor, which may resize batches."""
     try:
-        preprocessor = program.preprocessor()
+        preprocessor = program.build_preprocessor()
         with program.scope():
             batch = preprocessor(pseudo_collate([sample]), True)
         packed = {'inputs': batch['inputs'][0], 'data_samples': batch['data_samples'][0]}
@@ -206,7 +206,7 @@ def _run_preprocessor(program: Program, sample: Any) -> List[Seen]:
     return look(type(preprocessor).__name__, packed)
 
 
-def _judge(kind: str, steps: List[Seen], ignored: Tuple[int, ...]) -> Optional[Result]:
+def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...]) -> Optional[Result]:
     """Compare image and label at the end; if they differ, name the first step after which they stay different.
 
     ``None`` if the figure cannot be seen at the end.
@@ -228,7 +228,7 @@ def check_samples(program: Program) -> List[Result]:
     results = []
     for split, loads in (('train', LOADS), ('val', 1)):
         try:
-            leaves = program.leaves(split)
+            leaves = program.build_leaves(split)
         except Exception:
             if split == 'train':
                 raise
@@ -247,17 +247,17 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
     left: List[str] = []
     loads = 0
 
-    def on_step(name: str, found: Any) -> Any:
-        left.extend([name] * (found is None))
-        return found
+    def on_step(name: str, results: Any) -> Any:
+        left.extend([name] * (results is None))
+        return results
 
-    for index in spread(len(leaf), program.samples):
+    for index in select_indices(len(leaf), program.samples):
         asked = leaf.get_data_info(index)
         file = os.path.basename(str(asked.get('img_path') or asked.get('img_id') or 'a sample'))
         drops: Counter = Counter()
         for seed in range(tries):
             left.clear()
-            with program.scope(), watched_steps(leaf, on_step) as failed:
+            with program.scope(), watch_steps(leaf, on_step) as failed:
                 seed_all(seed)
                 try:
                     sample = leaf.prepare_data(index)
@@ -285,16 +285,16 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
     ]
 
 
-def _is_other(asked: Dict[str, Any], sample: Any) -> bool:
+def _is_other(info: Dict[str, Any], sample: Any) -> bool:
     labels = sample.get('data_samples') if isinstance(sample, dict) else None
     known = getattr(labels, 'metainfo', None) or {}
-    names = [name for name in ('img_id', 'img_path') if name in asked and name in known]
-    return bool(names) and all(str(asked[name]) != str(known[name]) for name in names)
+    names = [name for name in ('img_id', 'img_path') if name in info and name in known]
+    return bool(names) and all(str(info[name]) != str(known[name]) for name in names)
 
 
 def _describe_filtered(leaf: Any, subject: str) -> List[Result]:
     """Return how many samples filter_cfg leaves out."""
-    if not getattr(leaf, 'filter_cfg', None) or getattr(leaf, 'test_mode', False) or len(leaf) > LISTED:
+    if not getattr(leaf, 'filter_cfg', None) or getattr(leaf, 'test_mode', False) or len(leaf) > MAX_LISTED:
         return []
     try:
         listed = len(leaf.load_data_list())

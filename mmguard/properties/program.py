@@ -23,7 +23,7 @@ from torch import Tensor
 
 from mmguard import register
 from mmguard.config.changes import name_types, walk
-from mmguard.config.classes import name_of
+from mmguard.config.classes import get_type_name
 from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig, import_scope
@@ -31,21 +31,21 @@ from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import VOID, LabelSpaces
 from mmguard.losses.guard_model import guard_model
 from mmguard.properties.alignment import Box
-from mmguard.properties.datasets import innermost, names_of, seed_all, spread, walk_objects
+from mmguard.properties.datasets import find_innermost, get_class_names, seed_all, select_indices, walk_objects
 from mmguard.properties.result import NoSamples, Unavailable
-from mmguard.properties.samples import label_map_of, make_blank, make_instances, make_template
+from mmguard.properties.samples import get_label_map, make_blank, make_instances, make_template
 
 #: Image sides to try, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
 #: Number of annotations of a training set whose labels are collected.
-ANNOTATED = 1000
+MAX_ANNOTATIONS = 1000
 #: Maximum number of classes per property.
-ASKED = 6
+CLASSES_TESTED = 6
 
 Made = TypeVar('Made')
 
 
-def once(method: Callable[..., Made]) -> Callable[..., Made]:
+def cache_result(method: Callable[..., Made]) -> Callable[..., Made]:
     """Cache the result or exception of a method of a program, by its arguments."""
 
     @wraps(method)
@@ -91,7 +91,7 @@ class Program:
         import_scope(self.config)
         self.read = ReadConfig(name_types(self.config.to_dict()))
         self.guards = any(
-            name_of(hook.get('type')) == 'LabelGuardHook' and hook.get('guard')
+            get_type_name(hook.get('type')) == 'LabelGuardHook' and hook.get('guard')
             for hook in self.config.get('custom_hooks') or ()
             if isinstance(hook, dict)
         )
@@ -110,18 +110,18 @@ class Program:
 
     # ---- data
 
-    def dataset_config(self, split: str) -> Any:
+    def get_dataset_config(self, split: str) -> Any:
         """Return the config of a split's data set."""
         dataset = (self.config.get(f'{split}_dataloader') or {}).get('dataset')
         if dataset is None:
             raise Unavailable(f'the config has no {split}_dataloader with a data set')
         return dataset
 
-    @once
-    def dataset(self, split: str) -> Any:
+    @cache_result
+    def build_dataset(self, split: str) -> Any:
         """Build a data set with its annotations and its pipeline."""
         seed_all(0)
-        built = DATASETS.build(copy.deepcopy(self.dataset_config(split)))
+        built = DATASETS.build(copy.deepcopy(self.get_dataset_config(split)))
         if hasattr(built, 'full_init'):
             built.full_init()
         if not len(built):
@@ -136,41 +136,42 @@ class Program:
 
     def _construct_dataset(self, split: str, keys: Set[str], **arguments: Any) -> Any:
         """Build a data set, with other arguments in each part that has one of these keys."""
-        node = copy.deepcopy(self.dataset_config(split))
+        node = copy.deepcopy(self.get_dataset_config(split))
         for _, inner in walk(node):
             if 'type' in inner and keys & set(inner):
                 inner.update(arguments)
         with self.scope():
             return DATASETS.build(node)
 
-    def leaves(self, split: str) -> List[Any]:
+    def build_leaves(self, split: str) -> List[Any]:
         """Return the data sets inside all wrappers, which load the samples."""
-        return [leaf for leaf in innermost(self.dataset(split)) if hasattr(leaf, 'pipeline')]
+        return [leaf for leaf in find_innermost(self.build_dataset(split)) if hasattr(leaf, 'pipeline')]
 
-    def load(self, split: str, most: int) -> List[Any]:
-        """Load up to ``most`` samples, spread over a data set."""
-        dataset = self.dataset(split)
+    def load(self, split: str, limit: int) -> List[Any]:
+        """Load up to ``limit`` samples, spread over a data set."""
+        dataset = self.build_dataset(split)
         with self.scope():
             seed_all(0)
-            return [dataset[number] for number in spread(len(dataset), most)]
+            return [dataset[number] for number in select_indices(len(dataset), limit)]
 
     def collect_labels(self) -> Set[int]:
-        """Return the instance labels in up to ``ANNOTATED`` annotations of the training set; no pipeline is run."""
+        """Return the instance labels in up to ``MAX_ANNOTATIONS`` annotations of the training set; no pipeline is
+        run."""
         found: Set[int] = set()
         try:
-            dataset = self.dataset('train')
+            dataset = self.build_dataset('train')
         except ImportError:  # a step of the pipeline needs a missing package
             dataset = self._construct_dataset('train', {'pipeline'}, pipeline=[])
-        for leaf in innermost(dataset):
-            for one in walk_objects(leaf, ANNOTATED):
+        for leaf in find_innermost(dataset):
+            for one in walk_objects(leaf, MAX_ANNOTATIONS):
                 if 'bbox_label' in one and not one.get('ignore_flag'):
                     found.add(one['bbox_label'])
         return found
 
     # ---- the model
 
-    @once
-    def model(self) -> Any:
+    @cache_result
+    def build_model(self) -> Any:
         """Build and initialize the model, without pretrained weights and with BN instead of SyncBN."""
         if not self.config.get('model'):
             raise Unavailable('the config has no model')
@@ -185,40 +186,40 @@ class Program:
             guard_model(model)
         return model.to(self.device).train()
 
-    @once
-    def preprocessor(self) -> Any:
+    @cache_result
+    def build_preprocessor(self) -> Any:
         """Build the model's preprocessor by itself, which may pad or resize batches; ``None`` without one."""
         node = (self.config.get('model') or {}).get('data_preprocessor') or self.config.get('data_preprocessor')
         return MODELS.build(copy.deepcopy(node)) if node else None
 
-    @once
-    def spaces(self) -> LabelSpaces:
+    @cache_result
+    def find_spaces(self) -> LabelSpaces:
         """Return the labels that the heads accept."""
-        return from_model(self.model(), list(self.class_names()))
+        return from_model(self.build_model(), list(self.get_class_names()))
 
-    def class_names(self) -> Tuple[str, ...]:
+    def get_class_names(self) -> Tuple[str, ...]:
         """Return the class names of the training set; empty if the data set is missing."""
         try:
-            return names_of(self.dataset('train'))
+            return get_class_names(self.build_dataset('train'))
         except Exception:
             return ()
 
     @property
     def num_classes(self) -> int:
         """Number of classes of the labels that the heads take."""
-        space = self.spaces().get(self.kind)
+        space = self.find_spaces().get(self.kind)
         if space is None:
             raise Unavailable('no head says how many classes it has')
         return space.num_classes
 
-    def some_classes(self) -> List[int]:
+    def choose_classes(self) -> List[int]:
         """Return some classes: the first, the last, and a few in between."""
-        return sorted(set(np.linspace(0, self.num_classes - 1, ASKED).round().astype(int).tolist()))
+        return sorted(set(np.linspace(0, self.num_classes - 1, CLASSES_TESTED).round().astype(int).tolist()))
 
     @property
     def ignore_index(self) -> int:
         """Value of ignored pixels."""
-        space = self.spaces().pixels
+        space = self.find_spaces().pixels
         return VOID if space is None or space.ignore_index is None else space.ignore_index
 
     def ignore_values(self) -> Tuple[int, ...]:
@@ -229,17 +230,17 @@ class Program:
     @property
     def kind(self) -> str:
         """``'pixels'`` or ``'instances'``: kind of labels in the first sample."""
-        return 'instances' if hasattr(self.template()['data_samples'], 'gt_instances') else 'pixels'
+        return 'instances' if hasattr(self.build_template()['data_samples'], 'gt_instances') else 'pixels'
 
     @property
     def has_label_map(self) -> bool:
         """True if the samples carry a label map, with or without instances."""
-        return 'gt_sem_seg' in self.template()['data_samples']
+        return 'gt_sem_seg' in self.build_template()['data_samples']
 
     # ---- batches
 
-    @once
-    def template(self) -> Any:
+    @cache_result
+    def build_template(self) -> Any:
         """Return a packed sample from the data, or if they are missing, one in the form that the pipeline packs."""
         try:
             sample = next(filter(None, self.load('train', 1)), None)
@@ -253,83 +254,83 @@ class Program:
             raise Unavailable('a sample carries neither instances nor a label map')
         return sample
 
-    @once
-    def side(self) -> int:
+    @cache_result
+    def find_side(self) -> int:
         """Return the smallest image side for which the model gives a finite loss; raise its first exception."""
         problems: List[Exception] = []
         for side in SIDES.get(self.read.framework, SIDES['mmdet']):
             try:
-                losses = self.losses(self.plain_batch(side), side)
+                losses = self.compute_losses(self.build_plain_batch(side), side)
                 if all(bool(torch.isfinite(loss).all()) for loss in losses.values()):
                     return side
             except Exception as error:
                 problems.append(error)
         raise problems[0] if problems else ValueError('the losses of a small batch are not finite')
 
-    def plain_sample(self, seed: int, side: int) -> Any:
+    def build_plain_sample(self, seed: int, side: int) -> Any:
         """Return an ordinary sample of the kind that the model trains on."""
         if self.kind == 'pixels':
-            return self.pixels(np.random.default_rng(seed).integers(0, self.num_classes, (8, 8)), side, seed)
+            return self.build_pixels(np.random.default_rng(seed).integers(0, self.num_classes, (8, 8)), side, seed)
         third = side / 3
         boxes = [(4.0, 4.0, third, third + 8), (side / 2, side / 2 - 6, side - 4.0, side - 8.0)]
-        return self.instances(boxes, [0, self.num_classes - 1], side, seed)
+        return self.build_instances(boxes, [0, self.num_classes - 1], side, seed)
 
-    def plain_batch(self, side: int = 0) -> List[Any]:
+    def build_plain_batch(self, side: int = 0) -> List[Any]:
         """Return two ordinary samples."""
-        return [self.plain_sample(seed, side or self.side()) for seed in (0, 1)]
+        return [self.build_plain_sample(seed, side or self.find_side()) for seed in (0, 1)]
 
-    def half_ignored(self, side: int) -> List[Any]:
+    def build_half_ignored(self, side: int) -> List[Any]:
         """Return two ordinary samples whose label maps are ignored in their left half."""
-        samples = self.plain_batch(side)
+        samples = self.build_plain_batch(side)
         for sample in samples:
-            label_map_of(sample)[..., : side // 2] = self.ignore_index
+            get_label_map(sample)[..., : side // 2] = self.ignore_index
         return samples
 
-    def pixels(self, labels: Any, side: int, seed: int = 0) -> Any:
+    def build_pixels(self, labels: Any, side: int, seed: int = 0) -> Any:
         """Return a packed sample with a label map of one label, or of n x n blocks of labels."""
-        sample = make_blank(self.template(), side, seed)
+        sample = make_blank(self.build_template(), side, seed)
         blocks = np.atleast_2d(labels).astype(np.int64)
         label_map = np.kron(blocks, np.ones((side // len(blocks),) * 2, np.int64))
         sample['data_samples'].gt_sem_seg.data = torch.as_tensor(label_map)[None]
         return sample
 
-    def instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
+    def build_instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
         """Return a packed sample with these boxes and, if the model trains on them, their filled masks."""
-        sample = make_blank(self.template(), side, seed)
-        known = self.template()['data_samples']
+        sample = make_blank(self.build_template(), side, seed)
+        known = self.build_template()['data_samples']
         sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes, labels, side)
         if 'ignored_instances' in known:
             sample['data_samples'].ignored_instances = make_instances(known.ignored_instances, [], [], side)
         return sample
 
-    def samples_of(self, labels: Sequence[int], side: int, number: int) -> List[Any]:
+    def build_samples(self, labels: Sequence[int], side: int, number: int) -> List[Any]:
         """Return packed samples that together contain these labels, or as many of them as fit."""
         if self.kind == 'pixels':
-            blocks = np.resize([labels[n] for n in spread(len(labels), 256)], (16, 16))
-            return [self.pixels(blocks, side, n) for n in range(number)]
+            blocks = np.resize([labels[n] for n in select_indices(len(labels), 256)], (16, 16))
+            return [self.build_pixels(blocks, side, n) for n in range(number)]
         cell = side / 4
         corners = [(x * cell + 2, y * cell + 2) for y in range(4) for x in range(4)]
         boxes = [(x, y, x + cell - 4, y + cell - 4) for x, y in corners]
-        chosen = [*labels[-1:], *(labels[n] for n in spread(len(labels) - 1, 16 * number - 1))]
+        chosen = [*labels[-1:], *(labels[n] for n in select_indices(len(labels) - 1, 16 * number - 1))]
         parts = [chosen[n::number] for n in range(number)]
-        return [self.instances(boxes[: len(part)], part, side, n) for n, part in enumerate(parts)]
+        return [self.build_instances(boxes[: len(part)], part, side, n) for n, part in enumerate(parts)]
 
-    def batch(self, samples: Sequence[Any], side: int = 0) -> Any:
+    def build_batch(self, samples: Sequence[Any], side: int = 0) -> Any:
         """Return the input of the model for packed samples, with its preprocessor set to small images."""
-        preprocessor = self.model().data_preprocessor
-        side = side or self.side()
+        preprocessor = self.build_model().data_preprocessor
+        side = side or self.find_side()
         for part in (preprocessor, *(getattr(preprocessor, 'batch_augments', None) or ())):
             if getattr(part, 'size', None) is not None:
                 part.size = (side, side)
         with self.scope():
             return preprocessor(pseudo_collate([copy.deepcopy(sample) for sample in samples]), True)
 
-    def losses(self, samples: Sequence[Any], side: int = 0) -> Dict[str, Tensor]:
+    def compute_losses(self, samples: Sequence[Any], side: int = 0) -> Dict[str, Tensor]:
         """Return the losses of a batch by name, summed over levels."""
-        data = self.batch(samples, side)
+        data = self.build_batch(samples, side)
         with self.scope():
             seed_all(0)
-            found = self.model()(**data, mode='loss')
+            found = self.build_model()(**data, mode='loss')
         levels = {name: [loss] if torch.is_tensor(loss) else loss for name, loss in found.items()}
         return {
             name: sum((one.sum() for one in several), torch.zeros(()))
@@ -339,7 +340,7 @@ class Program:
 
     # ---- evaluation
 
-    def metric_nodes(self) -> List[Any]:
+    def find_metric_nodes(self) -> List[Any]:
         """Return the configs of the metrics of the validation."""
         node = self.config.get('val_evaluator')
         if not node:
@@ -347,17 +348,17 @@ class Program:
         nodes = node.get('metrics', node) if isinstance(node, dict) else node
         return [nodes] if isinstance(nodes, dict) else list(nodes)
 
-    @once
-    def metric(self, number: int) -> Any:
+    @cache_result
+    def build_metric(self, number: int) -> Any:
         """Build a metric of the validation."""
-        metric = METRICS.build(copy.deepcopy(self.metric_nodes()[number]))
-        metric.dataset_meta = getattr(self.dataset('val'), 'metainfo', None)
+        metric = METRICS.build(copy.deepcopy(self.find_metric_nodes()[number]))
+        metric.dataset_meta = getattr(self.build_dataset('val'), 'metainfo', None)
         return metric
 
 
 def build_parts(program: Program) -> List[Any]:
     """Build the data sets and the model, and find the smallest images that it accepts."""
-    for build in (lambda: program.dataset('train'), program.side, lambda: program.dataset('val')):
+    for build in (lambda: program.build_dataset('train'), program.find_side, lambda: program.build_dataset('val')):
         with contextlib.suppress(Exception):
             build()
     return []
@@ -366,7 +367,7 @@ def build_parts(program: Program) -> List[Any]:
 _programs: Dict[bytes, Program] = {}
 
 
-def program_of(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
+def get_program(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
     """Return the program of a config; the last two are cached, those before and after an edit."""
     key = pickle.dumps((tree, device, samples))
     if key not in _programs:
@@ -386,5 +387,5 @@ def drop_pretrained(model: Any) -> Any:
         entries = node.get('init_cfg')
         if isinstance(entries, (dict, list, tuple)):
             listed = [entries] if isinstance(entries, dict) else entries
-            node['init_cfg'] = [entry for entry in listed if name_of(entry.get('type')) != 'Pretrained'] or None
+            node['init_cfg'] = [entry for entry in listed if get_type_name(entry.get('type')) != 'Pretrained'] or None
     return kept

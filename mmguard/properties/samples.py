@@ -15,19 +15,19 @@ from mmguard.properties.alignment import Box, fill_boxes
 from mmguard.properties.result import Unavailable
 
 
-def make_template(read: ReadConfig) -> Any:
+def make_template(config: ReadConfig) -> Any:
     """Return a packed sample with the fields that a config's training pipeline requests."""
-    text = repr(read.data.get('train_dataloader'))
+    text = repr(config.data.get('train_dataloader'))
     meta = dict(img_path='image.png', img_id=0, img_shape=(64, 64), ori_shape=(64, 64), scale_factor=(1.0, 1.0))
     plane = torch.zeros((1, 64, 64), dtype=torch.int64)
     labels: Any
-    if read.framework == 'mmseg':
+    if config.framework == 'mmseg':
         from mmseg.structures import SegDataSample
 
         labels = SegDataSample(metainfo=meta, gt_sem_seg=PixelData(data=plane))
         if 'GenerateEdge' in text:
             labels.gt_edge_map = PixelData(data=plane.clone())
-    elif read.framework == 'mmdet':
+    elif config.framework == 'mmdet':
         from mmdet.structures import DetDataSample
         from mmdet.structures.mask import BitmapMasks
 
@@ -66,11 +66,11 @@ def make_blank(template: Any, side: int, seed: int) -> Any:
     return {**sample, 'inputs': torch.as_tensor(noise), 'data_samples': fresh}
 
 
-def make_instances(known: Any, boxes: Sequence[Box], labels: Sequence[int], side: int) -> Any:
+def make_instances(template: Any, boxes: Sequence[Box], labels: Sequence[int], side: int) -> Any:
     """Return instances with the fields of known ones."""
     number = len(boxes)
     fields: Dict[str, Any] = {}
-    for name, value in known.items():
+    for name, value in template.items():
         if name == 'bboxes':
             tensor = torch.tensor(list(boxes), dtype=torch.float32).reshape(-1, 4)
             fields[name] = tensor if torch.is_tensor(value) else type(value)(tensor)
@@ -85,23 +85,23 @@ def make_instances(known: Any, boxes: Sequence[Box], labels: Sequence[int], side
     return InstanceData(**fields)
 
 
-def make_masks(known: Any, boxes: Sequence[Box], height: int, width: int) -> Any:
+def make_masks(template: Any, boxes: Sequence[Box], height: int, width: int) -> Any:
     """Return filled masks of boxes, of the same class as given masks."""
     masks: Any = [fill_boxes([box], height, width) for box in boxes]
-    if type(known).__name__ == 'PolygonMasks':
+    if type(template).__name__ == 'PolygonMasks':
         masks = [[np.array([x1, y1, x2, y1, x2, y2, x1, y2], np.float32)] for x1, y1, x2, y2 in boxes]
-    return type(known)(masks, height, width)
+    return type(template)(masks, height, width)
 
 
-def label_map_of(sample: Any) -> Tensor:
+def get_label_map(sample: Any) -> Tensor:
     """Return the label map of a packed sample, (1, H, W), whatever its name in the framework."""
     plane: Tensor = next(iter(sample['data_samples'].gt_sem_seg.values()))
     return plane
 
 
-def labels_of(sample: Any, kind: str) -> Set[int]:
+def collect_labels(sample: Any, kind: str) -> Set[int]:
     """Return the labels of a packed sample, from its instances (``kind='instances'``) or its label map."""
     labels = sample['data_samples']
     if kind == 'instances':
         return set(labels.gt_instances.labels.tolist()) if 'labels' in labels.get('gt_instances', {}) else set()
-    return set(torch.unique(label_map_of(sample)).tolist())
+    return set(torch.unique(get_label_map(sample)).tolist())

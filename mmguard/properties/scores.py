@@ -77,7 +77,7 @@ class BackwardTrace(NamedTuple):
         return f'{quantity(len(missing), "parameter")} without a gradient, as {missing[0]}' if missing else ''
 
 
-def total(losses: Mapping[str, Tensor]) -> Tensor:
+def sum_losses(losses: Mapping[str, Tensor]) -> Tensor:
     """Return the sum of the losses, as a training minimizes it."""
     return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
 
@@ -85,7 +85,7 @@ def total(losses: Mapping[str, Tensor]) -> Tensor:
 def trace_backward(
     model: torch.nn.Module,
     compute: Callable[[], Mapping[str, Tensor]],
-    add: Callable[[Mapping[str, Tensor]], Tensor] = total,
+    add: Callable[[Mapping[str, Tensor]], Tensor] = sum_losses,
 ) -> BackwardTrace:
     """Compute and add up the losses of a batch, and trace the backward pass."""
     model.zero_grad(set_to_none=True)
@@ -104,7 +104,7 @@ def trace_backward(
 
 
 @contextlib.contextmanager
-def recorded(modules: Mapping[str, Any]) -> Iterator[List[Call]]:
+def record_calls(modules: Mapping[str, Any]) -> Iterator[List[Call]]:
     """Record the calls of modules, in the order in which they end.
 
     ``forward`` is replaced, since heads of mmseg call it themselves, which bypasses the hooks of PyTorch.
@@ -132,13 +132,13 @@ def recorded(modules: Mapping[str, Any]) -> Iterator[List[Call]]:
             del module.forward
 
 
-def tensors_in(value: Any) -> Iterator[Tensor]:
+def walk_tensors(value: Any) -> Iterator[Tensor]:
     """Walk the tensors in nested lists, tuples and dicts."""
     if torch.is_tensor(value):
         yield value
     elif isinstance(value, (list, tuple, dict)):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from tensors_in(inner)
+            yield from walk_tensors(inner)
 
 
 def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0) -> List[TrainedScores]:
@@ -147,9 +147,9 @@ def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any],
     If a head computes its features from earlier scores (OCRNet, PointRend, K-Net), their gradient tells nothing about
     the loss.
     """
-    with recorded(heads) as calls:
-        losses = program.losses(samples, side)
-    seen = [(call.name, tensor) for call in calls for tensor in tensors_in(call.output)]
+    with record_calls(heads) as calls:
+        losses = program.compute_losses(samples, side)
+    seen = [(call.name, tensor) for call in calls for tensor in walk_tensors(call.output)]
     tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad and tensor.dim() > 1]
     feeds = lru_cache(maxsize=None)(lambda n, later: _depends_on(tensors[later][1], tensors[n][1]))
     found = []
@@ -180,7 +180,7 @@ def find_pixel_heads(program: Program) -> Dict[str, Any]:
     """
     heads = {
         name: module
-        for name, module in program.model().named_modules()
+        for name, module in program.build_model().named_modules()
         if name and isinstance(getattr(module, 'num_classes', None), int)
         if 'semantic' in name or (program.kind == 'pixels' and module.num_classes == program.num_classes)
     }

@@ -24,22 +24,23 @@ class Property(NamedTuple):
     advice: str
 
 
-_GUARD = (
+_GUARD_ADVICE = (
     '`mmguard apply CONFIG -o OUT.py` writes the guarded config, and `mmguard dry-run OUT.py` shows if it holds there.'
 )
-_TRACE = '`mmguard trace CONFIG` shows the labels after each step.'
+_TRACE_ADVICE = '`mmguard trace CONFIG` shows the labels after each step.'
 
 #: Name for ``--only`` -> property.
 PROPERTIES: Dict[str, Property] = {
     'move-together': Property(
         'pipelines.check_moves',
         'image and label move together',
-        f'Replace this step by one that moves the labels, too, or correct its arguments. {_TRACE}',
+        f'Replace this step by one that moves the labels, too, or correct its arguments. {_TRACE_ADVICE}',
     ),
     'samples-survive': Property(
         'pipelines.check_samples',
         'every sample survives',
-        f'Look at the labels of this sample before this step, then correct them or the arguments of the step. {_TRACE}',
+        f'Look at the labels of this sample before this step, then correct them or the arguments of the step. '
+        f'{_TRACE_ADVICE}',
     ),
     'labels-reach-outputs': Property(
         'gradients.check_outputs',
@@ -48,25 +49,25 @@ PROPERTIES: Dict[str, Property] = {
         'first two, `mmguard scan CONFIG` counts the labels.',
     ),
     'ignored-weigh-nothing': Property(
-        'gradients.check_ignored', 'ignored elements are excluded from the loss', f'Guard the losses: {_GUARD}'
+        'gradients.check_ignored', 'ignored elements are excluded from the loss', f'Guard the losses: {_GUARD_ADVICE}'
     ),
     'averages': Property(
-        'loss_terms.check_averages', 'averages leave ignored elements out', f'Guard the losses: {_GUARD}'
+        'loss_terms.check_averages', 'averages leave ignored elements out', f'Guard the losses: {_GUARD_ADVICE}'
     ),
     'class-weights': Property(
         'loss_terms.check_weights',
         'class weights act on their own class',
         'Write one class weight for each output, in the order of the classes. If the loss fails at an ignored label, '
-        f'guard it: {_GUARD}',
+        f'guard it: {_GUARD_ADVICE}',
     ),
     'same-labels': Property(
         'evaluation.check_labels',
         'training and validation see the same labels',
         'Give the data sets of training and validation the same class names (metainfo), reduce_zero_label and '
-        f'label_map, and their pipelines the same LoadAnnotations. {_TRACE}',
+        f'label_map, and their pipelines the same LoadAnnotations. {_TRACE_ADVICE}',
     ),
     'empty-batch': Property(
-        'batches.check_empty', ('a batch without targets trains like any other'), f'Guard the losses: {_GUARD}'
+        'batches.check_empty', ('a batch without targets trains like any other'), f'Guard the losses: {_GUARD_ADVICE}'
     ),
     'loader-batches': Property(
         'batches.check_sizes',
@@ -82,16 +83,16 @@ PROPERTIES: Dict[str, Property] = {
     'learns-one-batch': Property(
         'batches.check_learning',
         'it can learn one batch',
-        f'Look at the labels that reach the loss, then at the learning rate and at frozen parameters. {_TRACE}',
+        f'Look at the labels that reach the loss, then at the learning rate and at frozen parameters. {_TRACE_ADVICE}',
     ),
 }
 #: Name of a slow property that is tested only on request.
 OVERFIT = 'learns-one-batch'
 #: Share of the time that building the program may take.
-BUILT = 0.5
+BUILD_SHARE = 0.5
 
 
-class Tested(NamedTuple):
+class PropertyRecord(NamedTuple):
     """Record of a property: the worst outcome, and a result per part, the broken ones first."""
 
     name: str
@@ -108,7 +109,7 @@ class Tested(NamedTuple):
 
 def run_property(
     worker: Worker, tree: Mapping[str, Any], name: str, seconds: float, samples: int = 8, device: str = 'cpu'
-) -> Tested:
+) -> PropertyRecord:
     """Test a property of a config in a worker; a crash, hang or timeout makes it *not tested*.
 
     Args:
@@ -122,18 +123,20 @@ def run_property(
     test, summary, _ = PROPERTIES[name]
     began = time.monotonic()
     results = sorted(_ask(worker, dict(tree), test, samples, device, seconds), key=Result.rank)
-    return Tested(name, summary, results[0].outcome if results else 'not tested', results, time.monotonic() - began)
+    return PropertyRecord(
+        name, summary, results[0].outcome if results else 'not tested', results, time.monotonic() - began
+    )
 
 
 def run_properties(
     worker: Worker, tree: Mapping[str, Any], names: Sequence[str], seconds: float, samples: int = 8, device: str = 'cpu'
-) -> Iterator[Tested]:
+) -> Iterator[PropertyRecord]:
     """Test properties in equal shares of the time, so that no property uses up another's time.
 
     The program is built first. Properties that ran out of time are tested again in the remaining time.
     """
     ends = time.monotonic() + seconds
-    _ask(worker, dict(tree), 'program.build_parts', samples, device, BUILT * seconds)
+    _ask(worker, dict(tree), 'program.build_parts', samples, device, BUILD_SHARE * seconds)
     late: List[str] = []
     for number, name in enumerate(names):
         share = (ends - time.monotonic()) / (len(names) - number)
@@ -160,16 +163,16 @@ def _build_timeout(seconds: float) -> Result:
     return not_tested('', f'its time was up ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))
 
 
-def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, ends: float) -> List[Result]:
+def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, deadline: float) -> List[Result]:
     """Test a property in the program's process, and return in time so that the process is kept."""
-    from mmguard.properties.program import program_of
+    from mmguard.properties.program import get_program
 
     module, _, function = test.partition('.')
-    left = ends - time.monotonic()
+    left = deadline - time.monotonic()
     try:
         with time_limit(0.85 * left):
-            program = program_of(tree, device, samples)
-            program.ends = ends - 0.3 * left
+            program = get_program(tree, device, samples)
+            program.ends = deadline - 0.3 * left
             check = getattr(importlib.import_module(f'mmguard.properties.{module}'), function)
             found: List[Result] = check(program)
             return found

@@ -126,7 +126,7 @@ class Worker:
                 break
             if time.monotonic() >= ends:
                 return self._end(Failure('hang', f'did not end within {seconds:.0f} s'))
-            if self._held() > self._memory:
+            if self._measure_memory() > self._memory:
                 return self._end(Failure('memory', f'uses more than {self._memory / 2**30:.0f} GiB'))
         if not replies:
             self._process.join(max(0.1, min(5.0, ends - time.monotonic())))
@@ -171,7 +171,7 @@ class Worker:
         self.close()
         return Reply(failure=failure)
 
-    def _held(self) -> int:
+    def _measure_memory(self) -> int:
         pages = 0
         for member in _find_family(self._process.pid):
             # The process may have ended, or the system is not Linux.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any, Iterator, Optional, Sequence
 
-from mmguard.config.classes import default_of
-from mmguard.config.parts import Part, classes_of
+from mmguard.config.classes import get_default
+from mmguard.config.parts import Part, get_class_names
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import check_local_dataset
-from mmguard.formats.folders import Labelled, facts_of_images
+from mmguard.formats.folders import LabeledImage, build_image_facts
 from mmguard.formats.merging import merge_facts
 from mmguard.text import describe_error, shorten
 
@@ -35,7 +35,7 @@ def scan_image_labels(datasets: Sequence[Part], num_classes: Optional[int] = Non
 def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
     check_local_dataset(part.config)
     faults = Faults()
-    source, images, names = part.path, [], classes_of(part)
+    source, images, names = part.path, [], get_class_names(part)
     try:
         dataset = _build_dataset(part)
         source = _find_file(dataset) or str(getattr(dataset, 'img_prefix', '')) or part.path
@@ -44,7 +44,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
         names = [str(name) for name in listed] if isinstance(listed, (list, tuple)) else names
     except Exception as error:  # a data set may raise anything if its files are missing or malformed
         faults.add(describe_error(error), part.path)
-    return facts_of_images(images, source, names or [], num_classes, faults)
+    return build_image_facts(images, source, names or [], num_classes, faults)
 
 
 def _build_dataset(part: Part) -> Any:
@@ -53,7 +53,7 @@ def _build_dataset(part: Part) -> Any:
     if cls is None:
         raise ValueError(f'{part.name} is not registered here: is its package installed, and in custom_imports?')
     settings = {key: value for key, value in part.config.items() if key not in ('type', '_scope_', 'pipeline')}
-    if default_of(cls, 'download') is True:
+    if get_default(cls, 'download') is True:
         settings['download'] = False
     return cls(**settings, pipeline=[], lazy_init=True)
 
@@ -69,21 +69,21 @@ def _has_lines(dataset: Any) -> bool:
     return is_custom and bool(_find_file(dataset)) and dataset.with_label
 
 
-def _read_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
+def _read_lines(dataset: Any, faults: Faults) -> Iterator[LabeledImage]:
     from mmengine.fileio import list_from_file
 
     file = _find_file(dataset)
-    name = _relative(file, dataset.data_root)
+    name = _make_relative(file, dataset.data_root)
     for number, line in enumerate(list_from_file(file), 1):
         image, blank, label = line.strip().rpartition(' ')
         try:
-            yield Labelled(f'{name}: line {number}: {line.strip()}', _join(dataset, image), [int(label)])
+            yield LabeledImage(f'{name}: line {number}: {line.strip()}', _join(dataset, image), [int(label)])
         except ValueError:
             what = f'the label is not an integer: {shorten(label)}' if blank else 'a line is not `file label`'
             faults.add(what, f'{name}: line {number}')
 
 
-def _read_samples(dataset: Any, faults: Faults) -> Iterator[Labelled]:
+def _read_samples(dataset: Any, faults: Faults) -> Iterator[LabeledImage]:
     if getattr(dataset, 'with_label', True) is False:
         return
     root = str(getattr(dataset, 'data_root', '') or '')
@@ -92,7 +92,7 @@ def _read_samples(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         info = dataset.get_data_info(number)
         path, label = info.get('img_path'), info.get('gt_label')
         path = path if isinstance(path, str) else ''
-        place = _relative(path, root) or f'sample {number}'
+        place = _make_relative(path, root) or f'sample {number}'
         if label is None:
             continue
         try:
@@ -100,13 +100,13 @@ def _read_samples(dataset: Any, faults: Faults) -> Iterator[Labelled]:
         except (TypeError, ValueError):
             faults.add(f'gt_label is not an integer: {shorten(label)}', place)
             continue
-        yield Labelled(f'{place}: {", ".join(map(str, labels))}', path, labels)
+        yield LabeledImage(f'{place}: {", ".join(map(str, labels))}', path, labels)
 
 
 def _join(dataset: Any, image: str) -> str:
     return os.path.join(str(dataset.img_prefix or ''), image)
 
 
-def _relative(path: str, root: Any) -> str:
+def _make_relative(path: str, root: Any) -> str:
     prefix = os.path.join(str(root), '') if root else ''
     return path[len(prefix) :] if prefix and path.startswith(prefix) else path

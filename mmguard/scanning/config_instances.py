@@ -14,20 +14,20 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.config.changes import walk
-from mmguard.config.classes import SCOPES, class_of, metainfo_of_class
+from mmguard.config.classes import SCOPES, find_class, get_class_metainfo
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
-from mmguard.formats.coco.read import Sample, scan_coco
+from mmguard.formats.coco.read import CocoSample, scan_coco
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import FILES, check_local_dataset, spread
+from mmguard.formats.files import FILES, check_local_dataset, select_spread
 from mmguard.formats.merging import merge_facts
 from mmguard.formats.openimages import scan_openimages
 from mmguard.formats.options import SPLITS
-from mmguard.formats.voc.read import images_of_list, read_list, scan_voc_files
+from mmguard.formats.voc.read import find_listed_images, read_list, scan_voc_files
 from mmguard.language import Message
-from mmguard.scanning.config_maps import TAKE_SAMPLES, compare, unwrap, up_to_the_loader
+from mmguard.scanning.config_maps import TAKE_SAMPLES_ADVICE, build_loading_steps, compare, unwrap
 from mmguard.text import describe_error
 
 #: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
@@ -68,7 +68,7 @@ def scan_detection_config(
     Raises:
         ValueError: The split has no data set, or none that can be scanned.
     """
-    datasets = datasets_of_config(cfg, split)
+    datasets = find_det_datasets(cfg, split)
     if not datasets:
         raise ValueError(f'the config has no data set for {split!r}: {split}_dataloader is missing or empty')
     known = [dataset for dataset in datasets if dataset.family]
@@ -76,7 +76,8 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. mmguard can scan those that derive from CocoDataset, '
-            f'LVISDataset, XMLDataset (VOC, without a parse_data_info of its own) and OpenImagesDataset. {TAKE_SAMPLES}'
+            f'LVISDataset, XMLDataset (VOC, without a parse_data_info of its own) and OpenImagesDataset. '
+            f'{TAKE_SAMPLES_ADVICE}'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
@@ -102,14 +103,14 @@ def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> Labe
     return facts
 
 
-def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = True) -> LabelFacts:
-    if ask:
+def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask_loader: bool = True) -> LabelFacts:
+    if ask_loader:
         check_local_dataset(dataset.settings)
     min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
     if num_classes is None:
         num_classes = len(dataset.class_names or ()) or None
     if dataset.family == 'voc':
-        return _scan_xml(dataset, num_classes, min_size, ask)
+        return _scan_xml(dataset, num_classes, min_size, ask_loader)
     if dataset.family == 'openimages':
         # Like mmdet, read the data root if no label file is named, and report that.
         labels = _join(dataset.root, dataset.settings.get('label_file') or '')
@@ -118,14 +119,14 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
         dataset.ann_file,
         num_classes,
         dataset.class_names,
-        dataset.images if ask and _has_usual_images(dataset.cls) else None,
+        dataset.images if ask_loader and _has_usual_images(dataset.cls) else None,
         min_size,
         lvis=dataset.family.startswith('lvis'),
         by_url=dataset.family == 'lvis_url',
-        ask=partial(_ask, dataset) if ask else None,
-        masks=dataset.masks and ask,
-        maps=_find_maps(dataset) if ask else None,
-        segments=_find_segments(dataset) if ask else '',
+        ask_loader=partial(_ask, dataset) if ask_loader else None,
+        masks=dataset.masks and ask_loader,
+        maps=_find_maps(dataset) if ask_loader else None,
+        segments=_find_segments(dataset) if ask_loader else '',
     )
 
 
@@ -151,13 +152,13 @@ def _find_maps(dataset: DetDataset) -> Optional[Tuple[str, str]]:
     return _join(dataset.root, folder), str(dataset.settings.get('seg_map_suffix') or '.png')
 
 
-def _ask(dataset: DetDataset, samples: List[Sample]) -> LoaderFacts:
+def _ask(dataset: DetDataset, samples: List[CocoSample]) -> LoaderFacts:
     if dataset.family not in ('coco', 'voc'):
         return LoaderFacts(unknown=Message('{type} is not run on a part of its files', type=dataset.type))
-    return ask_dataset(dataset, samples, lambda part: _scan_files(part, None, ask=False))
+    return ask_dataset(dataset, samples, lambda part: _scan_files(part, None, ask_loader=False))
 
 
-def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
+def find_det_datasets(cfg: Any, split: str = 'train') -> List[DetDataset]:
     """Return the data sets of a split in order, without their wrappers (Repeat, Concat, ClassBalanced, ...)."""
     if split not in SPLITS:
         raise ValueError(f'split must be one of {", ".join(map(repr, SPLITS))}, got {split!r}')
@@ -167,7 +168,7 @@ def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
     leaves = unwrap(f'{split}_dataloader.dataset', loader['dataset'])
     masks = _needs_masks(cfg)
     scope = ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)).scope or 'mmdet'
-    return [_dataset(path, dict(settings), masks, scope) for path, settings, _ in leaves]
+    return [_build_dataset(path, dict(settings), masks, scope) for path, settings, _ in leaves]
 
 
 def _needs_masks(cfg: Any) -> bool:
@@ -179,12 +180,12 @@ def _needs_masks(cfg: Any) -> bool:
     )
 
 
-def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> DetDataset:
+def _build_dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> DetDataset:
     kind = settings.get('type', '')
     name = (kind or 'one without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
-    cls = class_of(kind, 'DATASETS', settings.get('_scope_', scope))
+    cls = find_class(kind, 'DATASETS', settings.get('_scope_', scope))
     if cls is None and name.startswith(_OF_MMYOLO):
-        cls = class_of(name[len(_OF_MMYOLO) :], 'DATASETS', 'mmdet')
+        cls = find_class(name[len(_OF_MMYOLO) :], 'DATASETS', 'mmdet')
     family = _find_family(cls)
     root = str(settings.get('data_root') or '')
     prefix = settings.get('data_prefix')
@@ -197,7 +198,7 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> De
         root=root,
         ann_file=_join(root, settings.get('ann_file') or ''),
         images=_join(root, folder if isinstance(folder, str) else ''),
-        class_names=_classes(settings, cls),
+        class_names=_find_classes(settings, cls),
         filter_cfg=dict(settings.get('filter_cfg') or {}),
         test_mode=bool(settings.get('test_mode')),
         settings=settings,
@@ -228,11 +229,11 @@ def _find_family(cls: Any) -> str:
     return ''
 
 
-def _classes(settings: Mapping[str, Any], cls: Any) -> Optional[List[str]]:
+def _find_classes(settings: Mapping[str, Any], cls: Any) -> Optional[List[str]]:
     metainfo = settings.get('metainfo')
     names = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
     if names is None:
-        known = metainfo_of_class(cls, settings.get('dataset_version'))
+        known = get_class_metainfo(cls, settings.get('dataset_version'))
         names = known.get('classes')
     if isinstance(names, str):  # a file name, or classes=('cat') with the comma missing
         if not os.path.isfile(names):
@@ -246,7 +247,7 @@ def _join(root: str, path: Any) -> str:
     return os.path.join(root, path) if root else path
 
 
-def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, ask: bool) -> LabelFacts:
+def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, ask_loader: bool) -> LabelFacts:
     faults = Faults()
     lines = read_list(dataset.ann_file, dataset.ann_file, faults)
     of_images = dataset.settings.get('img_subdir') or 'JPEGImages'
@@ -255,7 +256,7 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     root = dataset.root or dataset.images
     inside = os.path.relpath(dataset.images, root)
     folder = '' if inside == '.' else inside
-    listed = images_of_list(lines, folder, of_images, of_xml, dataset.ann_file, faults)
+    listed = find_listed_images(lines, folder, of_images, of_xml, dataset.ann_file, faults)
     smallest = 0 if dataset.test_mode else int(dataset.filter_cfg.get('bbox_min_size') or 0)
     facts = scan_voc_files(
         root,
@@ -264,20 +265,20 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
         dataset.class_names or [],
         min_size,
         smallest,
-        images=ask,
+        images=ask_loader,
         faults=faults,
-        within=dataset.images,  # the config may put images outside of the data root, the data set may not
+        boundary=dataset.images,  # the config may put images outside of the data root, the data set may not
     )
     assert isinstance(facts.annotations, AnnotationFacts)
     facts.annotations.sources = [os.path.normpath(dataset.images)]
-    changed = any(FILES.held(os.path.join(root, image.xml)) for image in listed)  # mmdet reads the disk
-    if ask and lines and not (faults or changed or facts.values or facts.reasons):
-        facts.loader = _ask(dataset, [Sample(line, f'{line}\n') for line in spread(lines)])
+    changed = any(FILES.get_replacement(os.path.join(root, image.xml)) for image in listed)  # mmdet reads the disk
+    if ask_loader and lines and not (faults or changed or facts.values or facts.reasons):
+        facts.loader = _ask(dataset, [CocoSample(line, f'{line}\n') for line in select_spread(lines)])
     return facts
 
 
 def ask_dataset(
-    dataset: DetDataset, samples: Sequence[Sample], scan: Callable[[DetDataset], LabelFacts]
+    dataset: DetDataset, samples: Sequence[CocoSample], scan: Callable[[DetDataset], LabelFacts]
 ) -> LoaderFacts:
     """Load each sample with the data set of the config and compare the labels with a scan of the same file.
 
@@ -296,7 +297,7 @@ def ask_dataset(
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(sample.text)
             counts = scan(replace(dataset, ann_file=path)).histogram
-            compare(facts, sample.image, counts, partial(_labels, dataset, path, steps))
+            compare(facts, sample.image, counts, partial(_count_labels, dataset, path, steps))
     return facts
 
 
@@ -308,10 +309,10 @@ def _cut_after_loader(dataset: DetDataset) -> List[Any]:
         {**step, **{key: value for key, value in without.items() if key in step}}
         for step in dataset.settings.get('pipeline') or ()
     ]
-    return up_to_the_loader(steps, TRANSFORMS)
+    return build_loading_steps(steps, TRANSFORMS)
 
 
-def _labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[int, int]:
+def _count_labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[int, int]:
     """Return label -> number of instances trained on, for the samples of an annotation file."""
     from mmdet.registry import DATASETS
     from mmengine.dataset import Compose

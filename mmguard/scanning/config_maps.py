@@ -13,26 +13,26 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 import numpy as np
 
-from mmguard.config.classes import class_of, name_of
-from mmguard.config.recognized import CHECK_TARGET
+from mmguard.config.classes import find_class, get_type_name
+from mmguard.config.recognition import CHECK_TARGET_ADVICE
 from mmguard.files.regular import temporary_folder
 from mmguard.findings.facts import LoaderFacts
-from mmguard.formats.faults import printable
-from mmguard.formats.files import FILES, check_local_dataset, spread
+from mmguard.formats.faults import make_printable
+from mmguard.formats.files import FILES, check_local_dataset, select_spread
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.source import MapSource
 from mmguard.formats.options import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
-from mmguard.labels.rules import value_counts
+from mmguard.labels.rules import count_values
 from mmguard.language import Message
 from mmguard.text import describe_error, quantity
 
 _FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
 
 #: Note for a data set whose files are not read.
-TAKE_SAMPLES = (
+TAKE_SAMPLES_ADVICE = (
     '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of '
-    f'mmengine; for any other data set, {CHECK_TARGET}'
+    f'mmengine; for any other data set, {CHECK_TARGET_ADVICE}'
 )
 
 Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]
@@ -51,14 +51,14 @@ def compare_with_loader(
     try:
         with warnings.catch_warnings():  # they would be repeated for each edit that is tried
             warnings.simplefilter('ignore')
-            steps = up_to_the_loader(pipeline, TRANSFORMS)
+            steps = build_loading_steps(pipeline, TRANSFORMS)
     except Exception as error:  # a user's class may raise anything
         return LoaderFacts(unknown=Message('its pipeline cannot be built ({error})', error=describe_error(error, 160)))
     if not steps:
         return LoaderFacts(unknown=Message('no transform of its pipeline loads annotations'))
     facts = LoaderFacts()
     settings = replace(settings, guard_map=())  # a guard maps values after the loader
-    table, invalid = settings.table(), np.array(settings.invalid_values())
+    table, invalid = settings.table(), np.array(settings.find_invalid_values())
     loading = copy.copy(dataset)
     loading.pipeline = Compose(steps)
     with temporary_folder() as folder:
@@ -71,17 +71,17 @@ def compare_with_loader(
                 counts[table[value]] += count
             if record.fault:  # another rule names the files that cannot be read
                 continue
-            held = FILES.held(path)
+            held = FILES.get_replacement(path)
             if held is not None:  # the loader reads a disk
                 info = {**info, 'seg_map_path': os.path.join(folder, f'{place}.png')}
                 Path(info['seg_map_path']).write_bytes(held)
             loading.get_data_info = lambda _, info=info: dict(info)
-            compare(facts, printable(path, root), counts, partial(_load_values, loading, place))
+            compare(facts, make_printable(path, root), counts, partial(_load_values, loading, place))
     return facts
 
 
 def _load_values(dataset: Any, place: int) -> Dict[int, int]:
-    return value_counts(np.asarray(dataset[place]['gt_seg_map']))
+    return count_values(np.asarray(dataset[place]['gt_seg_map']))
 
 
 def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Callable[[], Mapping[int, int]]) -> None:
@@ -96,7 +96,7 @@ def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Call
         facts.differing[name] = (dict(sorted(loaded.items())), dict(sorted(counts.items())))
 
 
-def up_to_the_loader(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
+def build_loading_steps(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
     """Build the transform that loads annotations, and the user's transforms before it; empty if nothing loads them.
 
     The frameworks' own steps before it only change the image, which is not decoded here.
@@ -141,14 +141,14 @@ def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> Lis
 
 
 def unwrap(
-    path: str, dataset: Any, outer: Sequence[Mapping[str, Any]] = ()
+    path: str, dataset: Any, outer_pipeline: Sequence[Mapping[str, Any]] = ()
 ) -> Iterator[Tuple[str, Mapping[str, Any], List[Mapping[str, Any]]]]:
     """Yield path, config and pipeline of each data set in wrappers; their pipelines follow its own."""
     if isinstance(dataset, (list, tuple)):
         for number, one in enumerate(dataset):
-            yield from unwrap(f'{path}[{number}]', one, outer)
+            yield from unwrap(f'{path}[{number}]', one, outer_pipeline)
     elif isinstance(dataset, Mapping):
-        pipeline = [*(dataset.get('pipeline') or []), *outer]
+        pipeline = [*(dataset.get('pipeline') or []), *outer_pipeline]
         key = 'datasets' if dataset.get('datasets') else 'dataset'
         if dataset.get(key) is None:
             yield path, dataset, pipeline
@@ -156,17 +156,17 @@ def unwrap(
             yield from unwrap(f'{path}.{key}', dataset[key], pipeline)
 
 
-def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
-    return _strip_pipeline(known.config) == _strip_pipeline(leaf) and _read_loading(known.pipeline) == _read_loading(
-        pipeline
-    )
+def _reads_the_same(split_set: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
+    return _strip_pipeline(split_set.config) == _strip_pipeline(leaf) and _read_loading(
+        split_set.pipeline
+    ) == _read_loading(pipeline)
 
 
 def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
     return {key: value for key, value in leaf.items() if key not in ('pipeline', 'test_mode')}
 
 
-class _Loading(NamedTuple):
+class _LoaderSettings(NamedTuple):
     """Reading of a label map by the first steps of a pipeline: loader, backend, and label map of a guard."""
 
     loader: str
@@ -174,16 +174,16 @@ class _Loading(NamedTuple):
     guard_map: Tuple[Tuple[int, int], ...]
 
 
-def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
+def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> _LoaderSettings:
     loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
     for transform in pipeline:
-        name = name_of(transform.get('type'))
+        name = get_type_name(transform.get('type'))
         if not loader and name.startswith('Load') and 'Annotation' in name:
             loader = name
             backend = transform.get('imdecode_backend') or DEFAULT_BACKEND
         elif name == 'GuardSegLabels' and not guard_map:
             guard_map = as_pairs(transform.get('label_map'))
-    return _Loading(loader, backend, guard_map)
+    return _LoaderSettings(loader, backend, guard_map)
 
 
 class ConfigSource(MapSource):
@@ -196,7 +196,7 @@ class ConfigSource(MapSource):
     """
 
     def __init__(self, split: SplitSet, num_classes: Optional[int], ignore_index: int) -> None:
-        loaders = [step for step in split.pipeline if name_of(step.get('type')).startswith('Load')]
+        loaders = [step for step in split.pipeline if get_type_name(step.get('type')).startswith('Load')]
         check_local_dataset(split.config, loaders)
         dataset = _build(split.config)
         named = dataset.metainfo.get('classes') or ()
@@ -228,9 +228,9 @@ class ConfigSource(MapSource):
             # An ending that is only a file type does not distinguish label maps, and a copy is a PNG.
             self.suffix = ending if not ending.startswith('.') else ''
         if not infos:
-            raise ValueError(f'it does not list any file: {_places(dataset)}')
+            raise ValueError(f'it does not list any file: {_describe_places(dataset)}')
         self._dataset, self._pipeline = dataset, split.pipeline
-        dataset.data_list = [dataset.data_list[place] for place in spread(labelled)]
+        dataset.data_list = [dataset.data_list[place] for place in select_spread(labelled)]
         if isinstance(named, str):
             self.notes.append(
                 f'{split.name}: metainfo.classes is a string, so each letter is a class: the comma of a one-tuple is '
@@ -258,7 +258,7 @@ class ConfigSource(MapSource):
         return compare_with_loader(self._dataset, self._pipeline, self.settings, self.root)
 
 
-def _places(dataset: Any) -> str:
+def _describe_places(dataset: Any) -> str:
     """Return the places where a data set looks for its files."""
     places = [f'{key}={value!r}' for key, value in getattr(dataset, 'data_prefix', {}).items()]
     keys = ('ann_file', 'img_suffix', 'seg_map_suffix')
@@ -271,9 +271,9 @@ def _build(config: Mapping[str, Any]) -> Any:
     from mmengine.dataset import BaseDataset
     from mmseg.registry import DATASETS
 
-    cls = class_of(config.get('type'), 'DATASETS', 'mmseg')
+    cls = find_class(config.get('type'), 'DATASETS', 'mmseg')
     if cls is not None and not issubclass(cls, BaseDataset):
-        raise ValueError(f'{cls.__name__} is not a BaseDataset of mmengine. {TAKE_SAMPLES}')
+        raise ValueError(f'{cls.__name__} is not a BaseDataset of mmengine. {TAKE_SAMPLES_ADVICE}')
     dataset = DATASETS.build({**copy.deepcopy(dict(config)), 'pipeline': [], 'serialize_data': False})
     dataset.full_init()
     return dataset

@@ -11,7 +11,7 @@ from typing import Any, List, Mapping, Optional
 from mmguard.config.detr_yaml import is_detr_yaml, read_detr_yaml
 from mmguard.config.label_spaces import from_config
 from mmguard.config.old_style import add_loaders
-from mmguard.config.parts import datasets, image_labels_are_classes
+from mmguard.config.parts import find_datasets, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import describe_wrong_types
 from mmguard.errors import CannotRun
@@ -40,7 +40,7 @@ class Plan:
     options: ScanOptions = field(default_factory=ScanOptions)  #: Options of the user.
     format: Optional[Format] = None  #: Format of the target; ``None`` if it is a config.
 
-    def source(self, name: str) -> Optional[Source]:
+    def find_source(self, name: str) -> Optional[Source]:
         """Return the data set with a name; ``None`` if it does not exist."""
         return next((source for source in self.sources if source.name == name), None)
 
@@ -48,7 +48,7 @@ class Plan:
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
 
-def plan_of(target: str, options: ScanOptions) -> Plan:
+def plan_target(target: str, options: ScanOptions) -> Plan:
     """Plan the scan of a target: an mm config (a file, or ``'mmseg::pidnet/....py'``), or files of labels.
 
     Raises:
@@ -70,10 +70,10 @@ def plan_of(target: str, options: ScanOptions) -> Plan:
     return plan
 
 
-def plan_format(target: str, found: Format, options: ScanOptions) -> Plan:
+def plan_format(target: str, data_format: Format, options: ScanOptions) -> Plan:
     """Plan the scan of a target whose format is known."""
-    sets = found.sets(target, options)
-    return Plan(sets.sources, sets.config, sets.failed, None, target, options, found)
+    sets = data_format.sets(target, options)
+    return Plan(sets.sources, sets.config, sets.failed, None, target, options, data_format)
 
 
 def plan_again(plan: Plan, config: Optional[ReadConfig], options: Mapping[str, Any]) -> Plan:
@@ -82,14 +82,14 @@ def plan_again(plan: Plan, config: Optional[ReadConfig], options: Mapping[str, A
     if config is not None:
         return plan_config(config, said)
     target, found = plan.target, plan.format
-    fresh = plan_of(target, said) if found is None else plan_format(target, found, said)
+    fresh = plan_target(target, said) if found is None else plan_format(target, found, said)
     for source, known in zip(fresh.sources, plan.sources):
         source.name = known.name
     return fresh
 
 
-def _check_options(target: str, found: Optional[Format], options: ScanOptions) -> None:
-    if (options.labels or options.framework) and not (found is not None and found.numbered):
+def _check_options(target: str, data_format: Optional[Format], options: ScanOptions) -> None:
+    if (options.labels or options.framework) and not (data_format is not None and data_format.numbered):
         raise CannotScan(
             f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is not a COCO '
             'JSON. Leave them out: a config or a folder defines its own labels'
@@ -127,7 +127,7 @@ def _plan_detr(target: str, options: ScanOptions) -> Plan:
 
 
 def read_tree(target: str, run_code: bool = False) -> ReadConfig:
-    from mmguard.config.recognized import check_is_config
+    from mmguard.config.recognition import check_is_config
 
     check_is_config(target)  # does not need mmengine
     import mmengine  # noqa: F401  if it is missing, the command line says how to install it
@@ -137,23 +137,23 @@ def read_tree(target: str, run_code: bool = False) -> ReadConfig:
     return read_config(target, run_code)
 
 
-def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
-    from mmguard.findings.config_facts import facts_of_config
+def plan_config(config: ReadConfig, options: ScanOptions) -> Plan:
+    from mmguard.findings.config_facts import collect_config_facts
 
     try:
-        facts = facts_of_config(read)
+        facts = collect_config_facts(config)
     except Exception as error:  # a config may hold anything
-        raise CannotScan(f'{read.file} cannot be checked: {describe_error(error)}') from error
-    current = add_loaders(read)
+        raise CannotScan(f'{config.file} cannot be checked: {describe_error(error)}') from error
+    current = add_loaders(config)
     in_data = [one for one in current.wrong_types if re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
-        raise CannotScan(f'{read.file}: {describe_wrong_types(in_data)}')
-    if read.framework == 'mmdet':
-        return _plan_detection(read, current, options, facts)
-    if read.framework == 'mmpretrain':
-        return _plan_images(read, options, facts)
-    plan = Plan([], facts, tree=read)
-    pixels = from_options(options.num_classes, options.ignore_index, from_config(read)).pixels
+        raise CannotScan(f'{config.file}: {describe_wrong_types(in_data)}')
+    if config.framework == 'mmdet':
+        return _plan_detection(config, current, options, facts)
+    if config.framework == 'mmpretrain':
+        return _plan_images(config, options, facts)
+    plan = Plan([], facts, tree=config)
+    pixels = from_options(options.num_classes, options.ignore_index, from_config(config)).pixels
     num_classes = None if pixels is None else pixels.num_classes
     ignore_index = options.ignore_index if pixels is None else pixels.ignore_index
     ignore_index = VOID if ignore_index is None else ignore_index
@@ -175,38 +175,40 @@ def plan_config(read: ReadConfig, options: ScanOptions) -> Plan:
         else:
             plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix has no seg_map_path')
     if not plan.sources:
-        raise CannotScan('\n'.join([*plan.failed, *read.unknown_framework()]) or _describe_missing(read, options))
+        raise CannotScan(
+            '\n'.join([*plan.failed, *config.describe_unknown_framework()]) or _describe_missing(config, options)
+        )
     for source in plan.sources:
         source.notes += current.notes
     return plan
 
 
-def _plan_detection(read: ReadConfig, current: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
-    from mmguard.scanning.config_instances import datasets_of_config, scan_detection_config
+def _plan_detection(config: ReadConfig, current: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+    from mmguard.scanning.config_instances import find_det_datasets, scan_detection_config
 
-    plan = Plan([], facts, tree=read)
+    plan = Plan([], facts, tree=config)
     for split in options.splits:
-        sets = datasets_of_config(current.data, split)
+        sets = find_det_datasets(current.data, split)
         files = [(dataset.ann_file, dataset.images) for dataset in sets]
         scan = partial(scan_detection_config, current.data, split, options.num_classes, options.masks)
         _add_once(plan, LabelSet(split, scan, list(current.notes), files))
     if not plan.sources:
-        raise CannotScan(_describe_missing(read, options))
+        raise CannotScan(_describe_missing(config, options))
     return plan
 
 
-def _plan_images(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+def _plan_images(config: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.scanning.config_images import scan_image_labels
 
-    plan = Plan([], facts, tree=read)
-    space = from_options(options.num_classes, None, from_config(read)).instances
-    for split in options.splits if image_labels_are_classes(read) else ():
-        sets = [one for one in datasets(read) if one.split == split]
+    plan = Plan([], facts, tree=config)
+    space = from_options(options.num_classes, None, from_config(config)).instances
+    for split in options.splits if image_labels_are_classes(config) else ():
+        sets = [one for one in find_datasets(config) if one.split == split]
         files = [{key: value for key, value in one.config.items() if key != 'pipeline'} for one in sets]
         scan = partial(scan_image_labels, sets, None if space is None else space.num_classes)
         _add_once(plan, LabelSet(split, scan, files=files))
     if not plan.sources:
-        raise CannotScan(_describe_missing(read, options))
+        raise CannotScan(_describe_missing(config, options))
     return plan
 
 
@@ -219,6 +221,6 @@ def _add_once(plan: Plan, source: LabelSet) -> None:
         plan.sources.append(source)
 
 
-def _describe_missing(read: ReadConfig, options: ScanOptions) -> str:
-    wrong_types = f': {describe_wrong_types(read.wrong_types)}' if read.wrong_types else ''
-    return f'{read.file} has no data set in {", ".join(options.splits)}{wrong_types}'
+def _describe_missing(config: ReadConfig, options: ScanOptions) -> str:
+    wrong_types = f': {describe_wrong_types(config.wrong_types)}' if config.wrong_types else ''
+    return f'{config.file} has no data set in {", ".join(options.splits)}{wrong_types}'

@@ -20,7 +20,7 @@ from mmguard.formats.format import Mapper, Task, scan_here
 _AHEAD = 2
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return the number of cores available to this process."""
     try:
         return len(os.sched_getaffinity(0))
@@ -28,9 +28,9 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def local_mapper(processes: Optional[int] = None) -> Mapper:
+def create_mapper(processes: Optional[int] = None) -> Mapper:
     """Return the mapper for this machine: by default one process per core, or none if one is enough."""
-    number = processes or cores()
+    number = processes or count_cores()
     return scan_here if number == 1 else LocalProcesses(number)
 
 
@@ -44,15 +44,15 @@ class LocalProcesses:
         source = iter(chunks)
         while True:
             broken: List[List[Any]] = []
-            yield from self._until_broken(source, settings, broken)
+            yield from self._run_until_broken(source, settings, broken)
             if not broken:
                 return
             # It is unknown which of these files ended the process, so give each a process of its own.
             for chunk in broken:
                 for item in chunk:
-                    yield self._alone(item, settings)
+                    yield self._run_alone(item, settings)
 
-    def _until_broken(self, source: Iterator[List[Any]], settings: Task, broken: List[List[Any]]) -> Iterator[Any]:
+    def _run_until_broken(self, source: Iterator[List[Any]], settings: Task, broken: List[List[Any]]) -> Iterator[Any]:
         waiting: Dict[Future, List[Any]] = {}
         exhausted = False
         with _pool(self.processes) as pool:
@@ -77,7 +77,7 @@ class LocalProcesses:
                         continue
                     yield result
 
-    def _alone(self, item: Any, settings: Task) -> Any:
+    def _run_alone(self, item: Any, settings: Task) -> Any:
         with _pool(1) as pool:
             try:
                 return _submit(pool, [item], settings).result()

@@ -15,18 +15,18 @@ from mmguard.findings.combined_edits import Offer
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.engine import cache_reread, verify_edits
 from mmguard.findings.facts import ConfigFacts
+from mmguard.findings.messages import number_edits
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
-from mmguard.findings.wording import number_edits
-from mmguard.formats.correction import NotCorrected, NotTried, correct_file, final_digests
-from mmguard.formats.detection import format_of
-from mmguard.formats.format import Format, Mapper, Scanned, Source, scan_here
+from mmguard.formats.correction import NotCorrected, NotTried, correct_file, read_final_digests
+from mmguard.formats.detection import find_format
+from mmguard.formats.format import Format, Mapper, ScanResult, Source, scan_here
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.options import SPLITS, FixOptions
 from mmguard.language import Message
-from mmguard.properties.builder import verifier_of
+from mmguard.properties.builder import open_verifier
 from mmguard.scanning.plans import Plan, plan_again
-from mmguard.text import REPORT_IT, describe_error
+from mmguard.text import REPORT_ADVICE, describe_error
 
 #: Label files of more bytes than this are not corrected for a trial: it would take too long.
 LARGEST = 32 << 20
@@ -35,7 +35,7 @@ _LEAST = 4096
 
 
 @dataclass
-class SetResult(Scanned):
+class SetResult(ScanResult):
     """Result for one data set, with its diagnosis."""
 
     name: str = ''  #: Name of the source.
@@ -79,7 +79,7 @@ def run_plan(
         except (CannotRun, ImportError):
             raise
         except Exception as error:  # continue with the other data sets
-            plan.failed.append(f'{source.name}: {describe_error(error)}. This should not happen: {REPORT_IT}')
+            plan.failed.append(f'{source.name}: {describe_error(error)}. This should not happen: {REPORT_ADVICE}')
             continue
         _add_config(found.facts, source, plan.config)
         results.append(SetResult(**vars(found), name=source.name, notes=list(source.notes)))
@@ -90,7 +90,7 @@ def run_plan(
 def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True) -> None:
     """Leave out config edits that break the affected parts; without ``verify``, mark edits as unverified."""
     if plan.tree is not None:
-        with verifier_of(plan.tree, plan.options.run_code, verify) as verifier:
+        with open_verifier(plan.tree, plan.options.run_code, verify) as verifier:
             for result in results:
                 result.findings = verify_edits(result.findings, plan.tree, verifier)
 
@@ -127,7 +127,7 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
         result.findings = number_edits(result.findings, numbers)
 
 
-def offers_of(results: Sequence[SetResult]) -> List[Offer]:
+def list_offers(results: Sequence[SetResult]) -> List[Offer]:
     """Return the numbered edits."""
     return [
         Offer(finding, edit, result.known)
@@ -142,21 +142,21 @@ def _read_again(
     plan: Plan, result: SetResult, config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges
 ) -> Optional[LabelFacts]:
     """Return the facts of a data set with another config, other options or changed files; ``None`` if unknown."""
-    known = plan.source(result.name)
+    known = plan.find_source(result.name)
     assert known is not None
     fresh: List[Plan] = []
 
     def plan_source() -> Optional[Source]:
         fresh.append(plan_again(plan, config, options))
-        return fresh[0].source(result.name)
+        return fresh[0].find_source(result.name)
 
-    facts = known.scan_changed(plan_source, files, lambda: correct_files(files, format_of(result.facts)))
+    facts = known.scan_changed(plan_source, files, lambda: correct_files(files, find_format(result.facts)))
     if facts is not None and fresh:
         _add_config(facts, known, fresh[0].config)
     return facts
 
 
-def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
+def correct_files(files: FileChanges, data_format: Format) -> Dict[str, bytes]:
     """Return the contents of label files as `mmguard fix` would write them.
 
     Raises:
@@ -165,7 +165,7 @@ def correct_files(files: FileChanges, of_format: Format) -> Dict[str, bytes]:
     contents: Dict[str, bytes] = {}
     for target, options in files:
         rules = FixOptions(**dict(options))
-        found, final = of_format.files(target, rules), final_digests(target, rules)
+        found, final = data_format.files(target, rules), read_final_digests(target, rules)
         labels = [(path, name) for path, name in found.files if name not in found.images | found.changed_copies]
         if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:
             raise NotTried(target)

@@ -90,8 +90,8 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
         >>> mmguard.scan('data/masks', num_classes=19).to_frame()  # doctest: +SKIP
     """
     from mmguard.formats.options import ScanOptions, as_pairs
-    from mmguard.scanning.plans import plan_of
-    from mmguard.scanning.processes import local_mapper
+    from mmguard.scanning.plans import plan_target
+    from mmguard.scanning.processes import create_mapper
     from mmguard.scanning.run import run_plan, verify_results
     from mmguard.tools.scan.output import as_json, as_page, as_text, name_from_here
 
@@ -101,9 +101,9 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
         if options.get(name) is not None:
             options[name] = tuple(options[name])
     target = os.fspath(target)
-    plan = plan_of(target, ScanOptions(**options))
+    plan = plan_target(target, ScanOptions(**options))
     with collect_failures() as failures:
-        results = run_plan(plan, local_mapper(processes))
+        results = run_plan(plan, create_mapper(processes))
     plan.failed += failures.values()
     verify_results(results, plan, verify)
     name_from_here(results)
@@ -129,10 +129,10 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or cannot be read.
     """
-    from mmguard.tools.check.command import as_json, as_text, check_config, rules_of_configs
-    from mmguard.tools.selection import Selection
+    from mmguard.tools.check.command import as_json, as_text, check_config, select_config_rules
+    from mmguard.tools.selection import RuleSelection
 
-    rules = rules_of_configs(Selection())
+    rules = select_config_rules(RuleSelection())
     with collect_failures() as failures:
         read, findings = check_config(os.fspath(config), rules, run_code, verify)
     failed = tuple(failures.values())
@@ -172,13 +172,13 @@ def dry_run(
         mmguard.errors.CannotRun: The file is not a config, or has no model.
     """
     from mmguard.tools.dry_run.command import check_program
-    from mmguard.tools.dry_run.render import as_json, as_page, as_text, findings_of
+    from mmguard.tools.dry_run.render import as_json, as_page, as_text, build_findings
 
     config = os.fspath(config)
     tested = list(check_program(config, only, samples, seconds, device, overfit, run_code))
     return Diagnosis(
         config,
-        tuple(findings_of(tested)),
+        tuple(build_findings(tested)),
         record=as_json(config, tested),
         text=as_text(tested),
         draw=lambda number: as_page(config, tested),

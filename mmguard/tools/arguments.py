@@ -56,10 +56,10 @@ def processes(text: str) -> int:
     return _parse_integer(str(positive(text)), 1024)
 
 
-def _parse_integer(text: str, most: int) -> int:
+def _parse_integer(text: str, limit: int) -> int:
     number = int(text)
-    if abs(number) > most:
-        raise argparse.ArgumentTypeError(f'must be at most {most:,}, got {shorten(text)}')
+    if abs(number) > limit:
+        raise argparse.ArgumentTypeError(f'must be at most {limit:,}, got {shorten(text)}')
     return number
 
 
@@ -90,7 +90,7 @@ def label_map(text: str) -> Dict[Any, int]:
             pairs = json.loads(written).items()
         else:
             pairs = [pair.split(':') for pair in written.split(',')]
-        return {_value(raw): label(str(int(to))) for raw, to in pairs}
+        return {_parse_value(raw): label(str(int(to))) for raw, to in pairs}
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise argparse.ArgumentTypeError(
             f'write a label map as 7:0,8:1 (value in the file:class; *:255 for all others), or name a .json file of '
@@ -98,6 +98,6 @@ def label_map(text: str) -> Dict[Any, int]:
         ) from error
 
 
-def _value(raw: Any) -> Any:
+def _parse_value(raw: Any) -> Any:
     text = str(raw).strip()
     return OTHERS if text == OTHERS else label(str(int(raw)))

@@ -10,7 +10,7 @@ from typing import List
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def python_command(code: str) -> List[str]:
+def build_python_command(code: str) -> List[str]:
     """Return the start of a command that runs code in a child; its arguments (``sys.argv[1:]``) are appended.
 
     The child finds the packages of this process (on PYTHONPATH, of the user, editable), except for those in the working

@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
-from mmguard.findings.wording import finding_text
+from mmguard.findings.messages import format_finding
 from mmguard.text import visible
 
-__all__ = ['Console', 'Table', 'Text', 'finding_on_screen']
+__all__ = ['Console', 'Table', 'Text', 'render_finding']
 
 _STYLES = {ERROR: 'bold red', WARNING: 'bold yellow', INFO: 'bold green'}
 #: Width at which no line is broken: a terminal wraps long lines itself.
@@ -35,9 +35,9 @@ class Console(_Console):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
-def finding_on_screen(finding: Finding, before: str = '', verbose: bool = False) -> Text:
+def render_finding(finding: Finding, before: str = '', verbose: bool = False) -> Text:
     """Format a finding over several lines, with text before its code; ``verbose``: with every edit and note."""
-    code, _, rest = visible(finding_text(finding, _UNBROKEN, verbose)).partition(' ')
+    code, _, rest = visible(format_finding(finding, _UNBROKEN, verbose)).partition(' ')
     cause, _, rest = rest.partition('\n')
     text = Text(before)
     text.append(f'{code} ', style=_STYLES.get(finding.severity, 'bold'))

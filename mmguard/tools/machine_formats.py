@@ -18,7 +18,7 @@ _LEVELS = {ERROR: 'error', WARNING: 'warning', INFO: 'notice'}
 _PLACES = 20
 
 
-class Entry(NamedTuple):
+class ReportEntry(NamedTuple):
     """Finding or broken property, as the formats show it."""
 
     code: str  #: Code of the rule, or name of the property.
@@ -29,7 +29,7 @@ class Entry(NamedTuple):
     places: Tuple[str, ...] = ()  #: Paths in a config.
 
 
-def entry_of(finding: Finding, target: str, roots: Sequence[str] = ()) -> Entry:
+def build_entry(finding: Finding, target: str, roots: Sequence[str] = ()) -> ReportEntry:
     """Return the entry of a finding.
 
     Args:
@@ -39,7 +39,7 @@ def entry_of(finding: Finding, target: str, roots: Sequence[str] = ()) -> Entry:
     """
     files = dict.fromkeys(_locate(name, target, roots) for name in finding.files or ('',))
     text = f'{finding.evidence}. {finding.next_step}'
-    return Entry(finding.code, finding.severity, finding.title, text, tuple(files)[:_PLACES], finding.places)
+    return ReportEntry(finding.code, finding.severity, finding.title, text, tuple(files)[:_PLACES], finding.places)
 
 
 def locate_file(name: str, roots: Iterable[str]) -> str:
@@ -65,7 +65,9 @@ def _from_here(path: str) -> str:
     return path if inside.startswith(os.pardir + os.sep) else inside
 
 
-def write_entries(name: str, command: str, target: str, entries: Sequence[Entry], failed: Sequence[str] = ()) -> str:
+def write_entries(
+    name: str, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()
+) -> str:
     """Return entries in one of the machine-readable formats.
 
     Args:
@@ -82,29 +84,30 @@ def write_entries(name: str, command: str, target: str, entries: Sequence[Entry]
     return _as_junit(command, target, entries, failed)
 
 
-def _as_github(entries: Iterable[Entry], failed: Iterable[str]) -> str:
+def _as_github(entries: Iterable[ReportEntry], failed: Iterable[str]) -> str:
     """Return workflow commands, one per line and file.
 
     Format: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
     lines = [
-        f'::{_LEVELS[entry.severity]} file={_property(file)},title={_property(f"{entry.code} {entry.title}")}'
-        f'::{_data(f"{entry.title} Seen: {entry.text}")}\n'
+        f'::{_LEVELS[entry.severity]} '
+        f'file={_escape_property(file)},title={_escape_property(f"{entry.code} {entry.title}")}'
+        f'::{_escape_data(f"{entry.title} Seen: {entry.text}")}\n'
         for entry in entries
         for file in entry.files
     ]
-    return ''.join([*lines, *(f'::error title=mmguard::{_data(failure)}\n' for failure in failed)])
+    return ''.join([*lines, *(f'::error title=mmguard::{_escape_data(failure)}\n' for failure in failed)])
 
 
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     return visible(text).replace('%', '%25').replace('\r', '%0D').replace('\n', '%0A')
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(':', '%3A').replace(',', '%2C')
+def _escape_property(text: str) -> str:
+    return _escape_data(text).replace(':', '%3A').replace(',', '%2C')
 
 
-def _as_sarif(entries: Sequence[Entry], failed: Sequence[str]) -> Dict[str, Any]:
+def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str, Any]:
     """Return a log of SARIF 2.1.0: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html"""
     rules = {entry.code: entry for entry in reversed(entries)}
     levels = {ERROR: 'error', WARNING: 'warning', INFO: 'note'}
@@ -118,7 +121,7 @@ def _as_sarif(entries: Sequence[Entry], failed: Sequence[str]) -> Dict[str, Any]
             'ruleId': entry.code,
             'level': levels[entry.severity],
             'message': {'text': visible(f'{entry.title} {entry.text}')},
-            'locations': [_sarif_location(file, entry.places) for file in entry.files],
+            'locations': [_build_sarif_location(file, entry.places) for file in entry.files],
         }
         for entry in entries
     ]
@@ -131,7 +134,7 @@ def _as_sarif(entries: Sequence[Entry], failed: Sequence[str]) -> Dict[str, Any]
     return {'$schema': 'https://json.schemastore.org/sarif-2.1.0.json', 'version': '2.1.0', 'runs': [run]}
 
 
-def _sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
+def _build_sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
     location: Dict[str, Any] = {
         'physicalLocation': {'artifactLocation': {'uri': quote(os.fsencode(file.replace(os.sep, '/')), safe='/:@')}}
     }
@@ -140,24 +143,26 @@ def _sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
     return location
 
 
-def _as_junit(command: str, target: str, entries: Sequence[Entry], failed: Sequence[str]) -> str:
+def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str]) -> str:
     """Return JUnit XML: a failing case per error or warning, a passing one per remark, one at least."""
     cases: List[ElementTree.Element] = []
     for entry in entries:
-        case = ElementTree.Element('testcase', classname=f'mmguard.{command}', name=_xml(f'{entry.code} {entry.title}'))
+        case = ElementTree.Element(
+            'testcase', classname=f'mmguard.{command}', name=_remove_controls(f'{entry.code} {entry.title}')
+        )
         tag = 'system-out' if entry.severity == INFO else 'failure'
         said = ElementTree.SubElement(case, tag)
         if tag == 'failure':
             said.set('type', entry.severity)
-            said.set('message', _xml(entry.title))
-        said.text = _xml('\n'.join([entry.text, *entry.files]))
+            said.set('message', _remove_controls(entry.title))
+        said.text = _remove_controls('\n'.join([entry.text, *entry.files]))
         cases.append(case)
     for failure in failed:
         case = ElementTree.Element('testcase', classname=f'mmguard.{command}', name='could not run')
-        ElementTree.SubElement(case, 'error', type='could not run', message=_xml(failure))
+        ElementTree.SubElement(case, 'error', type='could not run', message=_remove_controls(failure))
         cases.append(case)
     if not cases:
-        cases.append(ElementTree.Element('testcase', classname=f'mmguard.{command}', name=_xml(target)))
+        cases.append(ElementTree.Element('testcase', classname=f'mmguard.{command}', name=_remove_controls(target)))
     suite = ElementTree.Element(
         'testsuite',
         name=f'mmguard {command}',
@@ -171,6 +176,6 @@ def _as_junit(command: str, target: str, entries: Sequence[Entry], failed: Seque
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding='unicode') + '\n'
 
 
-def _xml(text: str) -> str:
+def _remove_controls(text: str) -> str:
     """Return text without the control characters that XML cannot hold."""
     return visible(text).encode('utf-8', 'backslashreplace').decode('utf-8')

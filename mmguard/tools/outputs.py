@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Union
 
 from mmguard.errors import CannotRun
-from mmguard.files.regular import NOT_REGULAR, write_whole
+from mmguard.files.regular import NOT_REGULAR_FAULT, write_whole
 
 _HEAD = 1024
 _JSON = b'{\n "written_by": "mmguard"'
@@ -84,7 +84,7 @@ def _find_objection(path: str, option: str) -> str:
     if option == 'journal' and stat.S_ISCHR(status.st_mode) and os.path.samefile(path, os.devnull):
         return ''  # no journal: it is written to, not replaced
     if not stat.S_ISREG(status.st_mode):
-        return NOT_REGULAR + (' (-: standard output)' if option == 'json' else '')
+        return NOT_REGULAR_FAULT + (' (-: standard output)' if option == 'json' else '')
     if _is_stream(status):
         return 'is a standard stream of this command' + (' (-: standard output)' if option == 'json' else '')
     with open(path, 'rb') as file:

@@ -13,7 +13,7 @@ import torch
 
 from mmguard.config.read import ReadConfig, check_may_build, from_mmengine
 from mmguard.config.read import load_config as load_file
-from mmguard.config.recognized import CHECK_TARGET
+from mmguard.config.recognition import CHECK_TARGET_ADVICE
 from mmguard.config.types import describe_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.properties.program import Program
@@ -21,7 +21,9 @@ from mmguard.properties.result import NoSamples, Unavailable
 from mmguard.text import describe_error
 
 _PATHS = ('img_path', 'seg_map_path')
-_EMPTY = 'no file matches data_root, data_prefix and the suffixes of the config, or all files were filtered out'
+_NO_FILES_REASON = (
+    'no file matches data_root, data_prefix and the suffixes of the config, or all files were filtered out'
+)
 
 
 def load_config(path: str, run_code: bool = False) -> Any:
@@ -42,16 +44,16 @@ def open_program(config: Any) -> Program:
 def build_dataset(program: Program, split: str = 'train') -> Any:
     """Build a data set of a program, with its annotations; refuse an empty one."""
     try:
-        return program.dataset(split)
+        return program.build_dataset(split)
     except Unavailable as error:
-        raise CannotRun(f'{error}{f": {_EMPTY}" if isinstance(error, NoSamples) else ""}') from error
+        raise CannotRun(f'{error}{f": {_NO_FILES_REASON}" if isinstance(error, NoSamples) else ""}') from error
     except Exception as error:
         empty = 'need at least one array' in str(error)  # mmengine's error for a data set without samples
-        hint = f'It has no samples: {_EMPTY}' if empty else 'Is data_root right on this machine?'
+        hint = f'It has no samples: {_NO_FILES_REASON}' if empty else 'Is data_root right on this machine?'
         raise CannotRun(f'the {split} data set cannot be built: {describe_error(error)}. {hint}') from error
 
 
-def random_state() -> Tuple[Any, ...]:
+def get_random_state() -> Tuple[Any, ...]:
     """Return the state of the random generators that transforms use, to detect whether numbers were drawn."""
     return random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().numpy().tobytes()
 
@@ -75,12 +77,12 @@ class Sample:
     @property
     def info(self) -> Dict[str, Any]:
         """Data of the sample (``get_data_info``), before any file is read."""
-        return dict(_inside(self.dataset).get_data_info(self.index))
+        return dict(_unwrap_mixing(self.dataset).get_data_info(self.index))
 
     @property
     def transforms(self) -> List[Any]:
         """Steps of the pipeline that loads the sample."""
-        return list(getattr(getattr(_inside(self.dataset), 'pipeline', None), 'transforms', ()))
+        return list(getattr(getattr(_unwrap_mixing(self.dataset), 'pipeline', None), 'transforms', ()))
 
     def load(self) -> Any:
         """Return the sample as training sees it; ``None`` if the pipeline drops it."""
@@ -108,17 +110,17 @@ class Samples:
             raise CannotRun("the record does not name its file: 'img_path' is missing in the meta_keys of Pack...")
         if not self._by_name:
             self._list_names()
-        candidates = self._by_name.get(parts_of(path)[-1], [])
+        candidates = self._by_name.get(split_folders(path)[-1], [])
         if not candidates:
             first = next((here for (here, _), *_ in self._by_name.values()), 'has no file')
             raise CannotRun(
                 f'{path}: none of the {len(self):,} samples has this file name (the first is {first}). Is it the right '
                 f'config?'
             )
-        longest = max(common_tail(path, here) for here, _ in candidates)
+        longest = max(count_common_tail(path, here) for here, _ in candidates)
         fitting: Dict[str, List[Sample]] = {}
         for here, sample in candidates:
-            if common_tail(path, here) == longest:
+            if count_common_tail(path, here) == longest:
                 fitting.setdefault(here, []).append(sample)
         if len(fitting) > 1:
             raise CannotRun(
@@ -130,7 +132,7 @@ class Samples:
         for sample in self._all:
             info = sample.info
             for path in (str(info[key]) for key in _PATHS if info.get(key)):
-                self._by_name.setdefault(parts_of(path)[-1], []).append((path, sample))
+                self._by_name.setdefault(split_folders(path)[-1], []).append((path, sample))
 
 
 def _find_pipeline_owners(dataset: Any) -> Iterator[Tuple[Any, int]]:
@@ -147,7 +149,7 @@ def _find_pipeline_owners(dataset: Any) -> Iterator[Tuple[Any, int]]:
     else:
         raise CannotRun(
             f'{type(dataset).__name__} is not a BaseDataset of mmengine (it lacks get_data_info), so its '
-            f'samples cannot be found by their files: {CHECK_TARGET}'
+            f'samples cannot be found by their files: {CHECK_TARGET_ADVICE}'
         )
 
 
@@ -156,31 +158,31 @@ def _is_mixing(dataset: Any) -> bool:
     return hasattr(dataset, 'pipeline_types') and hasattr(dataset, 'dataset')
 
 
-def _inside(dataset: Any) -> Any:
+def _unwrap_mixing(dataset: Any) -> Any:
     while _is_mixing(dataset):
         dataset = dataset.dataset
     return dataset
 
 
-def parts_of(path: str) -> List[str]:
+def split_folders(path: str) -> List[str]:
     r"""Split a path of POSIX or of Windows into folders and file name.
 
     Example:
-        >>> parts_of('C:\\data\\.\\a.png')
+        >>> split_folders('C:\\data\\.\\a.png')
         ['C:', 'data', 'a.png']
     """
     return [part for part in posixpath.normpath(path.replace('\\', '/')).split('/') if part not in ('', '.')]
 
 
-def common_tail(one: str, other: str) -> int:
+def count_common_tail(one: str, other: str) -> int:
     """Return how many parts two paths share, counted from their ends.
 
     Example:
-        >>> common_tail('/home/me/data/train/a.png', '/mnt/data/train/a.png')
+        >>> count_common_tail('/home/me/data/train/a.png', '/mnt/data/train/a.png')
         3
     """
     count = 0
-    for mine, yours in zip(reversed(parts_of(one)), reversed(parts_of(other))):
+    for mine, yours in zip(reversed(split_folders(one)), reversed(split_folders(other))):
         if mine != yours:
             break
         count += 1

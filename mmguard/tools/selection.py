@@ -15,7 +15,7 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 if TYPE_CHECKING:
     from mmguard.findings.rule import Rule
     from mmguard.scanning.run import SetResult
-    from mmguard.tools.machine_formats import Entry
+    from mmguard.tools.machine_formats import ReportEntry
 
 #: Values of ``--format``; ``'text'`` is for people, ``'json'`` is what ``--json -`` writes.
 FORMATS = ('text', 'json', 'github', 'sarif', 'junit')
@@ -28,7 +28,7 @@ _LARGEST = 1 << 20
 _SETTINGS = {'select': list, 'ignore': list, 'fail-on': str, 'format': str}
 
 
-class Selection(NamedTuple):
+class RuleSelection(NamedTuple):
     """Choice by the options and ``[tool.mmguard]`` of pyproject.toml."""
 
     select: Tuple[str, ...] = ()  #: Codes, or beginnings of codes; empty: all.
@@ -41,29 +41,29 @@ class Selection(NamedTuple):
         """True if standard output is for people; else their text goes to standard error."""
         return self.format == 'text'
 
-    def rules(self) -> List[Type[Rule]]:
+    def select_rules(self) -> List[Type[Rule]]:
         """Return the chosen rules."""
-        from mmguard.findings.engine import chosen_rules
+        from mmguard.findings.engine import select_rules
 
         try:
-            return chosen_rules(self.select, self.ignore)
+            return select_rules(self.select, self.ignore)
         except ValueError as error:
             raise CannotRun(str(error)) from error
 
     def choose_failures(self, failures: Mapping[str, str]) -> List[str]:
         """Return the reasons why chosen rules could not run."""
-        codes = {rule.code for rule in self.rules()}
+        codes = {rule.code for rule in self.select_rules()}
         return [reason for code, reason in failures.items() if code in codes]
 
     def hide(self, result: SetResult) -> None:
         """Leave out the findings that were not chosen, and note their codes: hidden findings are not an all-clear."""
-        codes = {rule.code for rule in self.rules()}
+        codes = {rule.code for rule in self.select_rules()}
         result.hidden = list(dict.fromkeys(one.code for one in result.findings if one.code not in codes))
         result.findings = [one for one in result.findings if one.code in codes]
         if result.hidden:
             result.notes.append(f'not shown (--select, --ignore): {", ".join(result.hidden)}')
 
-    def write(self, command: str, target: str, entries: Sequence[Entry], failed: Sequence[str] = ()) -> None:
+    def write(self, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()) -> None:
         """Write annotations, SARIF or JUnit to standard output, if one of them was chosen."""
         from mmguard.tools.machine_formats import write_entries
 
@@ -71,7 +71,7 @@ class Selection(NamedTuple):
             sys.stdout.write(write_entries(self.format, command, target, entries, failed))
             sys.stdout.flush()
 
-    def exit_code(self, severities: Sequence[str]) -> int:
+    def choose_exit_code(self, severities: Sequence[str]) -> int:
         """Return the exit code for findings of these severities."""
         failing = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1]
         return FOUND if any(severity in failing for severity in severities) else CLEAN
@@ -101,14 +101,14 @@ def add_outcome(parser: Any) -> None:
     )
 
 
-def selection_of(args: argparse.Namespace) -> Selection:
+def read_selection(args: argparse.Namespace) -> RuleSelection:
     """Return the selection of the command line, else that of the nearest pyproject.toml.
 
     Raises:
         CannotRun: pyproject.toml cannot be read, or a setting is wrong.
     """
     settings = _read_settings(os.getcwd())
-    given = {name: getattr(args, name, None) for name in Selection._fields}
+    given = {name: getattr(args, name, None) for name in RuleSelection._fields}
     chosen = {name: value for name, value in given.items() if value is not None}
     if args.json == '-':  # goes before the setting of a project, and excludes another option
         if chosen.get('format', 'json') != 'json':
@@ -116,7 +116,7 @@ def selection_of(args: argparse.Namespace) -> Selection:
                 f'--json - and --format {args.format} both write to standard output: name a file for --json'
             )
         chosen['format'] = 'json'
-    found = Selection()._replace(**{**settings, **chosen})
+    found = RuleSelection()._replace(**{**settings, **chosen})
     if found.format == 'json' and args.json is None:
         args.json = '-'
     return found._replace(select=tuple(found.select), ignore=tuple(found.ignore))

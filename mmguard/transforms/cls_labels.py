@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.rules import NO_LABEL, ImageLabelRule, LabelMap
-from mmguard.labels.tally import LabelGuardError, Tally, leave_in_results, leave_in_sample, rule_for
+from mmguard.labels.rules import UNLABELED, ImageLabelRule, LabelMap
+from mmguard.labels.tally import LabelGuardError, Tally, adapt_rule, leave_in_results, leave_in_sample
 from mmguard.log.messages import warn_unreported
 
 #: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.
@@ -50,7 +50,7 @@ class GuardClsLabels(BaseTransform):
     def __init__(
         self,
         num_classes: int,
-        ignore_index: int = NO_LABEL,
+        ignore_index: int = UNLABELED,
         on_invalid: str = 'ignore',
         label_map: Optional[LabelMap] = None,
         multi_label: bool = False,
@@ -68,7 +68,7 @@ class GuardClsLabels(BaseTransform):
         label, score = sample.get('gt_label'), sample.get('gt_score')
         if label is None and score is None:
             return results
-        label, score, tally = self._sanitize_labels(label, score, _source_of(sample), rule_for(self.rule, sample))
+        label, score, tally = self._sanitize_labels(label, score, _get_source(sample), adapt_rule(self.rule, sample))
         if packed is None:
             found = {'gt_label': label, 'gt_score': score}
             results.update({key: value for key, value in found.items() if value is not None})
@@ -86,7 +86,7 @@ class GuardClsLabels(BaseTransform):
     ) -> Tuple[Any, Any, Tally]:
         """Return label and score of an image, each ``None`` if missing, and their tally."""
         if score is not None:  # the losses read only the score
-            score, tally = self._score(np.asarray(score, dtype=np.float32), source)
+            score, tally = self._sanitize_score(np.asarray(score, dtype=np.float32), source)
             return None, score, tally
         labels = np.atleast_1d(np.asarray(label))
         if labels.dtype.kind not in 'biu' and labels.size:
@@ -99,16 +99,16 @@ class GuardClsLabels(BaseTransform):
         labels, tally = rule.sanitize(labels.astype(np.int64), source)
         classes = labels[labels != rule.ignore_index]
         left = classes if self.multi_label else labels
-        return left, self._one_hot(classes, of=labels.size) if self.to_onehot else None, tally
+        return left, self._build_one_hot(classes, num_classes=labels.size) if self.to_onehot else None, tally
 
-    def _one_hot(self, classes: np.ndarray, of: int) -> np.ndarray:
-        if of and not classes.size:
+    def _build_one_hot(self, classes: np.ndarray, num_classes: int) -> np.ndarray:
+        if num_classes and not classes.size:
             return np.full(self.rule.num_classes, np.nan, np.float32)
         score = np.zeros(self.rule.num_classes, np.float32)
         score[classes] = 1
         return score
 
-    def _score(self, score: np.ndarray, source: Optional[str]) -> Any:
+    def _sanitize_score(self, score: np.ndarray, source: Optional[str]) -> Any:
         rule = self.rule
         if score.shape != (rule.num_classes,):
             raise ValueError(
@@ -143,7 +143,7 @@ class GuardClsLabels(BaseTransform):
         )
 
 
-def _source_of(sample: Any) -> Optional[str]:
+def _get_source(sample: Any) -> Optional[str]:
     """Return the file of an image; for a data set in memory (CIFAR, MNIST) its number; ``None`` if unknown."""
     source, number = sample.get('img_path'), sample.get('sample_idx')
     return source if source or number is None else f'sample {number}'

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.labels.instances import FEW, NO_AREA, NOT_FINITE, OUTSIDE, corner_faults
+from mmguard.labels.instances import FEW_INSTANCES, NO_AREA, NOT_FINITE, OUTSIDE, find_corner_faults
 
 #: Keys of mmcv's and mmdet's loaders with one element per instance.
-KNOWN = (
+INSTANCE_KEYS = (
     'gt_bboxes',
     'gt_bboxes_labels',
     'gt_masks',
@@ -30,7 +30,7 @@ def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]
     Raises:
         ValueError: A field of a different length.
     """
-    for key in KNOWN:
+    for key in INSTANCE_KEYS:
         value = results.get(key)
         if value is not None and len(value) != instances:
             raise ValueError(
@@ -39,11 +39,13 @@ def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]
             )
 
 
-def keys_of(results: Dict[str, Any], instances: int) -> List[str]:
+def find_keys(results: Dict[str, Any], instances: int) -> List[str]:
     """Return the keys of an unpacked sample with one element per instance."""
     img_shape = tuple(results.get('img_shape', ()))[:2]
     return [
-        key for key, value in results.items() if key in KNOWN or _is_unknown_field(key, value, instances, img_shape)
+        key
+        for key, value in results.items()
+        if key in INSTANCE_KEYS or _is_unknown_field(key, value, instances, img_shape)
     ]
 
 
@@ -84,11 +86,11 @@ def take_instances(instances: Any, index: np.ndarray) -> Any:
     return _make_like(instances, {key: take(value, index) for key, value in instances.items()})
 
 
-def append_instances(instances: Any, more: Any) -> Any:
+def append_instances(instances: Any, added: Any) -> Any:
     """Return ``InstanceData`` with more instances; fields that only one of the two has are left out."""
     if not len(instances):
-        return more
-    fields = {key: concatenate(value, more[key]) for key, value in instances.items() if key in more}
+        return added
+    fields = {key: concatenate(value, added[key]) for key, value in instances.items() if key in added}
     return _make_like(instances, fields)
 
 
@@ -99,25 +101,25 @@ def _make_like(instances: Any, fields: Dict[str, Any]) -> Any:
     return made
 
 
-def renumber_unpacked(results: Any, stays: np.ndarray) -> None:
+def renumber_unpacked(results: Any, keep: np.ndarray) -> None:
     """Renumber the panoptic map of an unpacked sample, if it has one that numbers its instances (without masks)."""
     if isinstance(results.get('gt_panoptic_seg'), Tensor) and results.get('gt_masks') is None:
-        results['gt_panoptic_seg'] = renumber(results['gt_panoptic_seg'], stays)
+        results['gt_panoptic_seg'] = renumber(results['gt_panoptic_seg'], keep)
 
 
-def renumber_packed(sample: Any, stays: np.ndarray) -> None:
+def renumber_packed(sample: Any, keep: np.ndarray) -> None:
     """Renumber the panoptic map of a packed sample, if it has one that numbers its instances (without masks)."""
     held = sample.get('gt_panoptic_seg')
     if held is not None and 'pan_seg' in held and 'masks' not in sample.gt_instances:
-        held.pan_seg = renumber(held.pan_seg, stays)
+        held.pan_seg = renumber(held.pan_seg, keep)
 
 
-def renumber(overlap: Tensor, stays: np.ndarray) -> Tensor:
+def renumber(overlap: Tensor, keep: np.ndarray) -> Tensor:
     """Renumber a map (0: no instance, i + 1: instance i) for the instances that stay; the others become 0.
 
     Args:
         overlap (Tensor): Integers up to N, of any shape.
-        stays (np.ndarray): bool (N,).
+        keep (np.ndarray): bool (N,).
 
     Returns:
         Tensor: Same dtype and shape. A map with numbers above N is returned unchanged.
@@ -126,16 +128,16 @@ def renumber(overlap: Tensor, stays: np.ndarray) -> Tensor:
         >>> renumber(torch.tensor([0, 1, 2, 3]), np.array([True, False, True]))
         tensor([0, 1, 0, 2])
     """
-    if overlap.numel() and int(overlap.max()) > len(stays):
+    if overlap.numel() and int(overlap.max()) > len(keep):
         return overlap
-    numbers = np.concatenate(([0], np.where(stays, np.cumsum(stays), 0)))
+    numbers = np.concatenate(([0], np.where(keep, np.cumsum(keep), 0)))
     return torch.from_numpy(numbers)[overlap.long()].to(overlap.dtype)
 
 
 _INF = float('inf')
 
 
-def box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.ndarray]:
+def find_box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.ndarray]:
     """Find the fault of each box.
 
     Args:
@@ -148,15 +150,15 @@ def box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.ndarra
     """
     if not len(boxes):
         return None
-    corners = _corners(boxes)
-    faults = _faults(boxes, img_shape) if corners is None else corner_faults(np.asarray(corners), img_shape)
+    corners = _get_corners(boxes)
+    faults = _find_faults(boxes, img_shape) if corners is None else find_corner_faults(np.asarray(corners), img_shape)
     return faults if faults.any() else None
 
 
 def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
     """Return True if a fast look at the corners shows that no box has a fault."""
-    corners = _corners(boxes)
-    if corners is None or len(corners) > FEW:
+    corners = _get_corners(boxes)
+    if corners is None or len(corners) > FEW_INSTANCES:
         return False
     height, width = img_shape
     for left, top, right, bottom in corners.tolist():
@@ -167,7 +169,7 @@ def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
     return True
 
 
-def _corners(boxes: Any) -> Any:
+def _get_corners(boxes: Any) -> Any:
     """Return (N, 4) corners of horizontal boxes, without a copy; ``None`` for any other type of box."""
     if hasattr(boxes, 'tensor'):
         box_type: Any = type(boxes)
@@ -182,11 +184,11 @@ def _is_horizontal(box_type: Any) -> bool:
     return issubclass(box_type, HorizontalBoxes)
 
 
-def _faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
+def _find_faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
     """Find faults of rotated, quadrilateral and other boxes, with the methods that every type of box has."""
     enclosing = _enclose(boxes)
     if enclosing is not None:
-        faults = corner_faults(enclosing, img_shape)
+        faults = find_corner_faults(enclosing, img_shape)
     else:
         faults = np.zeros(len(boxes), np.int8)
         faults[~boxes.is_inside(img_shape).numpy()] = OUTSIDE

@@ -9,24 +9,24 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
+from mmguard.labels.instances import FEW_INSTANCES, InstanceRule, SanitizedInstances
 from mmguard.labels.rules import LabelMap
 from mmguard.labels.tally import (
     LABEL_GUARD,
     Tally,
-    file_of,
+    adapt_rule,
     find_instances,
+    get_file,
     leave_in_results,
     leave_in_sample,
-    rule_for,
 )
 from mmguard.log.messages import warn_unreported
 from mmguard.transforms.instance_fields import (
     append_instances,
     are_few_and_good,
-    box_faults,
     check_lengths,
-    keys_of,
+    find_box_faults,
+    find_keys,
     renumber_packed,
     renumber_unpacked,
     take,
@@ -108,7 +108,7 @@ class GuardInstanceLabels(BaseTransform):
         if not sample.get(LABEL_GUARD):
             return self
         guard = copy.copy(self)
-        guard.rule, guard.keep_ignored = rule_for(self.rule, sample), True
+        guard.rule, guard.keep_ignored = adapt_rule(self.rule, sample), True
         return guard
 
     def _sanitize_unpacked(self, results: Dict[str, Any]) -> Optional[Tally]:
@@ -136,7 +136,7 @@ class GuardInstanceLabels(BaseTransform):
             results['gt_ignore_flags'] = sanitized.moved if ignored is None else ignored | sanitized.moved
         if sanitized.dropped is not None:
             index = np.flatnonzero(~sanitized.dropped)
-            for key in keys_of(results, len(counted)):
+            for key in find_keys(results, len(counted)):
                 results[key] = take(results[key], index)
         if sanitized.stays is not None:
             renumber_unpacked(results, sanitized.stays)
@@ -155,7 +155,7 @@ class GuardInstanceLabels(BaseTransform):
             instances.labels = torch.from_numpy(sanitized.labels)
         tally = sanitized.tally
         if ignored:
-            faults = self._faults(ignored.get('bboxes'), extent)
+            faults = self._find_faults(ignored.get('bboxes'), extent)
             crowds = self.rule.sanitize(np.zeros(len(ignored), np.int64), np.ones(len(ignored), bool), faults, source)
             tally = tally + crowds.tally
             if not self.keep_ignored:
@@ -173,7 +173,12 @@ class GuardInstanceLabels(BaseTransform):
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
         """Return True for the usual clean image, in few steps: each first call of torch or numpy costs 10 us."""
-        if labels is None or getattr(labels, 'ndim', None) != 1 or len(labels) > FEW or labels.dtype not in INT64:
+        if (
+            labels is None
+            or getattr(labels, 'ndim', None) != 1
+            or len(labels) > FEW_INSTANCES
+            or labels.dtype not in INT64
+        ):
             return False
         if not self.rule.are_classes(labels.tolist()):
             return False
@@ -191,13 +196,13 @@ class GuardInstanceLabels(BaseTransform):
         if labels is None:  # only boxes
             labels = np.zeros(len(boxes) if boxes is not None else 0, dtype=np.int64)
         return self.rule.sanitize(
-            _convert_to_indices(labels, key, source), ignored, self._faults(boxes, extent), source
+            _convert_to_indices(labels, key, source), ignored, self._find_faults(boxes, extent), source
         )
 
-    def _faults(self, boxes: Any, extent: Tuple[float, float]) -> Optional[np.ndarray]:
+    def _find_faults(self, boxes: Any, extent: Tuple[float, float]) -> Optional[np.ndarray]:
         if not self.check_boxes or boxes is None:
             return None
-        return box_faults(boxes, extent)
+        return find_box_faults(boxes, extent)
 
     def __repr__(self) -> str:
         rule = self.rule
@@ -210,7 +215,7 @@ class GuardInstanceLabels(BaseTransform):
 def _check_image(sample: Any, is_video: bool, is_3d: bool) -> None:
     got = 'the frames of a video' if is_video else 'objects in space (MMDetection3D)' if is_3d else ''
     if got:
-        raise ValueError(f'{file_of(sample)}: expected boxes in one image, got {got}, which mmguard does not guard')
+        raise ValueError(f'{get_file(sample)}: expected boxes in one image, got {got}, which mmguard does not guard')
 
 
 def _pick_counted(labels: Any, boxes: Any) -> Any:

@@ -9,7 +9,7 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.rules import LabelMap, LabelRule
-from mmguard.labels.tally import file_of, find_map, leave_in_results, leave_in_sample, rule_for
+from mmguard.labels.tally import adapt_rule, find_map, get_file, leave_in_results, leave_in_sample
 from mmguard.log.messages import warn_unreported
 
 
@@ -56,26 +56,26 @@ class GuardSegLabels(BaseTransform):
             self._sanitize_packed(results['data_samples'])
             return results
         if 'pts_semantic_mask' in results:
-            raise ValueError(f'{file_of(results)}: expected a label map, got points, which mmguard does not guard')
+            raise ValueError(f'{get_file(results)}: expected a label map, got points, which mmguard does not guard')
         label = results.get('gt_seg_map')
         if label is not None:
-            source = file_of(results)
+            source = get_file(results)
             _check(label, label.shape, source)
-            results['gt_seg_map'], tally = rule_for(self.rule, results).sanitize(label, source)
+            results['gt_seg_map'], tally = adapt_rule(self.rule, results).sanitize(label, source)
             leave_in_results(results, 'pixels', tally, self.rule.whole_map)
         return results
 
     def _sanitize_packed(self, sample: Any) -> None:
         found = find_map(sample)
         if 'gt_pts_seg' in sample:
-            raise ValueError(f'{file_of(sample)}: expected a label map, got points, which mmguard does not guard')
+            raise ValueError(f'{get_file(sample)}: expected a label map, got points, which mmguard does not guard')
         if found is None:
             return
         holder, field = found
-        source = file_of(sample)
+        source = get_file(sample)
         label = holder.get(field).numpy()
         _check(label, label.shape[1:] if label.shape[:1] == (1,) else label.shape, source)
-        sanitized, tally = rule_for(self.rule, sample).sanitize(label, source)
+        sanitized, tally = adapt_rule(self.rule, sample).sanitize(label, source)
         if sanitized is not label:
             holder.set_field(torch.from_numpy(sanitized), field)
         leave_in_sample(sample, 'pixels', tally, self.rule.whole_map)

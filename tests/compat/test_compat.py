@@ -14,9 +14,9 @@ import mmguard
 from mmguard.compat.stack import (
     INSTALL,
     STACKS,
-    base_source,
-    config_file,
-    folder_of,
+    build_base_source,
+    find_config_file,
+    find_module_folder,
     install_command,
     weighs_ignored_labels,
 )
@@ -148,14 +148,14 @@ def test_both_stacks_name_the_same_modules() -> None:
 
 
 def test_a_path_stays_as_it_is() -> None:
-    assert config_file('configs/mine.py') == 'configs/mine.py'
+    assert find_config_file('configs/mine.py') == 'configs/mine.py'
 
 
 def test_a_framework_that_is_not_there() -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
-        config_file('no_such_framework::a/b.py')
+        find_config_file('no_such_framework::a/b.py')
     assert caught.value.name == 'no_such_framework'
-    assert folder_of('no_such_framework') is None
+    assert find_module_folder('no_such_framework') is None
 
 
 @pytest.mark.parametrize('name', [PIDNET, RETINANET])
@@ -163,10 +163,10 @@ def test_a_shipped_config_is_found_and_inherited_from(name: str, tmp_path: Path)
     pytest.importorskip(name[:5])
     from mmengine.config import Config
 
-    file = config_file(name)
-    assert eval(base_source(name)) == file
+    file = find_config_file(name)
+    assert eval(build_base_source(name)) == file
     mine = tmp_path / 'mine.py'
-    mine.write_text(f'_base_ = [{base_source(name)}]\n')
+    mine.write_text(f'_base_ = [{build_base_source(name)}]\n')
     assert Config.fromfile(mine).to_dict() == Config.fromfile(file).to_dict()
 
 
@@ -177,13 +177,13 @@ def test_the_short_name_gives_the_same_where_it_resolves() -> None:
     from mmguard.tools.apply.output import remove_scopes
 
     short = Config.fromstring(f'_base_ = [{RETINANET!r}]', '.py').to_dict()
-    assert remove_scopes(short) == Config.fromfile(config_file(RETINANET)).to_dict()
+    assert remove_scopes(short) == Config.fromfile(find_config_file(RETINANET)).to_dict()
 
 
 def test_a_config_that_is_not_shipped() -> None:
     pytest.importorskip('mmseg')
     with pytest.raises(FileNotFoundError, match=r'none\.py'):
-        config_file('mmseg::pidnet/none.py')
+        find_config_file('mmseg::pidnet/none.py')
 
 
 def test_whether_ignored_labels_weigh_is_what_the_loss_that_is_here_does() -> None:

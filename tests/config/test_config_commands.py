@@ -9,7 +9,7 @@ from typing import List
 import pytest
 
 from mmguard.cli import main
-from mmguard.text import REPORT_IT
+from mmguard.text import REPORT_ADVICE
 
 HEAD = "model=dict(type='EncoderDecoder',decode_head=dict(type='FCNHead',num_classes=3{}))\n"
 DET = (
@@ -54,7 +54,7 @@ def run(words: List[str], capsys: pytest.CaptureFixture) -> str:
     text = shown.out + shown.err
     assert code in (1, 2), text
     assert 'Traceback' not in text
-    assert REPORT_IT not in text
+    assert REPORT_ADVICE not in text
     assert not [char for char in text if unicodedata.category(char) in ('Cc', 'Cf') and char != '\n']
     return text
 

@@ -10,7 +10,7 @@ from typing import Dict, List
 import pytest
 
 from mmguard.config.read import load_config
-from mmguard.config.recognized import bases_of
+from mmguard.config.recognition import find_bases
 from mmguard.errors import CannotRun
 
 CONFIG = "model = dict(type='EncoderDecoder')\n"
@@ -90,7 +90,7 @@ def test_a_base_that_two_share_is_no_circle(tmp_path: Path) -> None:
     }  # fmt: skip
     file = write(tmp_path, files)
     assert load_config(file).num_classes == 3
-    assert [Path(base).name for base in bases_of(file)] == ['b.py', 'c.py']
+    assert [Path(base).name for base in find_bases(file)] == ['b.py', 'c.py']
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from mmengine.config import Config
 from small_runs import expected_samples, shrink, train, type_name
 
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 
 ROOT = osp.join(osp.dirname(__file__), '..', '..', 'configs')
 FAMILIES = {'pidnet', 'mask2former', 'deeplabv3plus', 'new_style'}
@@ -45,7 +45,7 @@ def load(name: str) -> Config:
 
 def load_stock(name: str) -> Config:
     """The config without mmguard."""
-    config = Config.fromfile(config_file(STOCK[name]))
+    config = Config.fromfile(find_config_file(STOCK[name]))
     if 'ohem' in name:
         config.model.decode_head.sampler = SAMPLER
     return config

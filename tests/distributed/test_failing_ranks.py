@@ -13,7 +13,7 @@ CHILD = """
 import contextlib, os, signal, time
 from torch import nn
 from mmguard.distributed import AbsentRankError, LossAgreement
-from mmguard.compat.torch_names import default_store
+from mmguard.compat.torch_names import get_default_store
 model = nn.Linear(1, 1)
 agreement = LossAgreement(model, timeout=float(sys.argv[2]))
 
@@ -34,10 +34,10 @@ for _ in range(2):  # from then on it is the same error
         print('NAMED', error.ranks, f'{time.monotonic() - start:.3f}', flush=True)
         print('TEXT', str(error).splitlines()[0], flush=True)
 with contextlib.suppress(Exception):  # it went with rank 0
-    default_store().add('done', 1)
+    get_default_store().add('done', 1)
     end = time.monotonic() + 10
     # With rank 0 goes the store, in which those that come later look; at most one rank is killed.
-    while rank == 0 and default_store().add('done', 0) < dist.get_world_size() - 1 and time.monotonic() < end:
+    while rank == 0 and get_default_store().add('done', 0) < dist.get_world_size() - 1 and time.monotonic() < end:
         time.sleep(0.05)
 leave()
 """

@@ -10,8 +10,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from mmguard.distributed import align_losses
-from mmguard.distributed.loss_structure import Entry, digest, find_missing, layout_of, union
-from mmguard.distributed.unused_parameters import _find_reached, add_names, zero_of
+from mmguard.distributed.loss_structure import LossEntry, build_layout, compute_digest, find_missing, merge_layouts
+from mmguard.distributed.unused_parameters import _find_reached, add_names, make_zero
 from mmguard.findings.run import find_unused
 
 
@@ -31,13 +31,13 @@ def test_the_zero_reaches_every_trainable_parameter_whatever_it_holds() -> None:
     with torch.no_grad():
         model[0].weight.fill_(float('inf'))
         model[2].weight.fill_(float('nan'))
-    zero = zero_of(model)
+    zero = make_zero(model)
     assert zero.item() == 0
     zero.backward()
     for parameter in model.parameters():
         assert (parameter.grad is None) != parameter.requires_grad
         assert parameter.grad is None or (parameter.grad == 0).all()
-    assert zero_of(nn.Linear(1, 1).requires_grad_(False)).item() == 0
+    assert make_zero(nn.Linear(1, 1).requires_grad_(False)).item() == 0
 
 
 def test_agreements_go_with_their_model() -> None:
@@ -53,22 +53,24 @@ def test_agreements_go_with_their_model() -> None:
 
 def test_layouts() -> None:
     graph = torch.ones((), requires_grad=True)
-    layout = layout_of({'a': graph, 'b': [graph, graph], 'c': torch.ones(()), 'd': []})
+    layout = build_layout({'a': graph, 'b': [graph, graph], 'c': torch.ones(()), 'd': []})
     assert layout == {
-        'a': Entry(False, True),
-        'b': Entry(True, True),
-        'c': Entry(False, False),
-        'd': Entry(True, False),
+        'a': LossEntry(False, True),
+        'b': LossEntry(True, True),
+        'c': LossEntry(False, False),
+        'd': LossEntry(True, False),
     }
-    others = [dict(reversed(list(layout.items()))), {}, {'a': Entry(False, False)}, {'a': Entry(False, True)}]
-    assert len({digest(other) for other in [layout, *others]}) == 5
-    assert 0 <= digest(layout) < 2**63
-    assert union([{'a': Entry(False, False)}, {'a': Entry(False, True), 'b': Entry(True, False)}]) == {
-        'a': Entry(False, True),
-        'b': Entry(True, False),
+    others = [dict(reversed(list(layout.items()))), {}, {'a': LossEntry(False, False)}, {'a': LossEntry(False, True)}]
+    assert len({compute_digest(other) for other in [layout, *others]}) == 5
+    assert 0 <= compute_digest(layout) < 2**63
+    assert merge_layouts(
+        [{'a': LossEntry(False, False)}, {'a': LossEntry(False, True), 'b': LossEntry(True, False)}]
+    ) == {
+        'a': LossEntry(False, True),
+        'b': LossEntry(True, False),
     }
-    lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
-    assert digest(lists) == digest(tensors), 'backward sees no difference, and there is none to tell'
+    lists, tensors = {'a': LossEntry(True, True)}, {'a': LossEntry(False, True)}
+    assert compute_digest(lists) == compute_digest(tensors), 'backward sees no difference, and there is none to tell'
     assert (list(find_missing(layout, layout)), list(find_missing({}, layout))) == ([], ['a', 'b', 'c', 'd'])
 
 

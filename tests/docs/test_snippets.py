@@ -20,7 +20,7 @@ import torch
 from doc_pages import ROOT, Block, blocks, pages, text_of
 from torch import nn
 
-from mmguard.cli import COMMANDS, _parser, main
+from mmguard.cli import COMMANDS, _build_parser, main
 from mmguard.log.tally_log import TallyLog
 
 PYTHON = blocks('python')
@@ -68,7 +68,7 @@ PROGRAMS = [block for block in PYTHON if not is_config(block) and not is_elsewhe
 
 def folder_of_configs(folder: Path) -> Path:
     """The files that the pages call ``my_*.py``."""
-    from mmguard.compat.stack import base_source
+    from mmguard.compat.stack import build_base_source
 
     for name, stock in (
         ('my_config.py', 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py'),
@@ -78,7 +78,7 @@ def folder_of_configs(folder: Path) -> Path:
         ('my_rtmdet.py', 'mmdet::rtmdet/rtmdet_s_8xb32-300e_coco.py'),
         ('my_voc.py', 'mmdet::pascal_voc/faster-rcnn_r50_fpn_1x_voc0712.py'),
     ):
-        (folder / name).write_text(f'_base_ = [{base_source(stock)}]\n')
+        (folder / name).write_text(f'_base_ = [{build_base_source(stock)}]\n')
     return folder
 
 
@@ -366,7 +366,7 @@ def test_commands_of_a_workflow_are_understood(block: Block) -> None:
     hooks = re.findall(r'- id: mmguard-(\w+)\n(?: +args: \[(.*)\])?', block.code)
     lines += [f'{command} {arguments.replace(",", "") or "a_file.py"}' for command, arguments in hooks]
     assert lines
-    assert {_parser().parse_args(shlex.split(line)).command for line in lines} <= {'scan', 'check'}
+    assert {_build_parser().parse_args(shlex.split(line)).command for line in lines} <= {'scan', 'check'}
 
 
 def test_every_target_of_make_is_there() -> None:

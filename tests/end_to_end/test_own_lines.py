@@ -14,12 +14,12 @@ from small_det_runs import shrink
 from small_runs import LOAD, PACK, Run, make_cityscapes, tiny_config
 from test_two_lines import named_apart
 
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig, read_config
-from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.finding import Finding
-from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.tools.apply.guarded import build_tree, guard_tree
 
 OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253')
 SHIPPED = sorted(Path(__file__).parents[2].glob('configs/*/*_guarded.py'))
@@ -191,7 +191,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     seg.model.decode_head.loss_decode = dict(type='CrossEntropyLoss', use_sigmoid=False)
     seg.custom_hooks = []
     seg.train_pipeline = seg.train_dataloader.dataset.pipeline
-    stock = Config.fromfile(config_file('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'))
+    stock = Config.fromfile(find_config_file('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'))
     det = shrink(stock, make_coco(str(folder / 'coco'), 80, 80, faults=()), str(folder), data_classes=80)
     det.train_pipeline = det.train_dataloader.dataset.pipeline
     for name, config in (('seg', seg), ('det', det)):
@@ -206,7 +206,7 @@ def written(folder: Path, mistake: Mistake) -> str:
 
 
 def own_findings(config: ReadConfig) -> List[Finding]:
-    return [found for found in diagnose(config=config, rules=chosen_rules()) if found.code in OWN]
+    return [found for found in diagnose(config=config, rules=select_rules()) if found.code in OWN]
 
 
 @pytest.mark.parametrize('name', [*MISTAKES, *UNHEARD, *RIGHT])
@@ -226,7 +226,7 @@ def run(file: str, work_dir: Path) -> Run:
 
 
 def test_weights_that_the_head_makes_a_list_of_are_right(tmp_path: Path) -> None:
-    base = config_file('mmdet::detr/detr_r50_8xb2-150e_coco.py')
+    base = find_config_file('mmdet::detr/detr_r50_8xb2-150e_coco.py')
     (tmp_path / 'mine.py').write_text(f'_base_ = {base!r}\n{BOTH}{at(CLS, GUARDED)}')
     assert own_findings(read_config(str(tmp_path / 'mine.py'))) == []
 
@@ -237,7 +237,9 @@ def test_the_configs_that_we_ship_are_right(file: Path) -> None:
 
 
 def test_a_pipeline_that_is_switched_to_holds_no_hooks() -> None:
-    guarded = guard_tree(tree_of(Config.fromfile(config_file('mmdet::rtmdet/rtmdet_s_8xb32-300e_coco.py')))).tree
+    guarded = guard_tree(
+        build_tree(Config.fromfile(find_config_file('mmdet::rtmdet/rtmdet_s_8xb32-300e_coco.py')))
+    ).tree
     assert own_findings(ReadConfig(guarded)) == []
 
 

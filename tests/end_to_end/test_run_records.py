@@ -32,7 +32,7 @@ from small_runs import (
 )
 
 from mmguard import LabelGuardError
-from mmguard.hooks.discovery import naming_roots_of
+from mmguard.hooks.discovery import find_naming_roots
 from mmguard.tools.report.run_report import read_report
 from mmguard.transforms import GuardClsLabels, GuardInstanceLabels, GuardSegLabels
 
@@ -221,7 +221,10 @@ def test_a_data_set_without_a_root_may_have_any_name() -> None:
         return SimpleNamespace(**said)
 
     rooted, bare = held(data_root='data/a'), held(data_root=None)
-    assert naming_roots_of(held(dataset=rooted)) == ['data/a']
-    assert naming_roots_of(held(datasets=[rooted, held(data_root='data/../data/a/')])) == ['data/a', 'data/../data/a/']
+    assert find_naming_roots(held(dataset=rooted)) == ['data/a']
+    assert find_naming_roots(held(datasets=[rooted, held(data_root='data/../data/a/')])) == [
+        'data/a',
+        'data/../data/a/',
+    ]
     for other in (bare, held(), held(data_root=''), held(data_root='data/b')):
-        assert naming_roots_of(held(datasets=[rooted, other])) == []
+        assert find_naming_roots(held(datasets=[rooted, other])) == []

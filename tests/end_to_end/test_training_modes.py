@@ -16,7 +16,7 @@ from mmengine.registry import FUNCTIONS, OPTIM_WRAPPERS
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, expected_samples, shrink, tiny_config, train
 
 from mmguard import LabelGuardError
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 from mmguard.hooks.discovery import KeepsReports
 
 pytestmark = pytest.mark.slow
@@ -96,7 +96,7 @@ STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 
 
 def stock_pidnet(root: str, work_dir: str) -> Config:
-    config = shrink(Config.fromfile(config_file(STOCK)), root, work_dir, iters=4)
+    config = shrink(Config.fromfile(find_config_file(STOCK)), root, work_dir, iters=4)
     config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
     return config
 

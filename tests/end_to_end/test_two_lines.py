@@ -38,7 +38,7 @@ from small_runs import (
 from warm import run as run_program
 
 import mmguard
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 from mmguard.losses.mmseg import GuardedCrossEntropyLoss
 
 FOLDER = 'gtFine/train'
@@ -136,7 +136,7 @@ SEGMENTATION = {
 @pytest.mark.slow
 @pytest.mark.parametrize('name', SEGMENTATION)
 def test_a_stock_config_of_mmseg(root: str, tmp_path: Path, name: str) -> None:
-    stock = shrink(Config.fromfile(config_file(SEGMENTATION[name])), root, str(tmp_path))
+    stock = shrink(Config.fromfile(find_config_file(SEGMENTATION[name])), root, str(tmp_path))
     two, written = both_trained(stock, tmp_path)
     assert counts_of(two) == counts_of(written) != []
     assert two.lines('val') == written.lines('val') != []

@@ -16,7 +16,7 @@ from small_det_runs import LAYOUTS, faults_in
 from small_runs import expected_samples, make_cityscapes, read_lines
 
 from mmguard.cli import main
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 
 pytestmark = pytest.mark.slow
 CHILD = """
@@ -82,7 +82,7 @@ def test_what_is_shown_adds_up_to_the_lines_of_all_ranks(cityscapes: str, work_d
 
 
 CONFIG = osp.join(osp.dirname(__file__), '..', '..', 'configs', 'pidnet', 'pidnet-s_cityscapes_guarded.py')
-STOCK = config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py')
+STOCK = find_config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py')
 OHEM_CHILD = """
 from mmengine.config import Config
 from small_runs import Run, shrink

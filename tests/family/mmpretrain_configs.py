@@ -16,7 +16,7 @@ from mmguard.config.changes import name_types
 from mmguard.config.read import ReadConfig, import_scope, load_config
 from mmguard.errors import CannotRun
 from mmguard.findings.engine import diagnose
-from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.tools.apply.guarded import build_tree, guard_tree
 
 ROOT = osp.join(osp.dirname(mmpretrain.__file__), '.mim', 'configs')
 #: No config, but a list of transforms.
@@ -48,7 +48,7 @@ def one_of_each_folder() -> List[str]:
 def check(name: str) -> bool:
     """Whether a config was guarded; what cannot be loaded is not."""
     try:
-        tree = tree_of(load_config(osp.join(ROOT, name)))
+        tree = build_tree(load_config(osp.join(ROOT, name)))
     except CannotRun:
         assert NO_CONFIG in name or not loads_in_mmengine(name), name
         return False

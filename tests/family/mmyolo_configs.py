@@ -12,7 +12,7 @@ from config_trees import type_of, walk
 from mmguard.config.read import from_mmengine, load_config
 from mmguard.errors import CannotRun
 from mmguard.findings.engine import diagnose
-from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.tools.apply.guarded import build_tree, guard_tree
 
 ROOT = osp.join(osp.dirname(mmyolo_here.mmyolo.__file__), '.mim', 'configs')
 #: Parts of configs, settings of deployment, and what needs packages that are not there: mmrazor, mmcls.
@@ -47,7 +47,7 @@ def outcome(name: str) -> Outcome:
             return Outcome(name, 'no model', [], [], [], [])
     except CannotRun as error:
         return Outcome(name, str(error), [], [], [], [])
-    guarded = guard_tree(tree_of(config))
+    guarded = guard_tree(build_tree(config))
     again = guard_tree(guarded.tree).changed
     assert again == [], (name, again)
     findings = diagnose(config=from_mmengine(config))

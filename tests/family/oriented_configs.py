@@ -16,7 +16,7 @@ from mmengine.config import Config
 from mmguard.config.read import from_mmengine, import_scope, load_config
 from mmguard.errors import CannotRun
 from mmguard.findings.engine import diagnose
-from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.tools.apply.guarded import build_tree, guard_tree
 
 ROOT = osp.join(osp.dirname(mmrotate_here.mmrotate.__file__), '.mim', 'configs')
 #: Nobody can load them: a base that is not there, a package of another name.
@@ -48,7 +48,7 @@ def holds(name: str) -> None:
         return
     config = load_config(file)
     import_scope(config)
-    before = copy.deepcopy(tree_of(config))
+    before = copy.deepcopy(build_tree(config))
     guarded = guard_tree(before)
     assert guard_tree(guarded.tree).changed == [], 'not final'
     for line in guarded.left:

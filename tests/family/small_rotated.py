@@ -12,7 +12,7 @@ import numpy as np
 from mmengine.config import Config
 from small_det_data import write_image, write_text
 
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 
 NAME = 'mmrotate::rotated_retinanet/rotated-retinanet-rbox-le90_r50_fpn_1x_dota.py'
 RTMDET = 'mmrotate::rotated_rtmdet/rotated_rtmdet_tiny-3x-dota.py'
@@ -47,7 +47,7 @@ def _line(number: int, name: str) -> str:
 
 def rotated_config(root: str, work_dir: str) -> Config:
     """For one epoch of two iterations on the CPU, each file once."""
-    config = Config.fromfile(config_file(NAME))
+    config = Config.fromfile(find_config_file(NAME))
     config.model.backbone.update(depth=18, init_cfg=None)
     config.model.neck.update(in_channels=[64, 128, 256, 512], out_channels=16)
     config.model.bbox_head.update(num_classes=HEAD_CLASSES, in_channels=16, feat_channels=16, stacked_convs=1)
@@ -56,7 +56,7 @@ def rotated_config(root: str, work_dir: str) -> Config:
 
 def rtmdet_config(root: str, work_dir: str) -> Config:
     """The same for RTMDet-R, whose loss of boxes, RotatedIoULoss, is compiled for a GPU alone."""
-    config = Config.fromfile(config_file(RTMDET))
+    config = Config.fromfile(find_config_file(RTMDET))
     config.custom_hooks = []  # NumClassCheckHook compares the head with the class list, and not with the labels
     model, norm = config.model, dict(type='BN')
     model.backbone.update(widen_factor=0.125, init_cfg=None, norm_cfg=norm)

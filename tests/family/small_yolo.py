@@ -11,7 +11,7 @@ import mmyolo_here  # noqa: F401
 from mmengine.config import Config, ConfigDict
 from small_det_data import write_text
 
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 
 SIZE = 96
 PACK = 'PackDetInputs'
@@ -38,7 +38,7 @@ def yolo_config(name: str, root: str, work_dir: str, mixed: bool = False) -> Con
         work_dir (str): Of the run.
         mixed (bool): With the Mosaic of the config; else each image is trained on alone, whole.
     """
-    config = Config.fromfile(config_file(f'mmyolo::{name}'))
+    config = Config.fromfile(find_config_file(f'mmyolo::{name}'))
     for node in _dicts(config.model):
         for key, value in (('widen_factor', 0.0625), ('deepen_factor', 0.33), ('init_cfg', None)):
             if key in node:

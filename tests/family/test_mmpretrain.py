@@ -17,7 +17,7 @@ from small_cls import CLASSES, IMAGES, PLANTED, cls_config, make_images, make_mu
 
 from mmguard import GuardClsLabels, LabelGuardError, guard_config
 from mmguard.cli import main
-from mmguard.labels.tally import tallies_of
+from mmguard.labels.tally import get_tallies
 
 
 def packed(**labels: Any) -> Dict[str, Any]:
@@ -29,7 +29,7 @@ def guarded(guard: GuardClsLabels, **labels: Any) -> Any:
 
 
 def counts(sample: Any) -> tuple:
-    tally = tallies_of(sample)['instances']
+    tally = get_tallies(sample)['instances']
     return tally.total, tally.skipped, tally.remapped, tally.mapped, tally.values, tally.source
 
 

@@ -24,7 +24,7 @@ from mmguard.cli import main
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import from_mmengine, load_config
 from mmguard.labels.heads import from_loss, from_model
-from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.tools.apply.guarded import build_tree, guard_tree
 
 MIXED = [dict(type='Mixup', alpha=0.8), dict(type='CutMix', alpha=1.0)]
 MULTI = dict(type='MultiLabelDataset', ann_file='train.json')
@@ -175,7 +175,7 @@ BUILT = ('resnet/resnet18_8xb32_in1k.py', 'resnet/resnet18_8xb16_cifar10.py', 'l
 
 def test_the_guard_of_each_kind() -> None:
     for name, arguments in KINDS.items():
-        tree = guard_tree(tree_of(load_config(osp.join(ROOT, name)))).tree
+        tree = guard_tree(build_tree(load_config(osp.join(ROOT, name)))).tree
         wanted = [arguments] if arguments else []
         of_training = list(guards(tree.get('train_dataloader')))
         assert [{k: v for k, v in guard.items() if k != 'type'} for guard in of_training] == wanted
@@ -201,7 +201,7 @@ def test_one_config_of_each_folder() -> None:
 
 @pytest.mark.parametrize('classifier', ['ArcFaceClsHead', 'LinearClsHead'])
 def test_retrieval_is_left_and_named(classifier: str) -> None:
-    tree = tree_of(load_config(osp.join(ROOT, 'arcface/resnet50-arcface_8xb32_inshop.py')))
+    tree = build_tree(load_config(osp.join(ROOT, 'arcface/resnet50-arcface_8xb32_inshop.py')))
     tree['model']['head']['type'] = classifier
     guarded = guard_tree(tree)
     assert list(guards(guarded.tree)) == []

@@ -18,10 +18,10 @@ from small_rotated import CLASSES, HEAD_CLASSES, OBJECTS, make_dota, rotated_con
 
 from mmguard import guard_config
 from mmguard.config.read import from_mmengine
-from mmguard.labels.tally import tallies_of
-from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.labels.tally import get_tallies
+from mmguard.tools.apply.guarded import build_tree, guard_tree
 from mmguard.transforms import GuardInstanceLabels
-from mmguard.transforms.instance_fields import box_faults
+from mmguard.transforms.instance_fields import find_box_faults
 
 
 @pytest.mark.parametrize('name', one_per_folder())
@@ -38,7 +38,7 @@ def test_a_framework_that_is_not_known_is_named() -> None:
             train_dataloader=dict(dataset=dict(type='CocoDataset', pipeline=pipeline)),
         )
     )
-    left = guard_tree(tree_of(config)).left
+    left = guard_tree(build_tree(config)).left
     assert all(any(named in line for line in left) for named in ("default_scope = 'mmpose'", 'PackPoseInputs')), left
     assert any("default_scope = 'mmpose'" in note for note in from_mmengine(config).notes)
 
@@ -62,10 +62,10 @@ QUADRI = [
 
 @pytest.mark.parametrize(('kind', 'boxes'), [(RotatedBoxes, ROTATED), (QuadriBoxes, QUADRI)])
 def test_faults_are_those_of_the_box_as_it_lies(kind: Any, boxes: List[List[float]]) -> None:
-    faults = box_faults(kind(boxes), (100, 100))
+    faults = find_box_faults(kind(boxes), (100, 100))
     assert faults is not None
     assert faults.tolist() == [0, 0, 3, 2, 1]
-    assert box_faults(kind(boxes[:2]), (100, 100)) is None
+    assert find_box_faults(kind(boxes[:2]), (100, 100)) is None
 
 
 @pytest.mark.filterwarnings('error')
@@ -82,7 +82,7 @@ def test_the_guard_keeps_the_type_of_the_boxes(kind: Any, boxes: List[List[float
     assert type(results['gt_bboxes']) is kind
     assert results['gt_bboxes_labels'].tolist() == [1, 15]
     assert results['gt_ignore_flags'].tolist() == [False, True]
-    tally = tallies_of(results)['instances']
+    tally = get_tallies(results)['instances']
     assert tally.reasons == {'label': 1, 'box_outside': 1, 'box_no_area': 1, 'box_not_finite': 1}
 
 

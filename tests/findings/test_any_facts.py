@@ -13,10 +13,10 @@ from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.finding import CERTAINTIES
+from mmguard.findings.messages import format_findings, unpack
 from mmguard.findings.order import SUPERSEDES, sort_key
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
-from mmguard.findings.wording import format_findings, unpack
-from mmguard.tools.env.facts import table
+from mmguard.tools.env.facts import build_table
 
 LABELS = st.one_of(st.integers(-3, 12), st.sampled_from([18, 19, 26, 33, 80, 90, 128, 150, 254, 255, 261, 2905442]))
 NUMBERS = st.integers(0, 10**6)
@@ -124,7 +124,7 @@ def test_any_environment_and_any_run_are_diagnosed(
     findings = diagnose(environment=environment, run=run, ranks=tuple(ranks))
     json.dumps([unpack(finding) for finding in findings])
     assert format_findings(findings).count('do:') >= len(findings)
-    lines = {line.name for line in table(environment, findings)}
+    lines = {line.name for line in build_table(environment, findings)}
     for finding in findings:
         assert set(finding.places) <= lines
         for edit in finding.edits:

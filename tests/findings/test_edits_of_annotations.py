@@ -28,7 +28,7 @@ from mmguard.cli import main
 from mmguard.config.read import read_config
 from mmguard.findings.class_edits import set_classes_and_heads
 from mmguard.findings.edits import Edit
-from mmguard.findings.engine import Split, chosen_rules, count_trained_classes, holds, search
+from mmguard.findings.engine import Split, count_trained_classes, holds, search, select_rules
 
 THREE = {0: 'cat', 1: 'dog', 2: 'cow'}
 
@@ -267,7 +267,7 @@ def test_the_classes_of_all_splits_are_listed_by_one_edit(build: Build, names: s
 def test_a_class_of_another_split_is_not_left_out(tmp_path: Path) -> None:
     """Edits that a rule should not have made: each fits the validation, and leaves out a class of the training."""
     build = voc_splits(drawn('b c d', 'c d', 'e'), drawn('c', 'd e'), ('k0', 'k1', 'k2', 'k3'), 4)
-    rules = chosen_rules()
+    rules = select_rules()
     for result in scan(build, tmp_path).results:
         assert result.known is not None
         splits = [Split(facts, search(facts, rules)) for facts in (result.known, *result.known.others)]

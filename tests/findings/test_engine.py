@@ -18,10 +18,10 @@ from mmguard.findings.engine import (
     Split,
     apply_edit,
     cache_reread,
-    chosen_rules,
     count_trained_classes,
     diagnose,
     holds,
+    select_rules,
 )
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
@@ -189,17 +189,17 @@ def test_a_finding_names_files_by_what_they_hold() -> None:
 
 
 def test_rules_are_chosen_by_code_or_its_beginning() -> None:
-    assert chosen_rules() == RULES
-    assert [rule.code for rule in chosen_rules(['MG107'])] == ['MG107']
-    begins = chosen_rules(['MG10', 'MG201'])
+    assert select_rules() == RULES
+    assert [rule.code for rule in select_rules(['MG107'])] == ['MG107']
+    begins = select_rules(['MG10', 'MG201'])
     assert {rule.code[:4] for rule in begins} == {'MG10', 'MG20'}
     assert {rule.code for rule in begins if rule.code.startswith('MG20')} == {'MG201'}
-    assert chosen_rules(['MG10'], ['MG107']) == [rule for rule in chosen_rules(['MG10']) if rule.code != 'MG107']
-    codes = [{rule.code, *rule.aliases} for rule in chosen_rules(ignore=['MG1'])]
+    assert select_rules(['MG10'], ['MG107']) == [rule for rule in select_rules(['MG10']) if rule.code != 'MG107']
+    codes = [{rule.code, *rule.aliases} for rule in select_rules(ignore=['MG1'])]
     assert codes
     assert not any(code.startswith('MG1') for of_rule in codes for code in of_rule)
     with pytest.raises(ValueError, match=r'^unknown code: MG777, MG9\. Known codes: MG\d+, '):
-        chosen_rules(['MG107', 'MG777'], ['MG9'])
+        select_rules(['MG107', 'MG777'], ['MG9'])
 
 
 def apply_where_reading_raises(error: Exception) -> Any:

@@ -11,7 +11,7 @@ from typing import Type
 import pytest
 
 from mmguard.cli import main
-from mmguard.findings.catalogue import RETIRED, page
+from mmguard.findings.catalogue import RETIRED, build_page
 from mmguard.findings.rule import Rule
 from mmguard.findings.rules import RULES
 from mmguard.findings.signatures import read_signatures
@@ -73,4 +73,4 @@ def test_no_code_needs_a_framework() -> None:
 
 def test_the_page_of_causes_is_current() -> None:
     written = (DOCS / 'findings.md').read_text(encoding='utf-8')
-    assert written == page(), 'run `python -m mmguard.findings.catalogue > docs/findings.md`'
+    assert written == build_page(), 'run `python -m mmguard.findings.catalogue > docs/findings.md`'

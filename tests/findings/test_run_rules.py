@@ -11,7 +11,16 @@ from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import ERROR, INFO, WARNING
 from mmguard.findings.rule import RunRule
 from mmguard.findings.rules import RULES
-from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts, Unused, find_unused
+from mmguard.findings.run import (
+    KILLED,
+    MISSED_ANOTHER,
+    RAISED,
+    UNCLEAR,
+    RankFacts,
+    RunFacts,
+    UnusedParameters,
+    find_unused,
+)
 
 GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: no heartbeat from rank 1 (process 7 on a) for 3 s'
 SKIPPED = (
@@ -97,4 +106,4 @@ def test_what_all_ranks_lack_is_in_the_model() -> None:
 def test_names_of_parameters_are_read_with_their_rank() -> None:
     names = ('roi_head.mask_head.a.weight', 'roi_head.mask_head.b')
     said = f'{UNUSED}\nParameters which did not receive grad for rank 1: {", ".join(names)}'
-    assert find_unused([said]) == Unused({1: (3, 4)}, {1: names})
+    assert find_unused([said]) == UnusedParameters({1: (3, 4)}, {1: names})

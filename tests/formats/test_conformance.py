@@ -12,12 +12,12 @@ import pytest
 from format_cases import CASES, FormatCase, Planted
 
 from mmguard.errors import CannotRun
-from mmguard.formats.detection import format_of
+from mmguard.formats.detection import find_format
 from mmguard.formats.files import FILES
 from mmguard.formats.options import FixOptions
-from mmguard.scanning.plans import plan_of
+from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, correct_files, run_plan
-from mmguard.text import REPORT_IT
+from mmguard.text import REPORT_ADVICE
 from mmguard.tools.fix.copies import write_copies
 
 #: Contents that no format has.
@@ -43,7 +43,7 @@ def case(request: pytest.FixtureRequest) -> FormatCase:
 def scan(case: FormatCase, target: Path) -> Tuple[List[SetResult], List[str]]:
     """Return the results and what could not be read."""
     try:
-        plan = plan_of(str(target), case.options)
+        plan = plan_target(str(target), case.options)
         return run_plan(plan), plan.failed
     except CannotRun as error:
         return [], [str(error)]
@@ -61,7 +61,7 @@ def test_sound_files_are_clean(case: FormatCase, tmp_path: Path, monkeypatch: py
     assert results
     assert not failed
     assert not list(reported(results))
-    assert format_of(results[0].facts)
+    assert find_format(results[0].facts)
 
 
 def plant(case: FormatCase, planted: Planted, folder: Path) -> Path:
@@ -101,7 +101,7 @@ CORRECTED = [(case, planted) for case, planted in FAULTS if planted.fix is not N
 def test_a_corrected_fault_is_gone(faulty: Faulty, tmp_path: Path) -> None:
     """What is written is what a trial reads in memory."""
     options = FixOptions(**(faulty.planted.fix or {}))
-    of_format = plan_of(str(faulty.target), faulty.case.options).format
+    of_format = plan_target(str(faulty.target), faulty.case.options).format
     assert of_format is not None
     assert not write_copies(faulty.target, tmp_path / 'out', options, of_format).left_out
     copy = tmp_path / 'out' / faulty.target.name if faulty.target.is_file() else tmp_path / 'out'
@@ -125,6 +125,6 @@ def test_damage_is_reported_and_bounded(case: FormatCase, tmp_path: Path, monkey
     for content in (sound[: len(sound) // 2], sound[:-1] + b'\0', *JUNK):
         path.write_bytes(content)
         results, failed = scan(case, target)
-        assert REPORT_IT not in ''.join(failed)
+        assert REPORT_ADVICE not in ''.join(failed)
         assert results or failed
         assert sum(len(json.dumps(asdict(one.facts), default=str)) for one in results) < 1 << 16

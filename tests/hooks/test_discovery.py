@@ -19,21 +19,21 @@ from torch.utils.data import DataLoader
 import mmguard
 from mmguard.hooks.discovery import (
     KeepsReports,
+    collect_rules,
     find_guarded_losses,
+    find_naming_roots,
     find_offending,
+    find_samples,
     keep_reports,
-    naming_roots_of,
-    pipelines_of,
-    rules_in,
-    rules_of,
-    samples_of,
     select_evaluated,
     select_trained,
     unwrap,
+    walk_pipelines,
+    walk_rules,
 )
 from mmguard.labels.heads import from_loss
 from mmguard.labels.spaces import Space
-from mmguard.labels.tally import LABEL_GUARD, Tally, leave_in_sample, relative_to
+from mmguard.labels.tally import LABEL_GUARD, Tally, leave_in_sample, make_relative
 from mmguard.log.statistics import Stats
 
 
@@ -107,7 +107,7 @@ def test_samples_of_any_batch(place: str) -> None:
         'tuple': (torch.zeros(1), {'x': [a, b]}),
         'none': None,
     }[place]
-    assert samples_of(batch) == ([] if place == 'none' else [a, b])
+    assert find_samples(batch) == ([] if place == 'none' else [a, b])
 
 
 def test_a_sample_is_evaluated_once_in_all_its_views_and_each_tile_of_a_file_is_a_sample() -> None:
@@ -122,9 +122,9 @@ def test_pipelines_and_roots_of_wrapped_data_sets() -> None:
     one = Holder(pipeline=Holder(transforms=[a]), data_root='one')
     two = Holder(pipeline=[b], data_root='two/')
     three = Holder(dataset=Holder(datasets=[one, Holder(dataset=two)]))
-    assert list(pipelines_of(three)) == [[a], [b]]
-    assert naming_roots_of(three) == []
-    assert list(pipelines_of(None)) == naming_roots_of(None) == []
+    assert list(walk_pipelines(three)) == [[a], [b]]
+    assert find_naming_roots(three) == []
+    assert list(walk_pipelines(None)) == find_naming_roots(None) == []
 
 
 def seg_guard(num_classes: int) -> Any:
@@ -138,8 +138,8 @@ def test_guards_in_the_branches_of_multi_branch() -> None:
     pack, of_sup, of_unsup = PackDetInputs(), seg_guard(3), seg_guard(4)
     branches = MultiBranch(['sup', 'unsup', 'none'], sup=[of_sup, pack], unsup=[mmcv.RandomApply([of_unsup])], none=[])
     data = Holder(pipeline=mmcv.Compose([seg_guard(2), branches]))
-    assert [rule.num_classes for rule in rules_of(data)] == [2, 3, 4]
-    assert [of_sup, pack] in list(pipelines_of(data))
+    assert [rule.num_classes for rule in collect_rules(data)] == [2, 3, 4]
+    assert [of_sup, pack] in list(walk_pipelines(data))
 
 
 @pytest.mark.parametrize(
@@ -156,14 +156,14 @@ def test_guards_in_the_branches_of_multi_branch() -> None:
 )
 def test_guards_in_transforms_that_hold_transforms(wrapper: Any) -> None:
     held = [object(), wrapper(seg_guard(5))]
-    assert [rule.num_classes for rule in rules_in(held)] == [5]
-    assert [rule.num_classes for rule in rules_of(Holder(pipeline=mmcv.Compose(held[1:])))] == [5]
+    assert [rule.num_classes for rule in walk_rules(held)] == [5]
+    assert [rule.num_classes for rule in collect_rules(Holder(pipeline=mmcv.Compose(held[1:])))] == [5]
 
 
 def test_transforms_that_hold_each_other_and_much_data() -> None:
     one, other = Callable(cache=[[0] * 5] * 10_000), Callable()
     one.other, other.one, other.guard = other, one, seg_guard(5)
-    assert [rule.num_classes for rule in rules_in([one, other])] == [5]
+    assert [rule.num_classes for rule in walk_rules([one, other])] == [5]
 
 
 class Callable:
@@ -188,7 +188,7 @@ class Callable:
     ],
 )
 def test_relative_to(source: str, roots: List[str], expected: str) -> None:
-    assert relative_to(source, roots) == expected
+    assert make_relative(source, roots) == expected
 
 
 @pytest.mark.parametrize('field', ['data', 'sem_seg'])

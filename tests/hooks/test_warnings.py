@@ -15,8 +15,8 @@ from torch import nn
 from window_stats import make_stats
 
 from mmguard import GuardInstanceLabels, GuardSegLabels, Tally
-from mmguard.hooks.discovery import assigners_of
-from mmguard.hooks.warnings import describe_background, describe_mixing, start_warnings, warnings_of
+from mmguard.hooks.discovery import walk_assigners
+from mmguard.hooks.warnings import build_warnings, describe_background, describe_mixing, start_warnings
 from mmguard.log.statistics import group_tallies
 
 pytest.importorskip('mmdet')
@@ -140,7 +140,7 @@ class _Odd(int):
 def said(kind: str, tally: Tally, guard: Any, mode: str = 'train') -> str:
     dataset = SimpleNamespace(pipeline=SimpleNamespace(transforms=[guard]))
     span = make_stats(1, 1, 4, 1, offending=group_tallies(**{kind: [tally]}))
-    text, *_ = warnings_of(mode, kind, span, nn.Linear(1, 1), dataset)
+    text, *_ = build_warnings(mode, kind, span, nn.Linear(1, 1), dataset)
     return text
 
 
@@ -190,7 +190,7 @@ def test_stock_assigners_train_ignored_regions_as_background(family: str) -> Non
 @pytest.mark.parametrize('family', ['retinanet', 'faster_rcnn', 'mask_rcnn', 'panoptic_fpn'])
 def test_the_shipped_configs_heed_them(family: str) -> None:
     model = model_of(load(family))
-    assert list(assigners_of(model))
+    assert list(walk_assigners(model))
     assert describe_background(model) is None
 
 

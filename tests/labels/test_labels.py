@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
-from mmguard.labels.rules import LabelRule, describe_values, value_counts
+from mmguard.labels.rules import LabelRule, count_values, describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 
 DTYPES = [np.uint8, np.uint16, np.int8, np.int16, np.int32, np.int64, np.uint32, np.uint64]
@@ -69,7 +69,7 @@ def test_every_label_becomes_what_the_contract_says_and_is_counted_once(
     assert tally.mapped == done.count('mapped')
     assert tally.source == 'a.png'
     invalid = [value for value, what in zip(label.ravel(), done) if what in ('skipped', 'remapped')]
-    assert Tally(values=value_counts(np.array(invalid, dtype=label.dtype))).values == tally.values
+    assert Tally(values=count_values(np.array(invalid, dtype=label.dtype))).values == tally.values
 
 
 def test_all_other_values_cost_no_more_than_a_table_that_names_them() -> None:
@@ -104,7 +104,7 @@ def test_values_of_every_dtype_are_counted(dtype: Any, low: Any) -> None:
     limits = np.iinfo(dtype)
     first = {'least': int(limits.min), 'greatest': int(limits.max) - 3}.get(low, low)
     label = np.array([[first, first + 3], [first, first + 1]], dtype=dtype)
-    assert value_counts(label) == {first: 2, first + 1: 1, first + 3: 1}
+    assert count_values(label) == {first: 2, first + 1: 1, first + 3: 1}
 
 
 @pytest.mark.parametrize('layout', [np.asfortranarray, lambda a: a[::2, ::3], lambda a: a.T])

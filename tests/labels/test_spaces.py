@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import mmguard
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.labels.heads import from_loss, from_model
@@ -68,7 +68,7 @@ def test_the_ignored_label_is_the_heads() -> None:
         decode_head=Head(7, ignore_index=7, loss_decode=nn.CrossEntropyLoss()), auxiliary_head=Head(2, ignore_index=255)
     )
     assert pixels_of(from_model(model)) == (7, 7, 'decode_head.num_classes')
-    assert from_model(nn.Linear(1, 1)).rules() == {}
+    assert from_model(nn.Linear(1, 1)).build_rules() == {}
 
 
 def test_where_no_head_tells_classes_apart_the_data_set_does() -> None:
@@ -307,7 +307,7 @@ def test_an_rpn_sees_no_label() -> None:
     from mmengine.structures import InstanceData
 
     register_all_modules()
-    config = Config.fromfile(config_file('mmdet::rpn/rpn_r50_fpn_1x_coco.py')).model
+    config = Config.fromfile(find_config_file('mmdet::rpn/rpn_r50_fpn_1x_coco.py')).model
     config.backbone, config.neck.in_channels = dict(type='mmdet.ResNet', depth=18), [64, 128, 256, 512]
     model = MODELS.build(config)
     losses = []

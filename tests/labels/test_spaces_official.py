@@ -23,9 +23,9 @@ from mmengine.registry import MODELS, init_default_scope
 
 from benchmarks.official_configs import shipped_configs
 from mmguard.config.guarded_pipelines import guard_pipelines
-from mmguard.config.ignored import find_ignored_labels, find_leading
-from mmguard.config.label_spaces import GUARDS, from_config
-from mmguard.config.parts import heads, walk
+from mmguard.config.ignored_labels import find_ignored_labels, find_leading
+from mmguard.config.label_spaces import GUARD_KINDS, from_config
+from mmguard.config.parts import find_heads, walk
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings.rules.config.guards import GuardNumClasses
 from mmguard.labels.heads import from_loss, from_model, split_path
@@ -109,7 +109,7 @@ def numbers(spaces: LabelSpaces) -> Tuple[Any, ...]:
 
 
 def family(read: ReadConfig) -> Tuple[Any, ...]:
-    parts = frozenset(('.'.join(split_path(head.path)), head.name) for head in heads(read))
+    parts = frozenset(('.'.join(split_path(head.path)), head.name) for head in find_heads(read))
     return read.scope, read.part('model')['type'], parts
 
 
@@ -165,7 +165,7 @@ def check_model(official: Official, monkeypatch: pytest.MonkeyPatch) -> None:
 def guards_in(tree: Any) -> Iterator[Tuple[str, Dict[str, Any]]]:
     for split in ('train', 'val', 'test'):
         for _, node in walk(tree.get(f'{split}_dataloader'), ''):
-            kind = GUARDS.get(str(node.get('type')).rpartition('.')[2])
+            kind = GUARD_KINDS.get(str(node.get('type')).rpartition('.')[2])
             if kind is not None:
                 yield kind, node
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from window_stats import make_stats
 
-from mmguard.labels.tally import SEVERAL, VALUES, Tally, path_of, relative_to
+from mmguard.labels.tally import SEVERAL, VALUES, Tally, find_path, make_relative
 from mmguard.log.messages import summarize_loop
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import group_tallies
@@ -105,13 +105,13 @@ def test_a_path_is_that_of_the_one_root_that_has_the_file(tmp_path: Path, monkey
         (tmp_path / file).write_bytes(b'')
     monkeypatch.chdir(tmp_path)
     roots = ['first', str(tmp_path / 'second'), 'first/../first/']
-    assert path_of('a.png', roots) in ('first/a.png', 'first/../first/a.png')
-    assert path_of('b.png', roots) == 'b.png'  # of two files, neither
-    assert path_of('b.png', ['third', roots[1]]) == str(tmp_path / 'second/b.png')
-    assert path_of('here.png', roots) == 'here.png'
-    assert path_of('gone.png', roots) == 'gone.png'
-    assert path_of(str(tmp_path / 'first/a.png'), roots) == str(tmp_path / 'first/a.png')
-    assert relative_to('first/a.png', ['first']) == 'a.png'
+    assert find_path('a.png', roots) in ('first/a.png', 'first/../first/a.png')
+    assert find_path('b.png', roots) == 'b.png'  # of two files, neither
+    assert find_path('b.png', ['third', roots[1]]) == str(tmp_path / 'second/b.png')
+    assert find_path('here.png', roots) == 'here.png'
+    assert find_path('gone.png', roots) == 'gone.png'
+    assert find_path(str(tmp_path / 'first/a.png'), roots) == str(tmp_path / 'first/a.png')
+    assert make_relative('first/a.png', ['first']) == 'a.png'
 
 
 def test_tables_and_the_page_name_files_that_can_be_opened(

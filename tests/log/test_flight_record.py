@@ -36,7 +36,7 @@ def test_round_trip_with_what_json_does_not_know(tmp_path: Path) -> None:
     assert found.exception is not None
     assert found.exception.message == '\udcff'
     assert found.time[:2] == '20'
-    assert found.unread.messages() == []
+    assert found.unread.list_messages() == []
     assert [file.name for file in path.parent.iterdir()] == ['flight.jsonl']
 
 

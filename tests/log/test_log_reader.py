@@ -18,7 +18,7 @@ import mmguard
 from mmguard.errors import CannotRun
 from mmguard.files.typed_json import decode, parse_object
 from mmguard.labels.tally import Tally
-from mmguard.log.lines import Line, Unread, read_logs, sum_lines
+from mmguard.log.lines import LogLine, UnreadParts, read_logs, sum_lines
 from mmguard.log.run_files import NotALog, RunFiles, find_run
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats, group_tallies
@@ -118,19 +118,19 @@ COUNTS = st.integers(0, 10**6)
 def read(tmp_path: Path, content: bytes) -> Any:
     path = tmp_path / 'label_guard.jsonl'
     path.write_bytes(content)
-    unread = Unread()
+    unread = UnreadParts()
     return list(read_logs([path], unread)), unread
 
 
-def parse_line(text: bytes) -> Line:
-    return decode(Line, parse_object(text))
+def parse_line(text: bytes) -> LogLine:
+    return decode(LogLine, parse_object(text))
 
 
 def test_a_line_is_read_whole() -> None:
     line = parse_line(json.dumps(LINE).encode())
     assert (line.mode, line.place) == ('train', 3)
     assert line.totals().kinds['pixels'] == Tally(64, 9, 1)
-    (found,) = line.found('pixels')
+    (found,) = line.list_tallies('pixels')
     assert found + Tally() == Tally(0, 9, 1, {11: 9, -1: 1}, 'a.png')
     assert line.losses['head.loss'].skipped == 2
 
@@ -138,7 +138,7 @@ def test_a_line_is_read_whole() -> None:
 def test_another_version_may_say_more_and_less() -> None:
     line = parse_line(json.dumps({'mode': 'train', 'iter': 1, 'new': [1], 'samples': [{'kind': 'keypoints'}]}).encode())
     assert (line.totals().kinds, line.losses) == ({'pixels': Tally(), 'instances': Tally()}, {})
-    assert (line.found('pixels'), line.found('instances')) == ([], [])
+    assert (line.list_tallies('pixels'), line.list_tallies('instances')) == ([], [])
 
 
 def test_a_last_line_without_an_end_is_reported_and_left_out(tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_a_damaged_line_is_named_and_hides_no_other(tmp_path: Path, text: bytes,
 
 def test_of_many_damaged_lines_the_first_are_named(tmp_path: Path) -> None:
     _, unread = read(tmp_path, b'{}\n' * 5_000)
-    assert (unread.records, len(unread.first), len(unread.messages())) == (5_000, 10, 11)
-    assert '4,990' in unread.messages()[-1]
+    assert (unread.records, len(unread.first), len(unread.list_messages())) == (5_000, 10, 11)
+    assert '4,990' in unread.list_messages()[-1]
 
 
 @given(st.lists(st.tuples(st.sampled_from(['a', 'b', 'c']), st.integers(1, 5), COUNTS), max_size=12), st.data())

@@ -91,7 +91,7 @@ def test_adding_and_writing_change_nothing_that_was_given() -> None:
     assert ['values' in one.to_line()['samples'][0] for one in shown] == [True, False]
     assert carried == tally('a.png', skipped=3)
     assert window.offending['pixels'] == [carried]
-    assert loop.files.worst('pixels', 9) == [Tally(200, 6, 0, {11: 6}, 'a.png')]
+    assert loop.files.find_worst('pixels', 9) == [Tally(200, 6, 0, {11: 6}, 'a.png')]
 
 
 def test_a_loop_adds_up_its_iterations_and_starts_from_0_again() -> None:
@@ -109,7 +109,7 @@ def test_a_loop_adds_up_its_iterations_and_starts_from_0_again() -> None:
     assert Stats.from_json(record['totals']) == Stats(
         3, 3, 3, 1, {**Stats().kinds, 'pixels': Tally(300, 9, 0, {11: 9})}
     )
-    assert [found.skipped for found in loop.worst('pixels', 5)] == [3]
+    assert [found.skipped for found in loop.find_worst('pixels', 5)] == [3]
 
 
 def test_the_ratio_is_the_largest_of_the_three() -> None:
@@ -180,7 +180,7 @@ def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() ->
 
 def test_files_of_pixels_and_of_instances_are_not_added_up() -> None:
     loop = loop_of(Stats.from_samples([sample('a.png', tally('a.png', skipped=9), tally('a.png', skipped=2))]))
-    assert [tally.skipped for kind in KINDS for tally in loop.worst(kind, 5)] == [9, 2]
+    assert [tally.skipped for kind in KINDS for tally in loop.find_worst(kind, 5)] == [9, 2]
     assert loop.files.offending == 1
 
 
@@ -207,10 +207,10 @@ def test_counts_and_order_are_those_of_a_plain_sum(found: List[Tuple[str, str, i
             sums[kind][name] += skipped + remapped
     for kind, count in sums.items():
         ranked = sorted(count.items(), key=lambda item: (-item[1], item[0]))
-        worst = files.worst(kind, number)
+        worst = files.find_worst(kind, number)
         assert [(tally.source, tally.skipped + tally.remapped) for tally in worst] == ranked[:number]
         assert all(tally.values == {7: tally.skipped + tally.remapped} for tally in worst)
-        assert files.number(kind) == len(count)
+        assert files.count_files(kind) == len(count)
     assert files.offending == len(sums['pixels'].keys() | sums['instances'].keys())
     assert len(files) == files.offending + 1
 
@@ -221,7 +221,7 @@ def test_the_values_of_files_far_from_the_worst_are_forgotten_first(monkeypatch:
     for number in range(100):
         files.add('pixels', Tally(9, number + 1, 0, {11: number + 1}, f'{number:03}'))
     files.add('pixels', Tally(9, 1000, 0, {12: 1000}, '000'))
-    first, *others = files.worst('pixels', 100)
+    first, *others = files.find_worst('pixels', 100)
     assert first == Tally(9, 1001, 0, {12: 1000}, '000', other_values=1)
     assert [tally.source for tally in others] == [f'{number:03}' for number in range(99, 0, -1)]
     assert all(tally.values == {11: tally.skipped} for tally in others[:4])
@@ -260,7 +260,7 @@ def test_ten_thousand_offending_files_take_less_than_4_mb() -> None:
         assert tracemalloc.get_traced_memory()[1] < 4e6
     finally:
         tracemalloc.stop()
-    assert (files.number('pixels'), len(files.worst('pixels', 20))) == (10_000, 20)
+    assert (files.count_files('pixels'), len(files.find_worst('pixels', 20))) == (10_000, 20)
 
 
 def test_files_of_a_later_loop_count_once() -> None:
@@ -270,6 +270,6 @@ def test_files_of_a_later_loop_count_once() -> None:
     files.start_loop()
     files.add('pixels', Tally(9, 1, 0, {7: 1}, 'clean'))
     files.see(['new'])
-    assert (len(files), files.offending, files.number('pixels')) == (3, 2, 1)
+    assert (len(files), files.offending, files.count_files('pixels')) == (3, 2, 1)
     files.add('pixels', Tally(9, 1, 0, {7: 1}, 'a'))
-    assert (len(files), files.offending, files.number('pixels')) == (3, 2, 2)
+    assert (len(files), files.offending, files.count_files('pixels')) == (3, 2, 2)

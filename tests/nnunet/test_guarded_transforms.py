@@ -17,12 +17,12 @@ from torch import Tensor
 
 from mmguard.labels.tally import Tally
 from mmguard.nnunet.label_space import (
-    MARK,
+    EXCLUDED_LABEL,
     WithIgnoreLabel,
+    build_label_rule,
+    find_labels_without_output,
     ignore_label_of,
-    label_rule,
-    labels_without_output,
-    valid_labels,
+    list_valid_labels,
 )
 from mmguard.nnunet.transforms import VALUES, GuardedTransforms, append_tally, from_tensor, take_tallies, to_tensor
 
@@ -40,7 +40,7 @@ def guarded(labels: Any, scales: Optional[List[List[float]]] = SCALES, cascaded:
         regions=manager.foreground_regions if manager.has_regions else None,
         ignore_label=manager.ignore_label,
     )
-    return GuardedTransforms(stock, label_rule(manager))
+    return GuardedTransforms(stock, build_label_rule(manager))
 
 
 def segmentation() -> Tensor:
@@ -59,7 +59,9 @@ def apply(transforms: Any, labels: Tensor) -> Any:
 
 
 @pytest.mark.parametrize('scales', [None, SCALES])
-@pytest.mark.parametrize(('labels', 'ignored', 'values'), [(PLAIN, MARK, {7: 40, 3: 9}), (IGNORING, 3, {7: 40})])
+@pytest.mark.parametrize(
+    ('labels', 'ignored', 'values'), [(PLAIN, EXCLUDED_LABEL, {7: 40, 3: 9}), (IGNORING, 3, {7: 40})]
+)
 def test_invalid_labels_are_left_out_and_counted(labels: Any, ignored: int, values: dict, scales: Any) -> None:
     *resolutions, counts = apply(guarded(labels, scales), segmentation())['segmentation']
     assert len(resolutions) == (2 if scales else 1)
@@ -109,11 +111,11 @@ def test_the_previous_stage_of_a_cascade_is_no_label() -> None:
 
 def test_transforms_that_are_no_list_are_refused_with_the_way_out() -> None:
     with pytest.raises(TypeError, match=r'function.*ComposeTransforms'):
-        GuardedTransforms(apply, label_rule(LabelManager(PLAIN, None)))
+        GuardedTransforms(apply, build_label_rule(LabelManager(PLAIN, None)))
 
 
 def test_without_the_stock_transforms_it_looks_at_the_end() -> None:
-    transforms = GuardedTransforms(ComposeTransforms([]), label_rule(LabelManager(PLAIN, None)))
+    transforms = GuardedTransforms(ComposeTransforms([]), build_label_rule(LabelManager(PLAIN, None)))
     full, counts = apply(transforms, segmentation())['segmentation']
     assert set(full.unique().tolist()) == {-1, 0, 1, 2}
     assert from_tensor(counts, None).values == {7: 40, 3: 9}
@@ -173,22 +175,22 @@ def manager(labels: Any) -> LabelManager:
 @pytest.mark.parametrize(
     ('labels', 'valid', 'ignored'),
     [
-        (PLAIN, [0, 1, 2], MARK),
+        (PLAIN, [0, 1, 2], EXCLUDED_LABEL),
         (IGNORING, [0, 1, 2], 3),
-        (REGIONS, [0, 1, 2], MARK),
+        (REGIONS, [0, 1, 2], EXCLUDED_LABEL),
         (IGNORING_REGIONS, [0, 1, 2], 3),
         # Labels with a gap: three outputs, so that 5 has none, and 2 would train an output that nobody declared.
-        ({'background': 0, 'a': 1, 'b': 5}, [0, 1], MARK),
+        ({'background': 0, 'a': 1, 'b': 5}, [0, 1], EXCLUDED_LABEL),
         # Regions may leave a gap, as BraTS' own labels do: outputs are regions there.
-        ({'background': 0, 'whole': [1, 2, 4], 'core': [1, 4]}, [0, 1, 2, 4], MARK),
+        ({'background': 0, 'whole': [1, 2, 4], 'core': [1, 4]}, [0, 1, 2, 4], EXCLUDED_LABEL),
     ],
 )
 def test_valid_are_the_labels_that_can_be_trained(labels: Any, valid: list, ignored: int) -> None:
     described = manager(labels)
-    assert valid_labels(described) == valid
+    assert list_valid_labels(described) == valid
     assert ignore_label_of(described) == ignored
     volume = np.array([*range(-3, 9), 255, 32767], dtype=np.int16)
-    sanitized, tally = label_rule(described).sanitize(volume)
+    sanitized, tally = build_label_rule(described).sanitize(volume)
     wanted = [v if v in valid or v == ignored else ignored for v in volume.tolist()]
     assert sanitized.tolist() == wanted
     assert tally.values == {v: 1 for v in volume.tolist() if v not in valid and v != ignored}
@@ -196,20 +198,20 @@ def test_valid_are_the_labels_that_can_be_trained(labels: Any, valid: list, igno
 
 
 def test_labels_above_a_gap_have_no_output() -> None:
-    assert labels_without_output(manager({'background': 0, 'a': 1, 'b': 5, 'c': 7})) == [5, 7]
-    assert labels_without_output(manager(IGNORING)) == []
-    assert labels_without_output(manager({'background': 0, 'whole': [1, 2, 4], 'core': [1, 4]})) == []
+    assert find_labels_without_output(manager({'background': 0, 'a': 1, 'b': 5, 'c': 7})) == [5, 7]
+    assert find_labels_without_output(manager(IGNORING)) == []
+    assert find_labels_without_output(manager({'background': 0, 'whole': [1, 2, 4], 'core': [1, 4]})) == []
 
 
 def test_clip_leads_into_the_declared_labels() -> None:
-    sanitized, tally = label_rule(manager(PLAIN), 'clip').sanitize(np.array([0, 7, -9, 2], dtype=np.int16))
+    sanitized, tally = build_label_rule(manager(PLAIN), 'clip').sanitize(np.array([0, 7, -9, 2], dtype=np.int16))
     assert sanitized.tolist() == [0, 2, 0, 2]
     assert (tally.skipped, tally.remapped) == (0, 2)
 
 
 def test_a_manager_with_an_ignore_label_is_otherwise_the_same() -> None:
     plain = manager(PLAIN)
-    ignoring = WithIgnoreLabel(plain, MARK)
-    assert (ignoring.has_ignore_label, ignoring.ignore_label) == (True, MARK)
+    ignoring = WithIgnoreLabel(plain, EXCLUDED_LABEL)
+    assert (ignoring.has_ignore_label, ignoring.ignore_label) == (True, EXCLUDED_LABEL)
     assert ignoring.num_segmentation_heads == plain.num_segmentation_heads == 3
     assert not plain.has_ignore_label

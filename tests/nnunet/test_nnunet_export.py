@@ -26,8 +26,8 @@ def test_a_shell_sets_what_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 def test_a_folder_that_is_set_already_is_not_set_twice() -> None:
-    once = export_line(present=None)
-    assert export_line(present=str(FOLDER)) == once
+    once = export_line(current_value=None)
+    assert export_line(current_value=str(FOLDER)) == once
     assert once.count(str(FOLDER)) == 1
 
 

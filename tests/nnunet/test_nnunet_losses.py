@@ -20,7 +20,7 @@ from nnunetv2.utilities.helpers import softmax_helper_dim1
 from this_stack import skip_where_torch_fails
 from torch import Tensor, nn
 
-from mmguard.nnunet.label_space import MARK
+from mmguard.nnunet.label_space import EXCLUDED_LABEL
 from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
 
 CLASSES = 4
@@ -64,7 +64,7 @@ def region_loss(batch_dice: bool, declared: bool) -> nn.Module:
 
 
 def guarded(loss: nn.Module, declared: bool, has_regions: bool = False) -> nn.Module:
-    return guard_loss(copy.deepcopy(loss), DECLARED if declared else MARK, declared, has_regions)
+    return guard_loss(copy.deepcopy(loss), DECLARED if declared else EXCLUDED_LABEL, declared, has_regions)
 
 
 def value_and_gradient(loss: nn.Module, logits: Any, target: Any) -> Tuple[Tensor, Any]:
@@ -232,12 +232,12 @@ def test_compiles_in_one_graph(declared: bool) -> None:
 def test_a_compiled_dice_stays_compiled() -> None:
     stock = label_loss('dice + ce', False, None)
     stock.dc = torch.compile(stock.dc, backend='eager')
-    ours = guard_loss(stock, MARK, False, False)
+    ours = guard_loss(stock, EXCLUDED_LABEL, False, False)
     assert ours.dc is stock.dc
     logits, target = a_batch('2d', ignored=False)
     assert_equal(ours(logits, target), label_loss('dice + ce', False, None)(logits, target))
     alone = torch.compile(label_loss('dice', False, None), backend='eager')
-    assert isinstance(guard_loss(alone, MARK, False, False), GuardedLabelLoss)
+    assert isinstance(guard_loss(alone, EXCLUDED_LABEL, False, False), GuardedLabelLoss)
 
 
 @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
@@ -264,4 +264,4 @@ def test_wrong_shapes_are_named() -> None:
 
 def test_a_loss_that_is_not_known_is_refused_with_the_way_out() -> None:
     with pytest.raises(TypeError, match=r'MSELoss.*guard_loss\(\)'):
-        guard_loss(nn.MSELoss(), MARK, False, False)
+        guard_loss(nn.MSELoss(), EXCLUDED_LABEL, False, False)

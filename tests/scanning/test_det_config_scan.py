@@ -16,7 +16,7 @@ from small_det_data import MAKERS
 from small_det_runs import LAYOUTS, faults_in, small_config
 
 from mmguard.formats.merging import merge_facts
-from mmguard.scanning.config_instances import datasets_of_config, scan_detection_config
+from mmguard.scanning.config_instances import find_det_datasets, scan_detection_config
 
 
 def trained_by_mmdet(cfg: Config) -> Dict[int, int]:
@@ -24,7 +24,7 @@ def trained_by_mmdet(cfg: Config) -> Dict[int, int]:
 
     init_default_scope('mmdet')
     counts: Counter = Counter()
-    for dataset in datasets_of_config(cfg):
+    for dataset in find_det_datasets(cfg):
         settings = {**dataset.settings, 'filter_cfg': None, 'pipeline': [], 'serialize_data': False}
         with contextlib.redirect_stdout(io.StringIO()):
             built = DATASETS.build(settings)
@@ -71,7 +71,7 @@ def test_wrappers_are_opened_and_paths_are_joined(tmp_path: Path) -> None:
             ),
         )
     )
-    first, second = datasets_of_config(cfg)
+    first, second = find_det_datasets(cfg)
     assert first.path == 'train_dataloader.dataset.dataset.dataset.datasets[0]'
     assert second.path == 'train_dataloader.dataset.dataset.dataset.datasets[1].dataset'
     assert first.ann_file == str(tmp_path / 'train.json')

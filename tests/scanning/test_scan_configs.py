@@ -19,7 +19,7 @@ from mmguard.errors import CannotRun
 from mmguard.formats.format import CannotScan, scan_here
 from mmguard.formats.options import ScanOptions
 from mmguard.scanning.config_maps import split_sets
-from mmguard.scanning.plans import plan_of
+from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, run_plan
 
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
@@ -40,7 +40,7 @@ def loader(dataset: Any) -> Dict[str, Any]:
 
 
 def scan_config(path: str, **options: Any) -> List[SetResult]:
-    return run_plan(plan_of(path, ScanOptions(**options)), scan_here)
+    return run_plan(plan_target(path, ScanOptions(**options)), scan_here)
 
 
 def stock_counts(dataset: Any) -> Dict[int, int]:
@@ -161,24 +161,24 @@ def test_what_cannot_be_opened_is_reported_and_the_rest_is_scanned(
     assert failed.startswith('val: ')
     assert failed in shown.err
     with pytest.raises(CannotScan, match='val: '):
-        plan_of(config, ScanOptions(splits=('val',)))
+        plan_target(config, ScanOptions(splits=('val',)))
 
 
 def test_a_config_that_ships_is_read(cityscapes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / 'data').mkdir()
     (tmp_path / 'data' / 'cityscapes').symlink_to(cityscapes)  # where that config has it
     monkeypatch.chdir(tmp_path)
-    plan = plan_of('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py', ScanOptions())
+    plan = plan_target('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py', ScanOptions())
     assert plan.sources
     assert not plan.failed
     with pytest.raises(CannotRun, match=r'pspnet/no_such\.py'):
-        plan_of('mmseg::pspnet/no_such.py', ScanOptions())
+        plan_target('mmseg::pspnet/no_such.py', ScanOptions())
 
 
 def test_a_config_that_is_none(tmp_path: Path) -> None:
     (tmp_path / 'broken.py').write_text('model = dict(')
     with pytest.raises(CannotRun, match=r'broken\.py.*SyntaxError'):
-        plan_of(str(tmp_path / 'broken.py'), ScanOptions())
+        plan_target(str(tmp_path / 'broken.py'), ScanOptions())
 
 
 def test_the_framework_that_a_data_set_is_not_of_is_named(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_the_framework_that_a_data_set_is_not_of_is_named(tmp_path: Path) -> Non
         "train_dataloader = dict(dataset=dict(type='VideoDataset', ann_file='x.txt', pipeline=[]))\n"
     )
     with pytest.raises(CannotScan, match=r"VideoDataset[^$]*'mmaction'|'mmaction'[^$]*VideoDataset"):
-        plan_of(str(config), ScanOptions(splits=('train',)))
+        plan_target(str(config), ScanOptions(splits=('train',)))
 
 
 def test_a_split_may_have_several_loaders() -> None:

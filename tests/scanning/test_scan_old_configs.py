@@ -16,9 +16,9 @@ from mmguard.config.old_style import add_loaders
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.formats.format import scan_here
 from mmguard.formats.options import ScanOptions
-from mmguard.scanning.config_instances import datasets_of_config
+from mmguard.scanning.config_instances import find_det_datasets
 from mmguard.scanning.config_maps import split_sets
-from mmguard.scanning.plans import plan_of
+from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, run_plan
 
 BOXES = [('crack', [10, 20, 100, 120]), ('rust', [20, 20, 60, 70])]
@@ -34,7 +34,7 @@ def old_config(root: Path, model: Dict[str, Any], **splits: Any) -> str:
 
 
 def scanned(path: str, **options: Any) -> List[SetResult]:
-    return run_plan(plan_of(path, ScanOptions(**options)), scan_here)
+    return run_plan(plan_target(path, ScanOptions(**options)), scan_here)
 
 
 def codes(result: SetResult) -> List[str]:
@@ -144,12 +144,12 @@ def test_every_file_of_a_list_is_read() -> None:
         dict(model=DETECTOR, data=dict(train_dataloader=dict(samples_per_gpu=1), train=[balanced, mine], val=mine))
     )
     today = add_loaders(read)
-    found = datasets_of_config(today.data, 'train')
+    found = find_det_datasets(today.data, 'train')
     assert [one.ann_file for one in found] == ['data/a.json', 'data/b.json', 'c.json']
     assert [one.images for one in found] == ['data/images', 'data/images', '']
     assert [one.filter_cfg['filter_empty_gt'] for one in found] == [True, True, False]
     assert [one.family for one in found] == ['coco'] * 3
-    assert datasets_of_config(today.data, 'val')[0].test_mode
+    assert find_det_datasets(today.data, 'val')[0].test_mode
     (note,) = today.notes
     assert all(name in note for name in ('MyDataset', 'CocoDataset'))
     new = ReadConfig(dict(default_scope='mmdet', train_dataloader=dict(dataset=leaf)))

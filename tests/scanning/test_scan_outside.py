@@ -9,15 +9,15 @@ from typing import Any, List, Tuple
 import pytest
 from PIL import Image
 
-from mmguard.files.containment import OUTSIDE
+from mmguard.files.containment import OUTSIDE_REASON
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.formats.coco.detect import coco_files
+from mmguard.formats.coco.detect import find_coco_files
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.labelme.read import scan_labelme
 from mmguard.formats.nnunet.cases import list_cases
 from mmguard.formats.nnunet.spec import read_spec
 from mmguard.formats.openimages import scan_openimages
-from mmguard.formats.yolo.detect import yolo_sets
+from mmguard.formats.yolo.detect import find_yolo_sets
 from mmguard.scanning.config_instances import scan_detection_config
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.
@@ -63,7 +63,7 @@ def test_coco(name: str, tmp_path: Path) -> None:
     found = coco(tmp_path / 'one' / 'two', name)
     assert (found.missing, found.sizes_compared, found.size_mismatches) == (1, 1, [])
     # What is no folder on this system is looked for in the listing of the folder, in vain.
-    assert (OUTSIDE in found.missing_files[0]) == ('/' in name)
+    assert (OUTSIDE_REASON in found.missing_files[0]) == ('/' in name)
 
 
 def test_label_maps_of_coco(name: str, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_the_folder_of_the_images_of_coco_is_not_found_outside(name: str, tmp_pa
     record = json.loads((root / 'train.json').read_text())
     (root / 'train.json').write_text(json.dumps({**record, 'images': record['images'][1:]}))
     (root / 'images' / 'a.jpg').unlink()
-    assert [file.images for file in coco_files(str(root))] == ['']
+    assert [file.images for file in find_coco_files(str(root))] == ['']
 
 
 def test_panoptic(name: str, tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_lists_of_yolo_and_its_data_yaml_name_no_other_host(name: str, tmp_path:
     image(tmp_path / 'images' / 'a.jpg')
     (tmp_path / 'train.txt').write_text(f'./images/a.jpg\n{name}\n')
     (tmp_path / 'data.yaml').write_text(json.dumps(dict(train='train.txt', val=name, path=name, names=['x'])))
-    (train,) = yolo_sets(str(tmp_path / 'data.yaml'))
-    listing = train.listing()
+    (train,) = find_yolo_sets(str(tmp_path / 'data.yaml'))
+    listing = train.list_files()
     assert listing.images == 1
     assert len(listing.missing) == 1
     assert len(train.declared.faults) == 1
@@ -168,8 +168,8 @@ def test_a_data_yaml_leads_to_another_folder(way: str, tmp_path: Path) -> None:
     (tmp_path / 'set' / 'list.txt').write_text(f'{tmp_path}/elsewhere/images/a.jpg\n')
     said = dict(train=way.replace('{tmp}', str(tmp_path)), val='', names=['x'])
     (tmp_path / 'set' / 'data.yaml').write_text(json.dumps(said))
-    (train,) = yolo_sets(str(tmp_path / 'set' / 'data.yaml'))
-    assert (train.listing().images, train.listing().missing) == (1, [])
+    (train,) = find_yolo_sets(str(tmp_path / 'set' / 'data.yaml'))
+    assert (train.list_files().images, train.list_files().missing) == (1, [])
 
 
 def cases(root: Path, name: str) -> Tuple[List[Any], List[Any], List[Any]]:

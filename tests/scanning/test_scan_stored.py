@@ -15,7 +15,7 @@ from mmguard.formats.format import scan_here
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.maps.source import scan_maps
 from mmguard.formats.options import MapSettings, ScanOptions
-from mmguard.scanning.plans import plan_of
+from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import run_plan
 
 SHIFTED = MapSettings(num_classes=150, reduce_zero_label=True)
@@ -50,7 +50,7 @@ def test_the_screen_the_json_and_the_page_say_the_same(folder: str, tmp_path: Pa
 
 
 def test_what_is_ignored_is_known_as_stored(folder: str) -> None:
-    (result,) = run_plan(plan_of(folder, ScanOptions(150, reduce_zero_label=True)), scan_here)
+    (result,) = run_plan(plan_target(folder, ScanOptions(150, reduce_zero_label=True)), scan_here)
     assert result.ignored == [0, 255]
 
 

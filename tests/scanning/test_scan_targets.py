@@ -87,7 +87,7 @@ def test_no_config_is_not_run_and_what_it_looks_like_is_named(
     ],
 )
 def test_configs_of_any_style_are_recognized(text: str, tmp_path: Path) -> None:
-    from mmguard.config.recognized import check_is_config
+    from mmguard.config.recognition import check_is_config
 
     (tmp_path / 'config.py').write_text(text)
     check_is_config(str(tmp_path / 'config.py'))

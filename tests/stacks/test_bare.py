@@ -161,9 +161,9 @@ def test_help_explain_and_env_need_nothing(tmp_path: Path) -> None:
 
 
 def test_a_package_that_a_config_of_its_own_needs_is_not_ours_to_install() -> None:
-    from mmguard.cli import how_to_install
+    from mmguard.cli import find_install_command
 
-    assert how_to_install(ModuleNotFoundError(name='my_project.models')) is None
+    assert find_install_command(ModuleNotFoundError(name='my_project.models')) is None
 
 
 def test_a_benchmark_asks_for_its_own_packages_alone() -> None:

@@ -12,7 +12,7 @@ from typing import Any, Callable, List
 import pytest
 
 from mmguard.cli import main
-from mmguard.labels.rules import LabelRule, value_counts
+from mmguard.labels.rules import LabelRule, count_values
 from mmguard.text import describe_broken_import, describe_error, find_own_failure
 
 ASSERTS = "assert False, 'MMCV==2.1.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.1.0.'\n"
@@ -70,7 +70,7 @@ def test_a_package_of_the_users_own_is_named_too(broken: Any, capsys: Any) -> No
 @pytest.mark.parametrize('words', [['--debug', 'explain'], ['explain', '--debug'], ['explain']])
 def test_what_nobody_expected_is_said_in_one_line(words: List[str], capsys: Any, monkeypatch: Any) -> None:
     def run(args: Any) -> int:
-        return value_counts(args)  # type: ignore[return-value]
+        return count_values(args)  # type: ignore[return-value]
 
     monkeypatch.setattr('mmguard.tools.explain.command.run', run)
     assert main(words) == 2
@@ -120,7 +120,7 @@ def raised_by(function: Any, *args: Any) -> BaseException:
 
 def test_only_what_comes_up_in_mmguard_is_its_own_failure() -> None:
     assert re.fullmatch(
-        r'mmguard/labels/rules\.py:\d+ in value_counts', find_own_failure(raised_by(value_counts, None))
+        r'mmguard/labels/rules\.py:\d+ in count_values', find_own_failure(raised_by(count_values, None))
     )
     assert find_own_failure(raised_by(LabelRule, -1)) == ''  # what it says to its user
     assert find_own_failure(raised_by(int, 'a')) == ''

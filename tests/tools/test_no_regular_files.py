@@ -15,7 +15,7 @@ from format_cases import BLOCKS, Contents, as_png, class_folders, labelme, voc, 
 from pictures import picture
 
 from mmguard.cli import main
-from mmguard.text import REPORT_IT
+from mmguard.text import REPORT_ADVICE
 
 BOX = {'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [0, 0, 9, 9], 'area': 81, 'iscrowd': 0}
 SEGMENTS = {'image_id': 1, 'file_name': 'a.png', 'segments_info': [{'id': 1, 'category_id': 1, 'area': 4}]}
@@ -99,7 +99,7 @@ def test_it_is_never_opened(
     scanned = main(['scan', target, '--processes', '1', '--journal', journal, '--num-classes', '3'])
     fixed = main(['fix', target, '-o', str(tmp_path / 'out'), '--num-classes', '3'])
     assert {scanned, fixed} <= {0, 1, 2}
-    assert REPORT_IT not in ''.join(capsys.readouterr())
+    assert REPORT_ADVICE not in ''.join(capsys.readouterr())
     assert not [path for path in (tmp_path / 'out').rglob('*') if not path.is_file() and not path.is_dir()]
 
 

@@ -14,7 +14,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from mmguard.cli import COMMANDS, _parser, main
+from mmguard.cli import COMMANDS, _build_parser, main
 from mmguard.errors import CannotRun
 from mmguard.tools.outputs import write_json, write_output
 
@@ -126,7 +126,7 @@ def test_a_node_that_is_not_a_regular_file_is_refused_and_stays(option: str, kin
 
 
 def test_every_output_of_every_command_is_known() -> None:
-    (commands,) = [action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    (commands,) = [action for action in _build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
     written = {'json', 'html', 'journal', 'out'}
     found: List[str] = []
     for name in COMMANDS:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from mmguard.cli import main
 from mmguard.findings.finding import SEVERITIES, Finding
 from mmguard.tools import selection
-from mmguard.tools.machine_formats import Entry, entry_of, write_entries
-from mmguard.tools.selection import Selection
+from mmguard.tools.machine_formats import ReportEntry, build_entry, write_entries
+from mmguard.tools.selection import RuleSelection
 
 Image = pytest.importorskip('PIL.Image')
 
@@ -56,8 +56,8 @@ def test_severities_are_those_of_findings():
 @pytest.mark.parametrize('severity', SEVERITIES)
 def test_a_severity_fails_at_its_own_threshold_and_below(severity, fail_on):
     fails = SEVERITIES.index(severity) <= SEVERITIES.index(fail_on)
-    assert Selection(fail_on=fail_on).exit_code([severity]) == int(fails)
-    assert Selection(fail_on=fail_on).exit_code([]) == 0
+    assert RuleSelection(fail_on=fail_on).choose_exit_code([severity]) == int(fails)
+    assert RuleSelection(fail_on=fail_on).choose_exit_code([]) == 0
 
 
 def test_scan_shows_only_the_chosen_codes(tmp_path, capsys):
@@ -173,7 +173,7 @@ def test_two_outputs_to_standard_output_are_refused(tmp_path):
 TEXTS = st.text(max_size=40) | st.binary(max_size=20).map(os.fsdecode)
 ENTRIES = st.lists(
     st.builds(
-        Entry,
+        ReportEntry,
         st.sampled_from(['MG101', 'MG214', 'move-together']),
         st.sampled_from(SEVERITIES),
         TEXTS,
@@ -213,12 +213,12 @@ def test_an_image_of_a_json_is_reported_at_the_json():
     Path('train.json').write_text('{}')
     Path('images').mkdir()
     finding = Finding('MG101', '', '', '', 'proven', files=('7.jpg',))
-    assert entry_of(finding, 'config.py', ['images', str(Path('train.json').absolute())]).files == ('train.json',)
+    assert build_entry(finding, 'config.py', ['images', str(Path('train.json').absolute())]).files == ('train.json',)
     Path('images', '7.jpg').write_text('')
-    assert entry_of(finding, 'config.py', ['images', 'train.json']).files == ('images/7.jpg',)
+    assert build_entry(finding, 'config.py', ['images', 'train.json']).files == ('images/7.jpg',)
     Path('secret.png').write_text('')  # a data set does not name files outside of it
     outside = Finding('MG101', '', '', '', 'proven', files=('../secret.png',))
-    assert entry_of(outside, 'config.py', ['images']).files == ('config.py',)
+    assert build_entry(outside, 'config.py', ['images']).files == ('config.py',)
 
 
 def test_bars_are_written_in_ascii_where_standard_output_knows_no_other(tmp_path):
@@ -240,4 +240,4 @@ def test_the_nearest_command_is_named(capsys, typed, meant):
 @pytest.mark.parametrize('name', ['D:\\labels\\1.png', r'E:\a {b}\3.json', '//host/share/0.png'])
 def test_a_file_on_another_drive_keeps_its_name(name, monkeypatch):
     monkeypatch.setattr(os.path, 'relpath', ntpath.relpath)
-    assert entry_of(Finding('MG101', 'Title.', 'evidence', 'advice', 'proven'), name).files == (name,)
+    assert build_entry(Finding('MG101', 'Title.', 'evidence', 'advice', 'proven'), name).files == (name,)

@@ -14,7 +14,7 @@ from mmengine.registry import TRANSFORMS
 from mmengine.structures import InstanceData
 
 from mmguard import GuardInstanceLabels, LabelGuardError
-from mmguard.labels.tally import LABEL_GUARD, Tally, tallies_of
+from mmguard.labels.tally import LABEL_GUARD, Tally, get_tallies
 
 HEIGHT, WIDTH = 40, 60
 #: One box per instance: five good ones (the last reaches out of the image).
@@ -108,7 +108,7 @@ def test_ignore_moves_instances_with_all_that_belongs_to_them(after_pack: bool, 
     assert sample.ignored_instances.labels.tolist() == [264, 600, -1]
     assert sample.ignored_instances.bboxes.tensor.tolist() == [BOXES[1], BOXES[2], BOXES[4]]
     assert owners(sample.ignored_instances) == [1, 2, 4]
-    assert tallies_of(sample) == {'instances': Tally(5, 3, 0, {264: 1, 600: 1, -1: 1}, 'train/a.jpg', {'label': 3})}
+    assert get_tallies(sample) == {'instances': Tally(5, 3, 0, {264: 1, 600: 1, -1: 1}, 'train/a.jpg', {'label': 3})}
 
 
 @both_places
@@ -117,7 +117,7 @@ def test_drop_removes_them(after_pack: bool, masks: str) -> None:
     sample = guarded(sample_of(masks=masks), after_pack, on_invalid='drop')
     assert owners(sample.gt_instances) == [0, 3]
     assert len(sample.ignored_instances) == 0
-    assert tallies_of(sample)['instances'].skipped == 3
+    assert get_tallies(sample)['instances'].skipped == 3
 
 
 @both_places
@@ -125,7 +125,7 @@ def test_clip_keeps_all_of_them(after_pack: bool) -> None:
     sample = guarded(sample_of(), after_pack, on_invalid='clip')
     assert sample.gt_instances.labels.tolist() == [0, 263, 263, 263, 0]
     assert owners(sample.gt_instances) == [0, 1, 2, 3, 4]
-    tally = tallies_of(sample)['instances']
+    tally = get_tallies(sample)['instances']
     assert (tally.skipped, tally.remapped, tally.reasons) == (0, 3, {'label': 3})
 
 
@@ -141,7 +141,7 @@ def test_raise_names_the_file(after_pack: bool) -> None:
 def test_label_map_comes_first(after_pack: bool) -> None:
     sample = guarded(sample_of(), after_pack, label_map={600: 7, 0: 1})
     assert sample.gt_instances.labels.tolist() == [1, 7, 263]
-    tally = tallies_of(sample)['instances']
+    tally = get_tallies(sample)['instances']
     assert (tally.skipped, tally.mapped, tally.values) == (2, 2, {264: 1, -1: 1})
 
 
@@ -171,7 +171,7 @@ def test_unusable_boxes_are_dropped_under_their_own_reason(
     sample = guarded(sample_of([5, 6, 7], boxes), after_pack)
     assert sample.gt_instances.labels.tolist() == [5, 7]
     assert owners(sample.gt_instances) == [0, 2]
-    assert tallies_of(sample)['instances'] == Tally(3, 1, 0, {}, 'train/a.jpg', {reason: 1})
+    assert get_tallies(sample)['instances'] == Tally(3, 1, 0, {}, 'train/a.jpg', {reason: 1})
     assert len(sample.ignored_instances) == 0
 
 
@@ -181,7 +181,7 @@ def test_boxes_are_left_alone_on_request(after_pack: bool) -> None:
         sample_of([5, 6], HorizontalBoxes(torch.tensor([BOXES[0], [5.0, 5, 5, 5]]))), after_pack, check_boxes=False
     )
     assert len(sample.gt_instances) == 2
-    assert not tallies_of(sample)['instances']
+    assert not get_tallies(sample)['instances']
 
 
 @both_places
@@ -197,7 +197,7 @@ def test_any_box_type_is_judged_by_what_it_offers(after_pack: bool) -> None:
     assert sample.gt_instances.labels.tolist() == [1]
     assert sample.ignored_instances.labels.tolist() == [999]
     assert type(sample.gt_instances.bboxes) is CentredBoxes
-    assert tallies_of(sample)['instances'].reasons == {
+    assert get_tallies(sample)['instances'].reasons == {
         'box_no_area': 1,
         'box_not_finite': 1,
         'box_outside': 1,
@@ -212,7 +212,7 @@ def test_crowds_keep_their_place_and_lose_only_unusable_boxes(after_pack: bool) 
     assert sample.gt_instances.labels.tolist() == [1]
     assert sample.ignored_instances.labels.tolist() == [999, 700]
     assert owners(sample.ignored_instances) == [1, 3]
-    assert tallies_of(sample)['instances'] == Tally(4, 2, 0, {700: 1}, 'train/a.jpg', {'box_no_area': 1, 'label': 1})
+    assert get_tallies(sample)['instances'] == Tally(4, 2, 0, {700: 1}, 'train/a.jpg', {'box_no_area': 1, 'label': 1})
 
 
 @both_places
@@ -227,7 +227,7 @@ def test_an_image_that_loses_every_instance_stays_usable(after_pack: bool, masks
     assert instances.masks.to_tensor(torch.uint8, 'cpu').shape == (0, HEIGHT, WIDTH)
     assert len(sample.ignored_instances) == (3 if on_invalid == 'ignore' else 0)
     none = guarded(sample_of([], masks=masks), after_pack, on_invalid=on_invalid)
-    assert (len(none.gt_instances), tallies_of(none)['instances']) == (0, Tally(0, source='train/a.jpg'))
+    assert (len(none.gt_instances), get_tallies(none)['instances']) == (0, Tally(0, source='train/a.jpg'))
 
 
 @pytest.mark.parametrize('dtype', [np.int32, np.uint8, np.int64, np.int16])
@@ -240,7 +240,7 @@ def test_labels_of_any_integer_type_become_int64(after_pack: bool, dtype: type) 
     sample = packed['data_samples']
     assert sample.gt_instances.labels.dtype == torch.int64
     assert sample.gt_instances.labels.tolist() == [3]
-    assert tallies_of(sample)['instances'].values == {200: 1}
+    assert get_tallies(sample)['instances'].values == {200: 1}
 
 
 def test_labels_that_are_no_class_indices_are_reported(refuses: Any) -> None:
@@ -282,7 +282,7 @@ def test_annotations_in_the_coordinates_of_the_file_are_valid(after_pack: bool) 
     packed = PackDetInputs(meta_keys)(results if after_pack else guard(results))
     sample = (guard(packed) if after_pack else packed)['data_samples']
     assert sample.gt_instances.labels.tolist() == [1, 2]
-    assert tallies_of(sample)['instances'].reasons == {'box_outside': 1}
+    assert get_tallies(sample)['instances'].reasons == {'box_outside': 1}
 
 
 def test_fields_out_of_line_are_reported() -> None:
@@ -378,7 +378,7 @@ def test_the_frames_of_a_video_are_refused(refuses: Any) -> None:
 def test_two_guards_count_each_instance_once() -> None:
     guard = GuardInstanceLabels(264, on_invalid='drop')
     sample = guard(pack(guard(sample_of())))['data_samples']
-    assert tallies_of(sample)['instances'] == Tally(5, 3, 0, {264: 1, 600: 1, -1: 1}, 'train/a.jpg', {'label': 3})
+    assert get_tallies(sample)['instances'] == Tally(5, 3, 0, {264: 1, 600: 1, -1: 1}, 'train/a.jpg', {'label': 3})
 
 
 def test_clean_samples_are_not_touched() -> None:

@@ -14,7 +14,7 @@ from mmengine.structures import BaseDataElement, PixelData
 from mmseg.datasets.transforms import GenerateEdge, PackSegInputs
 
 from mmguard import GuardSegLabels, LabelGuardError
-from mmguard.labels.tally import LABEL_GUARD, Tally, tallies_of
+from mmguard.labels.tally import LABEL_GUARD, Tally, get_tallies
 
 META_KEYS = ('img_path', 'seg_map_path', LABEL_GUARD)
 
@@ -47,7 +47,7 @@ def test_sanitizes_before_the_pack_transform(label: np.ndarray) -> None:
     results = GuardSegLabels(19)(sample_of(label))
     assert np.array_equal(results['gt_seg_map'], np.where(label >= 19, 255, label))
     assert results['gt_seg_map'].dtype == np.uint8
-    assert tallies_of(results) == {'pixels': Tally(24, 4, 0, {19: 3, 200: 1}, 'a.png')}
+    assert get_tallies(results) == {'pixels': Tally(24, 4, 0, {19: 3, 200: 1}, 'a.png')}
     assert label[0, 0] == 19, 'the loaded array may be shared, so it is not written to'
 
 
@@ -55,15 +55,15 @@ def test_sanitizes_after_the_pack_transform(label: np.ndarray) -> None:
     sample = GuardSegLabels(19)(packed_of(label))['data_samples']
     assert np.array_equal(sample.gt_sem_seg.data[0].numpy(), np.where(label >= 19, 255, label))
     assert sample.gt_sem_seg.data.dtype == torch.int64
-    assert tallies_of(sample) == {'pixels': Tally(24, 4, 0, {19: 3, 200: 1}, 'a.png')}
+    assert get_tallies(sample) == {'pixels': Tally(24, 4, 0, {19: 3, 200: 1}, 'a.png')}
     assert LABEL_GUARD in sample.metainfo_keys()
 
 
 def test_the_report_travels_through_the_pack_transform_and_on_to_the_hook(label: np.ndarray) -> None:
     results = PackSegInputs(meta_keys=META_KEYS)(GuardSegLabels(19)(sample_of(label)))
     sample = pickle.loads(pickle.dumps(results['data_samples']))
-    assert tallies_of(sample)['pixels'].skipped == 4
-    assert tallies_of(sample.to('cpu'))['pixels'].skipped == 4
+    assert get_tallies(sample)['pixels'].skipped == 4
+    assert get_tallies(sample.to('cpu'))['pixels'].skipped == 4
 
 
 def test_a_second_guard_adds_what_came_in_between(label: np.ndarray) -> None:
@@ -71,14 +71,14 @@ def test_a_second_guard_adds_what_came_in_between(label: np.ndarray) -> None:
     results = guard(sample_of(label))
     results['gt_seg_map'] = np.pad(results['gt_seg_map'], 1, constant_values=33)
     sample = guard(PackSegInputs(meta_keys=META_KEYS)(results))['data_samples']
-    assert tallies_of(sample)['pixels'].values == {19: 3, 200: 1, 33: 48 - 24}
+    assert get_tallies(sample)['pixels'].values == {19: 3, 200: 1, 33: 48 - 24}
 
 
 def test_a_clean_map_is_not_copied_and_still_reported() -> None:
     clean = np.full((3, 3), 18, np.uint8)
     results = GuardSegLabels(19)(sample_of(clean))
     assert results['gt_seg_map'] is clean
-    assert tallies_of(results) == {'pixels': Tally(9, source='a.png')}
+    assert get_tallies(results) == {'pixels': Tally(9, source='a.png')}
     packed = packed_of(clean)
     before = packed['data_samples'].gt_sem_seg.data
     assert GuardSegLabels(19)(packed)['data_samples'].gt_sem_seg.data is before
@@ -97,7 +97,7 @@ def test_clip_and_label_map() -> None:
     label = np.array([[0, 7, 9]], np.uint8)
     results = GuardSegLabels(3, on_invalid='clip', label_map={7: 1})(sample_of(label))
     assert results['gt_seg_map'].tolist() == [[0, 1, 2]]
-    assert tallies_of(results)['pixels'] == Tally(3, 0, 1, {9: 1}, 'a.png', mapped=1)
+    assert get_tallies(results)['pixels'] == Tally(3, 0, 1, {9: 1}, 'a.png', mapped=1)
 
 
 def test_raise_names_the_file(label: np.ndarray) -> None:
@@ -143,7 +143,7 @@ def test_serves_mmdet_samples_whose_field_has_another_name() -> None:
     sample.gt_sem_seg = PixelData(sem_seg=torch.tensor([[[0, 54, 255]]], dtype=torch.uint8))
     GuardSegLabels(54)(dict(data_samples=sample))
     assert sample.gt_sem_seg.sem_seg.tolist() == [[[0, 255, 255]]]
-    assert tallies_of(sample)['pixels'] == Tally(3, 1, 0, {54: 1}, 'a.jpg')
+    assert get_tallies(sample)['pixels'] == Tally(3, 1, 0, {54: 1}, 'a.jpg')
 
 
 def test_is_built_by_the_registry_and_says_what_it_is() -> None:
@@ -155,7 +155,7 @@ def test_all_others_of_a_label_map_are_mapped_and_not_skipped() -> None:
     guard = GuardSegLabels(2, label_map={7: 0, 8: 1, '*': 255})
     results = guard(sample_of(np.array([[7, 8, 11, 12], [0, 255, 7, 3]], np.uint8)))
     assert results['gt_seg_map'].tolist() == [[0, 1, 255, 255], [255, 255, 0, 255]]
-    assert tallies_of(results)['pixels'] == Tally(8, 0, 0, {}, 'a.png', mapped=7)
+    assert get_tallies(results)['pixels'] == Tally(8, 0, 0, {}, 'a.png', mapped=7)
     assert "'*': 255" in repr(guard)
 
 

@@ -165,10 +165,10 @@ def list_modules() -> str:
 
 def describe_commands() -> str:
     """Return the page of all commands, in the words of their parsers."""
-    from mmguard.cli import _parser
+    from mmguard.cli import _build_parser
 
     os.environ['COLUMNS'] = '100'
-    commands = next(a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction)).choices
+    commands = next(a for a in _build_parser()._actions if isinstance(a, argparse._SubParsersAction)).choices
     helps = [f'## mmguard {name}\n\n```text\n{parser.format_help().strip()}\n```' for name, parser in commands.items()]
     return '\n\n'.join(['# Command line', 'The output of `mmguard COMMAND --help`.', *helps]) + '\n'
 

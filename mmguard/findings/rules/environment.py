@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from mmguard.compat.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, find_stacks, install_command
 from mmguard.findings.edits import Edit
-from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_within, line_of, version_key
+from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, build_version_key, format_module, is_within
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import EnvironmentRule, Example
 
@@ -19,11 +19,11 @@ def find_installer(distribution: str) -> str:
     return 'mim install' if distribution in ('mmcv', 'mmcv-full') else 'pip install'
 
 
-def mmcv_limits(environment: EnvironmentFacts) -> Tuple[str, str]:
+def find_mmcv_limits(environment: EnvironmentFacts) -> Tuple[str, str]:
     """Return the mmcv versions that all frameworks accept, as (low, high); empty: no limit."""
     lows = [low for low, _ in environment.accepts.values() if low]
     highs = [high for _, high in environment.accepts.values() if high]
-    return max(lows, key=version_key, default=''), min(highs, key=version_key, default='')
+    return max(lows, key=build_version_key, default=''), min(highs, key=build_version_key, default='')
 
 
 def describe_limits(limits: Tuple[str, str]) -> str:
@@ -36,7 +36,7 @@ def find_command(module: str, stack: str, environment: EnvironmentFacts) -> Tupl
     """Return the command that installs a module, and the packages that it installs; for mmcv, the newest accepted
     version."""
     name = STACKS[stack][module][0]
-    low, high = mmcv_limits(environment) if module == 'mmcv' else ('', '')
+    low, high = find_mmcv_limits(environment) if module == 'mmcv' else ('', '')
     if not (low or high):
         return INSTALL[stack][module], (name, NEWEST)
     limits = ','.join([f'>={low}'] * bool(low) + [f'<{high}'] * bool(high))
@@ -89,7 +89,7 @@ class MixedStacks(EnvironmentRule):
         )
         apart = 'parts of both stacks, which were never tested with each other'
         ways, severity = [_use_one_stack(stack, environment) for stack in STACKS], ERROR if twice else WARNING
-        places = ('stack', *map(line_of, twice))
+        places = ('stack', *map(format_module, twice))
         yield self.report(shared if twice else apart, severity=severity, edits=ways, places=places)
 
 
@@ -133,7 +133,7 @@ class PackageMissing(EnvironmentRule):
             for name, version in list(environment.find_installed(module).items())[:1]:
                 command = f'pip install --force-reinstall --no-deps {name}=={version}'
                 edit = Edit(f'Reinstall {name}.', environment=((name, version),), commands=(command,))
-                evidence, places = f'{name} {version}, but no module {module}', (line_of(module),)
+                evidence, places = f'{name} {version}, but no module {module}', (format_module(module),)
                 yield self.report(evidence, dict(name=name), self.title_files, edits=[edit], places=places)
         for module in ('torch', 'numpy', 'mmengine', 'mmcv'):
             if module not in environment.missing or environment.find_installed(module):
@@ -142,7 +142,7 @@ class PackageMissing(EnvironmentRule):
             if needed is not None:
                 words, ways = dict(module=module, needing=needed), list(_offer_ways(module, environment))
                 yield self.report(
-                    f'no module {module}', words, severity=severity, edits=ways, places=(line_of(module),)
+                    f'no module {module}', words, severity=severity, edits=ways, places=(format_module(module),)
                 )
 
 
@@ -168,7 +168,7 @@ def _offer_ways(module: str, environment: EnvironmentFacts) -> Iterator[Edit]:
 
 
 #: Module whose import raises (empty: any), words of the message in lower case, from which NumPy on -> what to do.
-KNOWN: Dict[Tuple[str, str, str], Edit] = {
+KNOWN_CONFLICTS: Dict[Tuple[str, str, str], Edit] = {
     # https://numpy.org/devdocs/numpy_2_0_migration_guide.html
     ('', 'numpy', '2'): Edit(
         'Install NumPy 1, for which the package was compiled.',
@@ -215,10 +215,10 @@ class CannotImport(EnvironmentRule):
                 continue
             ways = [
                 edit
-                for (of, said, numpy), edit in KNOWN.items()
+                for (of, said, numpy), edit in KNOWN_CONFLICTS.items()
                 if of in ('', module) and said in error.lower() and (not numpy or environment.is_from('numpy', numpy))
             ]
-            yield self.report(error, dict(module=module), edits=ways[:1], places=(line_of(module),))
+            yield self.report(error, dict(module=module), edits=ways[:1], places=(format_module(module),))
 
 
 #: First mmcv version that uses mmengine.
@@ -246,7 +246,7 @@ class UnfitVersions(EnvironmentRule):
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for name, versions in environment.tried.items():
-            version = environment.version(name)
+            version = environment.get_version(name)
             if version and versions and is_within(version, '', versions[0]):
                 command, becomes = f'pip install "{name}>={versions[0]}"', (name, versions[-1])
                 edit = Edit(f'Install a newer {name}.', environment=(becomes,), commands=(command,))
@@ -280,21 +280,21 @@ class UnfitMmcv(EnvironmentRule):
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
-        version, ways = environment.version('mmcv'), [reinstall_mmcv(environment)]
+        version, ways = environment.get_version('mmcv'), [reinstall_mmcv(environment)]
         refusing = {
             name: limits for name, limits in environment.accepts.items() if version and not is_within(version, *limits)
         }
         is_old = bool(version) and not is_within(version, _FIRST)
         if refusing or is_old:
             said = [f'{name} accepts {describe_limits(limits)}' for name, limits in refusing.items()]
-            broken = [line_of(name) for name in refusing if 'MMCV' in environment.errors.get(name, '')]
+            broken = [format_module(name) for name in refusing if 'MMCV' in environment.errors.get(name, '')]
             title, words = self.title_old if is_old else self.title, dict(version=version, names=' and '.join(refusing))
-            places = (*[line_of('mmcv')] * is_old, *(f'mmcv for {name}' for name in refusing), *broken)
+            places = (*[format_module('mmcv')] * is_old, *(f'mmcv for {name}' for name in refusing), *broken)
             yield self.report('; '.join([f'mmcv {version}', *said]), words, title, edits=ways, places=places)
         if environment.ops is False:
             evidence = 'mmcv-lite has none' if 'mmcv-lite' in environment.versions else 'no mmcv/_ext in its folder'
             severity = ERROR if 'mmdet' not in environment.missing else WARNING
             yield self.report(evidence, title=self.title_ops, severity=severity, edits=ways, places=(OPS,))
         elif environment.ops and 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors:
-            evidence = f'{environment.errors["mmcv.ops"]}; torch is {environment.version("torch") or "unknown"}'
+            evidence = f'{environment.errors["mmcv.ops"]}; torch is {environment.get_version("torch") or "unknown"}'
             yield self.report(evidence, title=self.title_torch, edits=ways, places=(OPS,))

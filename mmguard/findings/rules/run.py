@@ -6,7 +6,7 @@ import re
 from typing import Iterator
 
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
-from mmguard.findings.rule import NAMED, Example, Facts, RunRule
+from mmguard.findings.rule import MAX_FILES_NAMED, Example, Facts, RunRule
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RunFacts, find_unused, format_exception, name_ranks
 from mmguard.findings.usual_edits import propose
 from mmguard.language import Message, join
@@ -171,6 +171,6 @@ class LossesFilled(RunRule):
         if lacked or refused:
             evidence, files = (
                 join('; ', [*lacked, *map(format_exception, refused[:1])]),
-                tuple(dict.fromkeys(samples))[:NAMED],
+                tuple(dict.fromkeys(samples))[:MAX_FILES_NAMED],
             )
             yield self.report(evidence, severity=ERROR if refused else WARNING, files=files)

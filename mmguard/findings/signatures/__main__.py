@@ -19,7 +19,7 @@ not known.
 """
 
 
-def page() -> str:
+def build_page() -> str:
     """Return the text of docs/errors.md."""
     lines = [INTRODUCTION, '| code | what the error says |', '| --- | --- |']
     for signature in sorted(read_signatures(), key=lambda signature: signature.code):
@@ -57,4 +57,4 @@ def _escape(text: str) -> str:
 
 
 if __name__ == '__main__':
-    print(page(), end='')
+    print(build_page(), end='')

@@ -37,11 +37,11 @@ _BUILT_ON = {
 }
 
 
-def lineage(framework: str) -> Tuple[str, ...]:
+def get_lineage(framework: str) -> Tuple[str, ...]:
     """Return a framework and the frameworks that it is built on; for an empty name, plain PyTorch.
 
     Example:
-        >>> lineage('mmrotate'), lineage('')
+        >>> get_lineage('mmrotate'), get_lineage('')
         (('mmrotate', 'mmdet', 'mmengine'), ('torch',))
     """
     names = [framework or 'torch']
@@ -52,7 +52,7 @@ def lineage(framework: str) -> Tuple[str, ...]:
 
 def choose(texts: Mapping[str, str], framework: str) -> str:
     """Return the text for a framework, else for one that it is built on, else for plain PyTorch."""
-    return next((texts[name] for name in (*lineage(framework), 'torch') if name in texts), '')
+    return next((texts[name] for name in (*get_lineage(framework), 'torch') if name in texts), '')
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Cause:
 
     def occurs_in(self, framework: str) -> bool:
         """Return True if the cause can occur in a framework; empty: unknown framework."""
-        return not self.frameworks or not {*lineage(framework)}.isdisjoint(self.frameworks)
+        return not self.frameworks or not {*get_lineage(framework)}.isdisjoint(self.frameworks)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, NotCorrected
-from mmguard.formats.files import is_gray, is_image_name, names_in
+from mmguard.formats.files import is_gray, is_image_name, list_names
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
 from mmguard.labels.rules import OTHERS
@@ -30,13 +30,13 @@ class Coco(Format):
     right_boxes = 'sizes'
 
     def detect(self, target: str) -> bool:
-        return not os.path.isdir(target) or bool(coco_files(target))
+        return not os.path.isdir(target) or bool(find_coco_files(target))
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         if not os.path.isdir(target):
             return super().sets(target, options)
         sets = Sets([])
-        for name, file, images in coco_files(target):
+        for name, file, images in find_coco_files(target):
             if not is_left_out(os.path.dirname(name), options):
                 here = replace(options, images=options.images or images or None)
                 (source,) = self.sets(file, here).sources
@@ -113,22 +113,22 @@ class FoundFile(NamedTuple):
     images: str  #: Folder of its images; empty if not found.
 
 
-def coco_files(root: str) -> List[FoundFile]:
+def find_coco_files(root: str) -> List[FoundFile]:
     """Return the COCO files in a folder, its ``annotations``, its split folders, or its only subfolder.
 
     A folder that also contains label maps is skipped.
     """
-    found = [file for place in ('', 'annotations', *SPLITS) for file in _files_in(root, place)]
-    names = names_in(root, _NAMES)
+    found = [file for place in ('', 'annotations', *SPLITS) for file in _find_files(root, place)]
+    names = list_names(root, _NAMES)
     if found or len(names) != 1:
         return found
     (only,) = names
-    return [one._replace(name=os.path.join(only, one.name)) for one in coco_files(os.path.join(root, only))]
+    return [one._replace(name=os.path.join(only, one.name)) for one in find_coco_files(os.path.join(root, only))]
 
 
-def _files_in(root: str, place: str) -> Iterator[FoundFile]:
+def _find_files(root: str, place: str) -> Iterator[FoundFile]:
     folder = os.path.join(root, place)
-    names = names_in(folder, _NAMES)
+    names = list_names(folder, _NAMES)
     first = next((name for name in names if is_image_name(name)), '')
     if first and is_gray(os.path.join(folder, first)):
         return
@@ -140,7 +140,7 @@ def _files_in(root: str, place: str) -> Iterator[FoundFile]:
         # The format of a damaged file is unknown: include it, the scan reports the damage.
         if _is_coco(head) or head.lstrip()[:1] not in (b'{', b'['):
             path = os.path.join(folder, name)
-            yield FoundFile(os.path.join(place, name), path, _images_of(root, path, head))
+            yield FoundFile(os.path.join(place, name), path, _find_image_folder(root, path, head))
 
 
 def _read_head(path: str) -> bytes:
@@ -156,7 +156,7 @@ def _is_coco(head: bytes) -> bool:
     return is_object and _KEYS.search(head) is not None and b'"dm_format_version"' not in head
 
 
-def _images_of(root: str, path: str, head: bytes) -> str:
+def _find_image_folder(root: str, path: str, head: bytes) -> str:
     """Return the first usual folder that contains one of the first named images, else the first that contains any."""
     root = os.path.dirname(os.path.abspath(root)) if os.path.basename(root) == 'annotations' else root
     split = os.path.splitext(os.path.basename(path))[0].rpartition('_')[2]
@@ -165,12 +165,12 @@ def _images_of(root: str, path: str, head: bytes) -> str:
     places = [beside, os.path.join(beside, 'images'), *(os.path.join(root, *way) for way in ways)]
     named = list(filter(None, map(_read_text, islice(_FILE.finditer(head), _LOOKED_FOR))))
     holding = (one for one in places for image in named if os.path.isfile(find_inside(one, image)))
-    usual = (one for one in places[:-1] if any(map(is_image_name, names_in(one, _NAMES))))
+    usual = (one for one in places[:-1] if any(map(is_image_name, list_names(one, _NAMES))))
     return next(holding, '') or next(usual, '')
 
 
-def _read_text(found: Match[bytes]) -> str:
+def _read_text(match: Match[bytes]) -> str:
     try:
-        return str(json.loads(found.group(1).decode('utf-8', 'replace')))
+        return str(json.loads(match.group(1).decode('utf-8', 'replace')))
     except ValueError:
         return ''

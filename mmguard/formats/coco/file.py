@@ -33,12 +33,12 @@ from mmguard.formats.coco.records import (
     CocoFile,
     ImageColumns,
     add_images,
-    annotation_columns,
     are_panoptic,
+    build_annotation_columns,
     is_writable,
+    list_segments,
     read_annotations,
     read_images,
-    segments_of,
 )
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES
@@ -62,10 +62,10 @@ _DIGITS = 2048
 class JsonFault(ValueError):
     """A fault that stops the reading of a file."""
 
-    def __init__(self, what: str, at: str) -> None:
-        super().__init__(f'{what} ({at})')
-        self.what = what
-        self.at = at
+    def __init__(self, reason: str, place: str) -> None:
+        super().__init__(f'{reason} ({place})')
+        self.what = reason
+        self.at = place
 
 
 class Batch(NamedTuple):
@@ -124,7 +124,7 @@ class Stream:
             yield from self._read_member()
         self._pos += 1
         if self._peek():
-            self._warn('there is more after the end of the JSON object', self._here())
+            self._warn('there is more after the end of the JSON object', self._describe_position())
 
     def _begin(self) -> None:
         self._fill(self._block)
@@ -152,18 +152,18 @@ class Stream:
 
     def _read_member(self) -> Iterator[Batch]:
         if self._peek() != b'"':
-            raise self._fault('expected a key')
+            raise self._build_fault('expected a key')
         try:
             key = self._decode_value('')
         except JsonFault:
-            raise self._fault('expected a key') from None
+            raise self._build_fault('expected a key') from None
         self._expect(b':', "':' after a key")
         if key in self._decoders and self._peek() == b'[':
             yield from self._read_elements(key)
             return
-        value = self._decode_value(f'after {self._here()}')
+        value = self._decode_value(f'after {self._describe_position()}')
         if key in self._decoders:
-            self._warn(f'"{key}" is not a list but {shorten(value)}', self._here())
+            self._warn(f'"{key}" is not a list but {shorten(value)}', self._describe_position())
             yield Batch(key, 0, [], False)
 
     def _read_elements(self, key: str) -> Iterator[Batch]:
@@ -277,7 +277,7 @@ class Stream:
 
     def _expect(self, mark: bytes, meaning: str) -> None:
         if self._peek() != mark:
-            raise self._fault(f'expected {meaning}')
+            raise self._build_fault(f'expected {meaning}')
         self._pos += 1
 
     def _peek(self) -> bytes:
@@ -288,13 +288,14 @@ class Stream:
                 return self._data[self._pos : self._pos + 1]
             self._fill(self._block)
 
-    def _fault(self, what: str) -> JsonFault:
+    def _build_fault(self, what: str) -> JsonFault:
         rest = self._data[self._pos : self._pos + 20]
         if not rest:
-            return JsonFault('ends in the middle: the file was cut off', self._here())
-        return JsonFault(f'is not COCO JSON: {what}, found {shorten(rest.decode("utf-8", "replace"))}', self._here())
+            return JsonFault('ends in the middle: the file was cut off', self._describe_position())
+        found = shorten(rest.decode('utf-8', 'replace'))
+        return JsonFault(f'is not COCO JSON: {what}, found {found}', self._describe_position())
 
-    def _here(self) -> str:
+    def _describe_position(self) -> str:
         return f'byte {self._offset + self._pos:,}'
 
 
@@ -365,8 +366,8 @@ class _Reader:
             panoptic = are_panoptic(records)
             if panoptic:
                 self.coco.panoptic.update(zip(numbers, records))
-                records = segments_of(records)
-            self.parts.append(annotation_columns(records, ids, self.masks and not panoptic, batch.typed))
+                records = list_segments(records)
+            self.parts.append(build_annotation_columns(records, ids, self.masks and not panoptic, batch.typed))
 
     def _begin(self, key: str) -> None:
         if key in self.seen:
@@ -395,5 +396,5 @@ class _Reader:
             self.coco.without_isthing += 'isthing' not in record
             self.coco.ungrouped += record.get('supercategory') == 'none'
             # A category without an id cannot be referenced by an annotation.
-            code = self.coco.ids.code(record.get('id'))
+            code = self.coco.ids.find_code(record.get('id'))
             self.coco.categories.append((code, name if isinstance(name, str) else str(name)))

@@ -12,19 +12,19 @@ import numpy as np
 from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.formats.coco.records import ABSENT, CocoFile
+from mmguard.formats.coco.records import MISSING_ID, CocoFile
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import LOOKED_AT, missing_files
+from mmguard.formats.files import LOOKED_AT, find_missing_files
 from mmguard.formats.maps.forms import can_hold
 from mmguard.formats.table import EXAMPLES, NO_NUMBER
 from mmguard.text import shorten
 
 #: Faults of segments; keys of rule MG179.
-NO_ENTRY = 'a panoptic PNG holds ids without an entry in segments_info'
-NO_PIXEL = 'a segment has no pixel in its PNG'
-OTHER_AREA = 'the area of a segment is not the number of its pixels'
-OTHER_SIZE = 'a panoptic PNG differs in size from its image'
-TWICE = 'a segment id occurs twice in an image'
+NO_ENTRY_FAULT = 'a panoptic PNG holds ids without an entry in segments_info'
+EMPTY_SEGMENT_FAULT = 'a segment has no pixel in its PNG'
+WRONG_AREA_FAULT = 'the area of a segment is not the number of its pixels'
+PNG_SIZE_FAULT = 'a panoptic PNG differs in size from its image'
+DUPLICATE_ID_FAULT = 'a segment id occurs twice in an image'
 #: Id of pixels without a segment.
 _VOID = 0
 #: Relative tolerance for areas, which other tools compute slightly differently.
@@ -34,7 +34,7 @@ _LARGEST = 1 << 24
 _END = b'\0\0\0\0IEND\xaeB`\x82'
 
 
-def folder_beside(path: str) -> str:
+def find_png_folder(path: str) -> str:
     """Return COCO's default folder of the PNGs of a file, named like the file; empty if it does not exist."""
     folder = os.path.splitext(path)[0]
     return folder if os.path.isdir(folder) else ''
@@ -54,8 +54,8 @@ def describe_segments(
         for segment in record.segments_info or ():
             if not _is_segment(segment):
                 what = 'the id of a segment is not an integer between 1 and 16777215'
-                faults.add(what, f'{where}: {shorten(None if segment.id == ABSENT else segment.id)}')
-    count, first = missing_files(folder, [one.file_name for one in images], faults)
+                faults.add(what, f'{where}: {shorten(None if segment.id == MISSING_ID else segment.id)}')
+    count, first = find_missing_files(folder, [one.file_name for one in images], faults)
     for name in first:
         faults.add(
             'the PNG of a panoptic image is missing', os.path.join(os.path.basename(os.path.normpath(folder)), name)
@@ -64,7 +64,7 @@ def describe_segments(
     sizes = dict(zip(coco.images.id, coco.images.sizes))
     names = dict(zip(coco.images.id, coco.images.name))
     for one in images:
-        name = names.get(coco.ids.code(one.image_id), '').replace('jpg', 'png')  # same as mmdet
+        name = names.get(coco.ids.find_code(one.image_id), '').replace('jpg', 'png')  # same as mmdet
         if name and name != one.file_name:
             what = 'file_name of an annotation is not that of its image as .png, which mmdet opens'
             faults.add(what, f'{source}: {shorten(one.file_name)}, {shorten(name)}')
@@ -72,7 +72,7 @@ def describe_segments(
     if importlib.util.find_spec('PIL') is not None:
         most = len(images) if everything else min(LOOKED_AT, len(images))
         for place in np.unique(np.linspace(0, len(images) - 1, most).astype(int)).tolist():
-            size = sizes.get(coco.ids.code(images[place].image_id))
+            size = sizes.get(coco.ids.find_code(images[place].image_id))
             _compare(images[place], folder, size, annotations, faults)
 
 
@@ -80,43 +80,45 @@ def _is_segment(segment: Any) -> bool:
     return type(segment.id) is int and 0 < segment.id < _LARGEST
 
 
-def _compare(one: Any, folder: str, size: Optional[np.ndarray], annotations: AnnotationFacts, faults: Faults) -> None:
-    path = find_inside(folder, one.file_name)
+def _compare(
+    annotation: Any, folder: str, size: Optional[np.ndarray], annotations: AnnotationFacts, faults: Faults
+) -> None:
+    path = find_inside(folder, annotation.file_name)
     if not os.path.isfile(path):
         return
     try:
         ids = _read_ids(path)
     except _NoColourError as error:
-        faults.add('a panoptic PNG does not have three channels of 8 bits', f'{one.file_name}: {error}')
+        faults.add('a panoptic PNG does not have three channels of 8 bits', f'{annotation.file_name}: {error}')
         return
     except Exception as error:  # decoders raise many types for a damaged file
-        faults.add(f'cannot be read: {type(error).__name__}', f'{one.file_name}: {str(error)[:120]}')
+        faults.add(f'cannot be read: {type(error).__name__}', f'{annotation.file_name}: {str(error)[:120]}')
         return
 
-    def say(what: str, where: str) -> None:
-        annotations.mask_faults[what] = annotations.mask_faults.get(what, 0) + 1
-        examples = annotations.mask_examples.setdefault(what, [])
+    def add_fault(fault: str, place: str) -> None:
+        annotations.mask_faults[fault] = annotations.mask_faults.get(fault, 0) + 1
+        examples = annotations.mask_examples.setdefault(fault, [])
         if len(examples) < EXAMPLES:
-            examples.append(f'{one.file_name}: {where}')
+            examples.append(f'{annotation.file_name}: {place}')
 
     if size is not None and NO_NUMBER not in size and ids.shape != tuple(size):
-        say(OTHER_SIZE, f'{ids.shape[1]} x {ids.shape[0]}, {size[1]:g} x {size[0]:g} in the JSON')
+        add_fault(PNG_SIZE_FAULT, f'{ids.shape[1]} x {ids.shape[0]}, {size[1]:g} x {size[0]:g} in the JSON')
     values, counts = np.unique(ids, return_counts=True)
     pixels = dict(zip(values.tolist(), counts.tolist()))
     listed: Dict[int, float] = {}
-    for segment in filter(_is_segment, one.segments_info or ()):
+    for segment in filter(_is_segment, annotation.segments_info or ()):
         if segment.id in listed:
-            say(TWICE, f'id {segment.id}')
+            add_fault(DUPLICATE_ID_FAULT, f'id {segment.id}')
         listed[segment.id] = segment.area
     for number, area in listed.items():
         there = pixels.get(number, 0)
         if not there:
-            say(NO_PIXEL, f'id {number}')
+            add_fault(EMPTY_SEGMENT_FAULT, f'id {number}')
         elif area != NO_NUMBER and abs(area - there) > max(1, _SLACK * there):
-            say(OTHER_AREA, f'id {number}, {there:,} pixels, area {area:g}')
+            add_fault(WRONG_AREA_FAULT, f'id {number}, {there:,} pixels, area {area:g}')
     for number, there in pixels.items():
         if number != _VOID and number not in listed:
-            say(NO_ENTRY, f'id {number}, {there:,} pixels')
+            add_fault(NO_ENTRY_FAULT, f'id {number}, {there:,} pixels')
 
 
 class _NoColourError(Exception):

@@ -13,22 +13,22 @@ from mmguard.files.containment import find_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.masks import MASK_FAULTS, find_mask_faults
-from mmguard.formats.coco.panoptic import describe_segments, folder_beside
-from mmguard.formats.coco.records import ABSENT, CocoFile
+from mmguard.formats.coco.panoptic import describe_segments, find_png_folder
+from mmguard.formats.coco.records import MISSING_ID, CocoFile
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import find_size_mismatches, missing_files, spread
+from mmguard.formats.files import find_missing_files, find_size_mismatches, select_spread
 from mmguard.formats.table import (
     EXAMPLES,
     LARGEST_SIDE,
     NO_NUMBER,
-    UNLISTED,
-    WRONG_SIZE,
+    UNLISTED_REASON,
+    WRONG_SIZE_FAULT,
     Table,
-    counts_of,
+    count_codes,
     facts_of,
     find_places,
     find_repeated,
-    side_by_side,
+    stack_columns,
 )
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
 from mmguard.text import quantity, shorten
@@ -59,7 +59,7 @@ def scan_coco(
     by_url: bool = False,
     labels: Optional[str] = None,
     framework: Optional[str] = None,
-    ask: Optional[Callable[[List[Sample]], LoaderFacts]] = None,
+    ask_loader: Optional[Callable[[List[CocoSample]], LoaderFacts]] = None,
     masks: bool = False,
     maps: Optional[Tuple[str, str]] = None,
     segments: Optional[str] = None,
@@ -79,7 +79,7 @@ def scan_coco(
         lvis (bool): Labels of mmdet's LVIS data sets: every category of the file has one, listed or not.
         by_url (bool): Images are named by ``coco_url``, as in LVIS 1.0.
         labels (str, optional): ``'positions'`` or ``'ids'``. Default: those of the framework.
-        ask (callable, optional): Loads a few images of a file without faults with the config's own data set.
+        ask_loader (callable, optional): Loads a few images of a file without faults with the config's own data set.
         masks (bool): Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
         maps (tuple[str, str], optional): Folder and suffix of label maps; missing ones are reported.
         segments (str, optional): Folder of the PNGs of a panoptic file. Default: the one named like the file, if any.
@@ -92,13 +92,13 @@ def scan_coco(
     source = os.path.basename(path) or path
     coco = read_coco(path, source, faults, by_url, masks)
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
-    numbering = _number(coco, class_names, lvis, labels, framework)
+    numbering = _number_categories(coco, class_names, lvis, labels, framework)
     annotations.labelled_by, annotations.framework = numbering.by, framework or ''
     annotations.ungrouped = coco.ungrouped
     annotations.classes_counted = num_classes is None and class_names is None
     if numbering.by == 'category id' and framework is not None:
         annotations.min_label = FRAMEWORKS[framework].min_label
-    table = _table(coco, numbering, framework in (None, 'mmdet') and numbering.by != 'COCO ids')
+    table = _build_table(coco, numbering, framework in (None, 'mmdet') and numbering.by != 'COCO ids')
     _describe_categories(coco, table, class_names, numbering, annotations, faults, source)
     _describe_ids(coco, table, annotations, by_url)
     _describe_sizes(coco, faults, source)
@@ -107,17 +107,17 @@ def scan_coco(
         _describe_masks(coco, table, annotations)
     if images is not None:
         names = [name for name in coco.images.name if name]
-        annotations.missing, annotations.missing_files = missing_files(images, names, faults)
+        annotations.missing, annotations.missing_files = find_missing_files(images, names, faults)
         annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
             images, coco.images.name, table.sizes
         )
     if coco.panoptic:
-        folder = folder_beside(path) if segments is None else segments
+        folder = find_png_folder(path) if segments is None else segments
         if folder:
             describe_segments(coco, folder, masks, annotations, faults, source)
     if maps is not None:
         _look_for_maps(coco, *maps, faults)
-    samples = samples_of_coco(coco) if ask is not None and not faults and not annotations.without_key else []
+    samples = select_samples(coco) if ask_loader is not None and not faults and not annotations.without_key else []
     if images is not None:
         table.path_of = lambda place: find_inside(images, table.images[place])
     del coco  # half of the memory, and not needed for counting
@@ -125,12 +125,12 @@ def scan_coco(
         num_classes = _count_needed_outputs(annotations)
     facts = facts_of(table, num_classes, numbering.names, annotations)
     annotations.unreadable = faults.to_dict()
-    if ask is not None and samples and not facts.values and not facts.reasons:
-        facts.loader = ask(samples)
+    if ask_loader is not None and samples and not facts.values and not facts.reasons:
+        facts.loader = ask_loader(samples)
     return facts
 
 
-def _number(
+def _number_categories(
     coco: CocoFile,
     class_names: Optional[Sequence[str]],
     lvis: bool,
@@ -141,23 +141,25 @@ def _number(
     if class_names is not None and not lvis:
         wanted = set(class_names)
         codes = [code for code, name in coco.categories if name in wanted]
-        return Numbering('file order', _labels(coco, codes), list(class_names))
+        return Numbering('file order', _list_labels(coco, codes), list(class_names))
     if lvis:
-        return Numbering('file order', _labels(coco, [code for code, _ in coco.categories]), list(class_names or names))
+        return Numbering(
+            'file order', _list_labels(coco, [code for code, _ in coco.categories]), list(class_names or names)
+        )
     known = FRAMEWORKS.get(framework or '')
     labels = labels or (known.labels if known else None)
     if labels == IDS:
         return Numbering('category id', [], [])
     if labels == COCO:
-        known_ids = [coco.ids.original(code) for code, _ in coco.categories]
+        known_ids = [coco.ids.get_original(code) for code, _ in coco.categories]
         table = {number: label for label, number in enumerate(COCO_IDS)}
         return Numbering('COCO ids', [table.get(number, -1) for number in known_ids], [])
     ordered = sorted(coco.categories, key=lambda one: one[0]) if known and known.ascending else coco.categories
     by = 'unknown' if labels is None else 'file order'
-    return Numbering(by, _labels(coco, [code for code, _ in ordered]), [name for _, name in ordered])
+    return Numbering(by, _list_labels(coco, [code for code, _ in ordered]), [name for _, name in ordered])
 
 
-def _labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
+def _list_labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
     """Return the label of each category: its index in ``codes``, -1 if missing."""
     # Of two categories with one id the last one gets it, as in mmdet's dict.
     last = {code: label for label, code in enumerate(codes)}
@@ -171,17 +173,17 @@ def _count_needed_outputs(annotations: AnnotationFacts) -> int:
     return enough if listed <= enough <= listed + _MOST_UNUSED else listed
 
 
-def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
+def _build_table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
     columns = coco.annotations
     sizes = coco.images.sizes
     image = find_places(columns.image_id, np.array(coco.images.id, np.int64))
-    image[columns.image_id == ABSENT] = -1
+    image[columns.image_id == MISSING_ID] = -1
     category = find_places(columns.category_id, np.array([code for code, _ in coco.categories], np.int64))
-    category[columns.category_id == ABSENT] = -1
+    category[columns.category_id == MISSING_ID] = -1
     left, top, width, height = columns.box.T
     boxed = ~((left == NO_NUMBER) & (top == NO_NUMBER) & (width == NO_NUMBER) & (height == NO_NUMBER))
     with np.errstate(over='ignore', invalid='ignore'):
-        corners = side_by_side(left, top, left + width, top + height)
+        corners = stack_columns(left, top, left + width, top + height)
     if numbering.by == 'category id':
         labels = columns.category_id
         # Ids that are not integers cannot be trained as labels; they are reported as faults.
@@ -189,13 +191,13 @@ def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
     else:
         labels = np.array([*numbering.labels, -1], np.int64)[category]
         unlisted = labels < 0
-    left_out = {UNLISTED: unlisted, 'ignore is set': columns.ignore}
+    left_out = {UNLISTED_REASON: unlisted, 'ignore is set': columns.ignore}
     if numbering.by != 'category id' and by_mmdet:
         left_out.update(_find_dropped_by_mmdet(coco, image, corners, boxed, sizes))
     return Table(
-        images=[name or f'image {coco.ids.original(code)}' for code, name in zip(coco.images.id, coco.images.name)],
+        images=[name or f'image {coco.ids.get_original(code)}' for code, name in zip(coco.images.id, coco.images.name)],
         sizes=sizes,
-        categories=[str(coco.ids.original(code)) for code, _ in coco.categories],
+        categories=[str(coco.ids.get_original(code)) for code, _ in coco.categories],
         image=image,
         category=category,
         label=labels,
@@ -234,27 +236,27 @@ def _describe_categories(
     source: str,
 ) -> None:
     for code, name in coco.categories:
-        number = coco.ids.original(code)
-        if isinstance(number, int) and code != ABSENT:
+        number = coco.ids.get_original(code)
+        if isinstance(number, int) and code != MISSING_ID:
             annotations.categories[number] = name
         else:
-            what = 'a category has no id' if code == ABSENT else 'the id of a category is not an integer'
+            what = 'a category has no id' if code == MISSING_ID else 'the id of a category is not an integer'
             faults.add(
                 what,
-                f'{source}: {shorten(name)}' if code == ABSENT else f'{source}: {shorten(number)}, {shorten(name)}',
+                f'{source}: {shorten(name)}' if code == MISSING_ID else f'{source}: {shorten(number)}, {shorten(name)}',
             )
     names = [name for _, name in coco.categories]
     annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
     annotations.duplicate_category_ids = [
-        coco.ids.original(code) for code, count in Counter(code for code, _ in coco.categories).items() if count > 1
+        coco.ids.get_original(code) for code, count in Counter(code for code, _ in coco.categories).items() if count > 1
     ]
-    for code, count in counts_of(coco.annotations.category_id[table.category < 0]).items():
-        number = coco.ids.original(code)
-        if isinstance(number, int) and code != ABSENT:
+    for code, count in count_codes(coco.annotations.category_id[table.category < 0]).items():
+        number = coco.ids.get_original(code)
+        if isinstance(number, int) and code != MISSING_ID:
             annotations.unnamed[number] = count
             rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
             annotations.unnamed_examples += _list_places(coco, table, rows)
-        elif code != ABSENT:
+        elif code != MISSING_ID:
             faults.add(
                 'category_id does not name a category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}'
             )
@@ -288,14 +290,14 @@ def _list_places(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
     places = []
     for row in rows[:EXAMPLES].tolist():
         image, code = int(table.image[row]), int(coco.annotations.id[row])
-        named = f'annotation {coco.ids.original(code)}' if code != ABSENT else f'entry {row} of "annotations"'
+        named = f'annotation {coco.ids.get_original(code)}' if code != MISSING_ID else f'entry {row} of "annotations"'
         places.append(f'{table.images[image] if image >= 0 else "an image that is not listed"}: {named}')
     return places
 
 
 def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults) -> None:
     names = [name.rsplit('.', 1)[0] + ending for name in coco.images.name if name]
-    for name in missing_files(folder, names, faults)[1]:
+    for name in find_missing_files(folder, names, faults)[1]:
         faults.add('with_seg=True, but the label map of an image is missing', os.path.join(folder, name))
 
 
@@ -305,49 +307,51 @@ def _describe_sizes(coco: CocoFile, faults: Faults, source: str) -> None:
         wrong = ((sizes != NO_NUMBER) & ~((sizes >= 1) & (sizes <= LARGEST_SIDE))).any(axis=1)
     for place in np.flatnonzero(wrong).tolist():
         height, width = sizes[place].tolist()
-        faults.add(WRONG_SIZE, f'{source}: {shorten(coco.images.name[place])}: {width:g} x {height:g}')
+        faults.add(WRONG_SIZE_FAULT, f'{source}: {shorten(coco.images.name[place])}: {width:g} x {height:g}')
 
 
 def _describe_ids(coco: CocoFile, table: Table, annotations: AnnotationFacts, by_url: bool) -> None:
     columns, images = coco.annotations, coco.images
     image_ids = np.array(images.id, np.int64)
-    annotations.duplicate_image_ids = list(map(coco.ids.original, find_repeated(image_ids[image_ids != ABSENT])))
+    annotations.duplicate_image_ids = list(
+        map(coco.ids.get_original, find_repeated(image_ids[image_ids != MISSING_ID]))
+    )
     if not coco.panoptic:
         annotations.duplicate_annotation_ids = list(
-            map(coco.ids.original, find_repeated(columns.id[columns.id != ABSENT]))
+            map(coco.ids.get_original, find_repeated(columns.id[columns.id != MISSING_ID]))
         )
     if len(set(images.name)) < len(images.name):
         twice = (name for name, count in Counter(images.name).items() if count > 1 and name)
         annotations.duplicate_files = [name for name, _ in zip(twice, range(EXAMPLES))]
     sizes = images.sizes
     without = {
-        'images.id': (image_ids == ABSENT).sum(),
+        'images.id': (image_ids == MISSING_ID).sum(),
         'images.height': (sizes[:, 0] == NO_NUMBER).sum(),
         'images.width': (sizes[:, 1] == NO_NUMBER).sum(),
         f'images.{"coco_url" if by_url else "file_name"}': sum(not name for name in images.name),
         'categories.isthing': coco.without_isthing if coco.panoptic else 0,
-        'annotations.id': (columns.id == ABSENT).sum(),
-        'annotations.image_id': (columns.image_id == ABSENT).sum(),
-        'annotations.category_id': (columns.category_id == ABSENT).sum(),
+        'annotations.id': (columns.id == MISSING_ID).sum(),
+        'annotations.image_id': (columns.image_id == MISSING_ID).sum(),
+        'annotations.category_id': (columns.category_id == MISSING_ID).sum(),
         'annotations.bbox': (~table.boxed).sum(),
         'annotations.area': (columns.area == NO_NUMBER).sum(),
     }
     annotations.without_key = {key: int(count) for key, count in without.items() if count}
 
 
-class Sample(NamedTuple):
+class CocoSample(NamedTuple):
     """The annotations of one image."""
 
     image: str  #: Name of the image.
     text: str  #: Content of an annotation file with only this image: JSON, or the image list of VOC.
 
 
-def samples_of_coco(coco: CocoFile) -> List[Sample]:
+def select_samples(coco: CocoFile) -> List[CocoSample]:
     """Return a few images with their annotations, without polygons and masks."""
-    columns, images, original = coco.annotations, coco.images, coco.ids.original
+    columns, images, original = coco.annotations, coco.images, coco.ids.get_original
     categories = [dict(id=original(code), name=name) for code, name in coco.categories]
     samples = []
-    for place in spread(np.flatnonzero(np.isin(images.id, columns.image_id)).tolist()):
+    for place in select_spread(np.flatnonzero(np.isin(images.id, columns.image_id)).tolist()):
         image = dict(id=original(images.id[place]), file_name=images.name[place])
         image.update(height=images.height[place], width=images.width[place])
         annotations = [
@@ -363,5 +367,5 @@ def samples_of_coco(coco: CocoFile) -> List[Sample]:
             for row in np.flatnonzero(columns.image_id == images.id[place]).tolist()
         ]
         record = dict(images=[image], annotations=annotations, categories=categories)
-        samples.append(Sample(images.name[place], json.dumps(record)))
+        samples.append(CocoSample(images.name[place], json.dumps(record)))
     return samples

@@ -14,7 +14,7 @@ from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
 
 #: Code of a missing id.
-ABSENT = -(1 << 63)
+MISSING_ID = -(1 << 63)
 #: Ids that are not integers get codes from here on; hand-written ids are never this far below zero.
 _FIRST_CODE = -(1 << 62)
 _LARGEST = 1 << 62
@@ -30,8 +30,8 @@ else:
     class Segment(Struct, gc=False, omit_defaults=True):
         """A segment of COCO panoptic."""
 
-        id: int = ABSENT
-        category_id: int = ABSENT
+        id: int = MISSING_ID
+        category_id: int = MISSING_ID
         bbox: Tuple[float, float, float, float] = (NO_NUMBER, NO_NUMBER, NO_NUMBER, NO_NUMBER)
         area: float = NO_NUMBER
         iscrowd: Union[bool, int] = 0
@@ -39,7 +39,7 @@ else:
     class Annotation(Segment, gc=False, omit_defaults=True):
         """An annotation; masks and all other keys are skipped without being built."""
 
-        image_id: int = ABSENT
+        image_id: int = MISSING_ID
         ignore: Union[bool, int] = 0
         segments_info: Optional[List[Segment]] = None
         file_name: str = ''  # the PNG of a panoptic annotation
@@ -52,7 +52,7 @@ else:
     class Image(Struct, gc=False, omit_defaults=True):
         """An image; for LVIS 1.0, mmdet takes its file name from ``coco_url``."""
 
-        id: int = ABSENT
+        id: int = MISSING_ID
         width: float = NO_NUMBER
         height: float = NO_NUMBER
         file_name: str = ''
@@ -74,21 +74,21 @@ class Ids:
         self._codes: Dict[Any, int] = {}
         self._originals: Dict[int, Any] = {}
 
-    def code(self, value: Any) -> int:
-        """Return the code of an id; ``ABSENT`` if it is not valid."""
+    def find_code(self, value: Any) -> int:
+        """Return the code of an id; ``MISSING_ID`` if it is not valid."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # equal, and the same dict key
-        if isinstance(value, int) and (abs(value) < _LARGEST or value == ABSENT):
+        if isinstance(value, int) and (abs(value) < _LARGEST or value == MISSING_ID):
             return int(value)
         if not is_id(value):
-            return ABSENT
+            return MISSING_ID
         if value not in self._codes:
             code = _FIRST_CODE + len(self._codes)
             self._codes[value] = code
             self._originals[code] = value
         return self._codes[value]
 
-    def column(self, values: List[Any], are_integers: bool) -> np.ndarray:
+    def find_codes(self, values: List[Any], are_integers: bool) -> np.ndarray:
         """Return the codes of ids, int64 (N,)."""
         try:
             if are_integers:
@@ -97,14 +97,14 @@ class Ids:
                     return column
         except OverflowError:
             pass
-        return np.array(list(map(self.code, values)), np.int64)
+        return np.array(list(map(self.find_code, values)), np.int64)
 
-    def original(self, code: int) -> Any:
+    def get_original(self, code: int) -> Any:
         return self._originals.get(code, code)
 
 
 class AnnotationColumns(NamedTuple):
-    """Annotations, one element each; ids are codes of ``Ids``, ``ABSENT`` if missing."""
+    """Annotations, one element each; ids are codes of ``Ids``, ``MISSING_ID`` if missing."""
 
     #: ``id``, ``image_id``, ``category_id``: int64, (N,).
     id: np.ndarray
@@ -156,10 +156,10 @@ def are_panoptic(records: Sequence[Any]) -> bool:
     if lists.count(None) == len(lists):
         return False
     # Images without any segment have empty lists.
-    return any(lists) or any(record.segments_info is not None and record.id == ABSENT for record in records)
+    return any(lists) or any(record.segments_info is not None and record.id == MISSING_ID for record in records)
 
 
-def segments_of(records: Sequence[Any]) -> List[Any]:
+def list_segments(records: Sequence[Any]) -> List[Any]:
     """Return one annotation per segment of panoptic annotations."""
     return [
         Annotation(segment.id, segment.category_id, segment.bbox, segment.area, segment.iscrowd, record.image_id)
@@ -168,7 +168,9 @@ def segments_of(records: Sequence[Any]) -> List[Any]:
     ]
 
 
-def annotation_columns(records: Sequence[Any], ids: Ids, masks: bool = False, typed: bool = True) -> AnnotationColumns:
+def build_annotation_columns(
+    records: Sequence[Any], ids: Ids, masks: bool = False, typed: bool = True
+) -> AnnotationColumns:
     """Return the columns of annotations.
 
     Args:
@@ -179,9 +181,9 @@ def annotation_columns(records: Sequence[Any], ids: Ids, masks: bool = False, ty
     boxes = chain.from_iterable([record.bbox for record in records])
     # Lists of plain attributes: on Python >= 3.11 attrgetter takes twice as long.
     return AnnotationColumns(
-        ids.column([record.id for record in records], typed),
-        ids.column([record.image_id for record in records], typed),
-        ids.column([record.category_id for record in records], typed),
+        ids.find_codes([record.id for record in records], typed),
+        ids.find_codes([record.image_id for record in records], typed),
+        ids.find_codes([record.category_id for record in records], typed),
         np.fromiter(boxes, float, 4 * count).reshape(-1, 4),
         np.fromiter([record.area for record in records], float, count),
         np.fromiter([record.iscrowd for record in records], bool, count),
@@ -192,7 +194,7 @@ def annotation_columns(records: Sequence[Any], ids: Ids, masks: bool = False, ty
 
 def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool, typed: bool = True) -> None:
     """Append images; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
-    columns.id.extend(ids.column([record.id for record in records], typed).tolist())
+    columns.id.extend(ids.find_codes([record.id for record in records], typed).tolist())
     columns.height.extend([record.height for record in records])
     columns.width.extend([record.width for record in records])
     names = [

@@ -10,7 +10,16 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.files.containment import find_inside
-from mmguard.formats.correction import Corners, Corrected, NotCorrected, clamp, fault_of, number, numbers, shortest
+from mmguard.formats.correction import (
+    Corners,
+    Corrected,
+    NotCorrected,
+    clamp,
+    find_box_fault,
+    number,
+    parse_corners,
+    shorten_number,
+)
 from mmguard.formats.options import FixOptions
 from mmguard.formats.table import LARGEST_SIDE
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
@@ -34,14 +43,14 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     if record['images'] and not usable:
         raise NotCorrected('no image has a file_name, a width and a height above 0: add them first')
     counts['image_unusable'] += len(record['images']) - len(usable)
-    sizes = {image['id']: size_of(image) or () for image in usable}
+    sizes = {image['id']: get_size(image) or () for image in usable}
     known = min(options.num_classes or len(record['categories']), len(record['categories'])) or 1
-    listed = [annotation for annotation in record['annotations'] if id_of(annotation, 'image_id') in sizes]
+    listed = [annotation for annotation in record['annotations'] if get_id(annotation, 'image_id') in sizes]
     counts['image_not_listed'] += len(record['annotations']) - len(listed)
     for annotation in listed:
         _clamp_into_image(annotation, sizes[annotation['image_id']], counts)
-    faults = [fault_of(_corners(annotation), *sizes[annotation['image_id']]) for annotation in listed]
-    places = np.array([place_of.get(id_of(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64)
+    faults = [find_box_fault(_get_corners(annotation), *sizes[annotation['image_id']]) for annotation in listed]
+    places = np.array([place_of.get(get_id(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64)
     crowds = np.array([bool(annotation.get('iscrowd')) for annotation in listed], dtype=bool)
     corrected = InstanceRule(known, 'drop').sanitize(places, crowds & (places >= 0), np.array(faults, dtype=np.int64))
     counts.update(corrected.tally.reasons)
@@ -74,7 +83,7 @@ def _read(data: bytes) -> Dict[str, Any]:
     for key in ('images', 'annotations', 'categories'):
         entries = record.get(key) if isinstance(record, dict) else None
         is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
-        if not is_list or (key != 'annotations' and any(id_of(entry) is None for entry in entries or [])):
+        if not is_list or (key != 'annotations' and any(get_id(entry) is None for entry in entries or [])):
             raise NotCorrected(f'not a COCO JSON: `{key}` is not a list of objects with an id')
     if any('segments_info' in annotation for annotation in record['annotations']):
         raise NotCorrected('COCO panoptic: its annotations are segments of a PNG, not boxes')
@@ -84,25 +93,25 @@ def _read(data: bytes) -> Dict[str, Any]:
 def _is_usable(image: Dict[str, Any]) -> bool:
     """Return True if a loader can find an image and knows its size."""
     names = [image[key] for key in ('file_name', 'coco_url') if image.get(key) is not None]
-    return size_of(image) is not None and any(names) and all(isinstance(name, str) for name in names)
+    return get_size(image) is not None and any(names) and all(isinstance(name, str) for name in names)
 
 
-def _corners(annotation: Dict[str, Any]) -> Optional[Corners]:
-    box = numbers(annotation.get('bbox'))
+def _get_corners(annotation: Dict[str, Any]) -> Optional[Corners]:
+    box = parse_corners(annotation.get('bbox'))
     return None if box is None else (box[0], box[1], box[0] + box[2], box[1] + box[3])
 
 
 def _clamp_into_image(annotation: Dict[str, Any], size: Tuple[float, ...], counts: Counter) -> None:
     """Clamp the box of an annotation into its image, and set its area, which mmdet reads."""
-    corners = _corners(annotation)
-    if corners is None or fault_of(corners, *size):
+    corners = _get_corners(annotation)
+    if corners is None or find_box_fault(corners, *size):
         return
     inside = clamp(corners, *size)
     is_new = inside != corners
     if is_new:
         counts['clipped'] += 1
         left, top, right, bottom = inside
-        annotation['bbox'] = [shortest(float(side)) for side in (left, top, right - left, bottom - top)]
+        annotation['bbox'] = [shorten_number(float(side)) for side in (left, top, right - left, bottom - top)]
     area = annotation.get('area')
     known = None if isinstance(area, str) else number(area)
     has_area = known is not None and known > 0
@@ -139,7 +148,7 @@ Record = Dict[str, Any]
 _SIDES = ('width', 'height')
 
 #: Format of a box -> its x, y, width and height, in an image of some width and height.
-WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
+BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'sizes': lambda a, b, c, d, *_: (a, b, c, d),
     'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
     'fractions': lambda a, b, c, d, width, height: (a * width, b * height, c * width, d * height),
@@ -164,17 +173,17 @@ def _apply_options(record: Record, options: FixOptions, counts: Counter) -> None
 
 def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> None:
     """Parse numbers in strings: an id ``"1"`` does not equal 1."""
-    known = {key: {id_of(entry) for entry in record[key]} for key in ('images', 'categories')}
+    known = {key: {get_id(entry) for entry in record[key]} for key in ('images', 'categories')}
     for annotation in record['annotations']:
         new: Record = {}
         for key, ids in (('image_id', known['images']), ('category_id', known['categories'])):
             value = annotation.get(key)
-            whole = _whole(value)
+            whole = _parse_whole(value)
             if isinstance(value, str) and value not in ids and whole in ids:
                 new[key] = whole
-        boxed = numbers(annotation.get('bbox'))
+        boxed = parse_corners(annotation.get('bbox'))
         if boxed is not None and any(isinstance(part, str) for part in annotation['bbox']):
-            new['bbox'] = list(map(shortest, boxed))
+            new['bbox'] = list(map(shorten_number, boxed))
         annotation.update(new)
         counts['texts_to_numbers'] += bool(new)
     for category in record['categories']:
@@ -183,14 +192,14 @@ def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> None:
             counts['numbers_to_names'] += 1
     for image in record['images']:
         texts = {side: number(image[side]) for side in _SIDES if isinstance(image.get(side), str)}
-        found = {side: shortest(size) for side, size in texts.items() if size is not None}
+        found = {side: shorten_number(size) for side, size in texts.items() if size is not None}
         image.update(found)
         counts['texts_to_numbers'] += bool(found)
 
 
 def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> None:
     """Renumber the annotations if an id is missing or duplicate; nothing refers to these ids."""
-    ids = [id_of(annotation) for annotation in record['annotations']]
+    ids = [get_id(annotation) for annotation in record['annotations']]
     if None in ids or len(set(ids)) < len(ids):
         counts['ids_renumbered'] += len(ids)
         for place, annotation in enumerate(record['annotations'], 1):
@@ -200,13 +209,13 @@ def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> Non
 def _map_categories(record: Record, options: FixOptions, counts: Counter) -> None:
     """Map category ids; remove a mapped category unless another is mapped to its id."""
     wanted = {raw: new for raw, new in options.label_map.items() if raw != new}
-    known = {id_of(category) for category in record['categories']}
+    known = {get_id(category) for category in record['categories']}
     unknown = {raw: new for raw, new in wanted.items() if new not in known}
     if unknown:
         raise NotCorrected(f'--label-map maps to category ids that the file lacks: {unknown}')
     gone = set(wanted) - set(wanted.values())
     _change_categories(record, wanted, counts)
-    record['categories'] = [category for category in record['categories'] if id_of(category) not in gone]
+    record['categories'] = [category for category in record['categories'] if get_id(category) not in gone]
 
 
 def _name_categories(record: Record, options: FixOptions, counts: Counter) -> None:
@@ -218,10 +227,10 @@ def _name_categories(record: Record, options: FixOptions, counts: Counter) -> No
     for category in record['categories']:
         category['name'] = options.rename.get(category['name'], category['name'])
         first.setdefault(category['name'], category)
-    merged = {id_of(one): id_of(first[one['name']]) for one in record['categories'] if one is not first[one['name']]}
+    merged = {get_id(one): get_id(first[one['name']]) for one in record['categories'] if one is not first[one['name']]}
     listed = list(first.values())
     if options.classes is not None:
-        unused = max([0, *(number for number in map(id_of, record['categories']) if isinstance(number, int))])
+        unused = max([0, *(number for number in map(get_id, record['categories']) if isinstance(number, int))])
         added = [name for name in options.classes if name not in first]
         first.update({name: {'id': unused + n, 'name': name} for n, name in enumerate(added, 1)})
         listed = [dict(first[name]) for name in options.classes]
@@ -232,10 +241,10 @@ def _name_categories(record: Record, options: FixOptions, counts: Counter) -> No
 
 def _renumber_categories(record: Record, options: FixOptions, counts: Counter) -> None:
     if options.renumber is not None:
-        ids = {id_of(category): place for place, category in enumerate(record['categories'], options.renumber)}
+        ids = {get_id(category): place for place, category in enumerate(record['categories'], options.renumber)}
         _change_categories(record, ids, counts)
         for category in record['categories']:
-            category['id'] = ids[id_of(category)]
+            category['id'] = ids[get_id(category)]
 
 
 def _add_boxes(record: Record, _: FixOptions, counts: Counter) -> None:
@@ -246,21 +255,21 @@ def _add_boxes(record: Record, _: FixOptions, counts: Counter) -> None:
         if annotation.get('bbox') is None and len(points) > 1:
             xs, ys = points[::2], points[1::2]
             box = [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
-            annotation['bbox'] = [shortest(float(part)) for part in box]
+            annotation['bbox'] = [shorten_number(float(part)) for part in box]
             counts['outlined'] += 1
 
 
 def _convert_boxes(record: Record, options: FixOptions, counts: Counter) -> None:
     if options.boxes in ('', 'sizes'):
         return
-    if options.boxes not in WRITTEN:
-        raise NotCorrected(f'--boxes for a COCO JSON must be one of {", ".join(WRITTEN)}, got {options.boxes}')
-    sizes = {id_of(image): size_of(image) for image in record['images']}
+    if options.boxes not in BOX_WRITERS:
+        raise NotCorrected(f'--boxes for a COCO JSON must be one of {", ".join(BOX_WRITERS)}, got {options.boxes}')
+    sizes = {get_id(image): get_size(image) for image in record['images']}
     for annotation in record['annotations']:
-        box = numbers(annotation.get('bbox'))
-        size = sizes.get(id_of(annotation, 'image_id'))
+        box = parse_corners(annotation.get('bbox'))
+        size = sizes.get(get_id(annotation, 'image_id'))
         if box is not None and (options.boxes != 'fractions' or size is not None):
-            new = [shortest(float(round(part, 4))) for part in WRITTEN[options.boxes](*box, *(size or ()))]
+            new = [shorten_number(float(round(part, 4))) for part in BOX_WRITERS[options.boxes](*box, *(size or ()))]
             counts['boxes_converted'] += 1
             annotation['bbox'] = new
             if not annotation.get('segmentation'):
@@ -300,13 +309,13 @@ def _match_images(record: Record, options: FixOptions, counts: Counter) -> None:
 
 def _change_categories(record: Record, ids: Dict[Any, Any], counts: Counter) -> None:
     for annotation in record['annotations'] if ids else ():
-        known = id_of(annotation, 'category_id')
+        known = get_id(annotation, 'category_id')
         if ids.get(known, known) != known:
             counts['remapped'] += 1
             annotation['category_id'] = ids[known]
 
 
-def size_of(image: Record) -> Optional[Tuple[float, float]]:
+def get_size(image: Record) -> Optional[Tuple[float, float]]:
     """Return width and height; ``None`` unless they are two positive numbers of pixels."""
     width, height = (None if isinstance(image.get(side), str) else number(image.get(side)) for side in _SIDES)
     if width is None or height is None or min(width, height) <= 0 or max(width, height) > LARGEST_SIDE:
@@ -323,7 +332,7 @@ def are_polygons(outline: Any) -> bool:
     )
 
 
-def id_of(entry: Record, name: str = 'id') -> Any:
+def get_id(entry: Record, name: str = 'id') -> Any:
     """Return an id; ``None`` if it is missing or of the wrong type."""
     value = entry.get(name)
     if isinstance(value, float) and value.is_integer():
@@ -331,6 +340,6 @@ def id_of(entry: Record, name: str = 'id') -> Any:
     return value if isinstance(value, (int, str)) else None
 
 
-def _whole(value: Any) -> Optional[int]:
+def _parse_whole(value: Any) -> Optional[int]:
     found = number(value)
     return None if found is None or not found.is_integer() else int(found)

@@ -12,21 +12,21 @@ import numpy as np
 from mmguard.files.containment import find_inside, resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.correction import LabelFiles, names_below
+from mmguard.formats.correction import LabelFiles, list_names_below
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import (
     FILES,
+    find_missing_files,
     find_size_mismatches,
     is_gray,
     is_image_name,
-    missing_files,
     read_shown_size,
     walk,
 )
 from mmguard.formats.format import Format, LabelSet, Sets
 from mmguard.formats.labelme.records import (
-    NO_AREA,
-    NO_CLASS,
+    NAMES_OF_NO_CLASS,
+    NO_AREA_FAULT,
     NO_CORNERS,
     Shape,
     ShapeFile,
@@ -35,7 +35,7 @@ from mmguard.formats.labelme.records import (
 )
 from mmguard.formats.labelme.write import correct_labelme
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
+from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED_REASON, Table, facts_of, table_of_names
 
 
 class Labelme(Format):
@@ -62,22 +62,22 @@ class Labelme(Format):
         return 2 * sum(map(_is_labelme_file, some)) >= len(some)
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        path = '' if options.classes else classes_beside(target)[0]
+        path = '' if options.classes else find_class_list(target)[0]
         return Sets([LabelSet(target, lambda: self.read(target, options), [f'classes: {path}'] if path else [])])
 
     def read(self, target: str, options: ScanOptions) -> LabelFacts:
-        names = list(options.classes) if options.classes else classes_beside(target)[1]
+        names = list(options.classes) if options.classes else find_class_list(target)[1]
         return scan_labelme(target, options.num_classes, names or None, options.images)
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
-        root = folder_of(target)
-        below = sorted(names_below(target)) if os.path.isdir(target) else [os.path.basename(target)]
+        root = get_folder(target)
+        below = sorted(list_names_below(target)) if os.path.isdir(target) else [os.path.basename(target)]
         names = [name for name in below if _is_copied(root, name)]
         return LabelFiles(
             [(os.path.join(root, name), name) for name in names],
             lambda data, _: correct_labelme(data, options),
             frozenset(name for name in names if not name.lower().endswith('.json')),
-            lambda path: scan_labelme(path, look=False),
+            lambda path: scan_labelme(path, read_images=False),
         )
 
 
@@ -92,12 +92,12 @@ def _is_copied(root: str, name: str) -> bool:
 _SLACK = 0.5
 
 
-def _objects(shapes: Sequence[Shape]) -> List[Shape]:
+def _merge_objects(shapes: Sequence[Shape]) -> List[Shape]:
     """Merge shapes of one label and group into objects; keypoints of a group that has an area belong to that area."""
     areas = {shape.group for shape in shapes if shape.group is not None and not shape.fault}
     found: Dict[Tuple[object, object], Shape] = {}
     for shape in shapes:
-        if shape.fault == NO_AREA and shape.group in areas:
+        if shape.fault == NO_AREA_FAULT and shape.group in areas:
             continue
         grouped = shape.group is not None and not shape.fault
         key = (shape.label, shape.group) if grouped else (None, shape.place)
@@ -109,7 +109,7 @@ def _objects(shapes: Sequence[Shape]) -> List[Shape]:
     return list(found.values())
 
 
-def _table(
+def _build_table(
     files: Sequence[ShapeFile],
     objects: Sequence[Sequence[Shape]],
     names: Sequence[str],
@@ -127,8 +127,8 @@ def _table(
                     examples.append(f'{file.name}: shapes[{shape.place}], {shape.label!r}')
     sizes = [file.size for file in files]
     table = table_of_names([file.name for file in files], sizes, rows, names, categories)
-    table.ignored = np.array([name in NO_CLASS for _, name, _ in rows], bool)
-    table.left_out[UNLISTED] &= ~table.ignored
+    table.ignored = np.array([name in NAMES_OF_NO_CLASS for _, name, _ in rows], bool)
+    table.left_out[UNLISTED_REASON] &= ~table.ignored
     table.judged &= table.boxed
     return table
 
@@ -176,9 +176,9 @@ def _read_beginning(path: str) -> Any:
     return {'shapes': []} if is_object and b'"shapes"' in head else {'': 0} if is_object else None
 
 
-def classes_beside(target: str) -> Tuple[str, List[str]]:
+def find_class_list(target: str) -> Tuple[str, List[str]]:
     """Return path and names of the class list in a folder or its parent; both empty if not found or unreadable."""
-    folder = os.path.abspath(folder_of(target))
+    folder = os.path.abspath(get_folder(target))
     for place in (folder, os.path.dirname(folder)):
         for name in LISTS:
             path = os.path.join(place, name)
@@ -198,7 +198,7 @@ def scan_labelme(
     num_classes: Optional[int] = None,
     class_names: Optional[Sequence[str]] = None,
     images: Optional[str] = None,
-    look: bool = True,
+    read_images: bool = True,
 ) -> LabelFacts:
     """Read the JSON files of a folder, or a single one. Never raise because of their content.
 
@@ -213,32 +213,35 @@ def scan_labelme(
         ValueError: Neither a shape nor a fault was found.
     """
     faults = Faults()
-    root, images_root = folder_of(target), os.path.abspath(images or folder_of(target))
+    root, images_root = get_folder(target), os.path.abspath(images or get_folder(target))
     read: List[ShapeFile] = []
     for name in list_files(target, faults) if os.path.isdir(target) else [os.path.basename(target)]:
         file = read_labelme(os.path.join(root, name), name, faults)
         if file is not None:
             image = _find_image(name, file.image, images is not None) if file.image else ''
-            read.append(_add_size(file._replace(image=image), images_root, name, faults if look else None))
-    objects = [_objects(file.shapes) for file in read]
+            read.append(_add_size(file._replace(image=image), images_root, name, faults if read_images else None))
+    objects = [_merge_objects(file.shapes) for file in read]
     found = Counter(shape.label for of_file in objects for shape in of_file)
     if not found and not faults:
         raise ValueError(f'nothing was read: {len(read):,} Labelme files have no shape')
     given = sorted(found) if class_names is None else class_names
-    names = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
+    names = list(dict.fromkeys(name for name in given if name not in NAMES_OF_NO_CLASS))
     annotations = AnnotationFacts(format='labelme', labelled_by='class list', names_from='', sources=[target])
     annotations.classes_counted = num_classes is None and class_names is None
-    table = _table(read, objects, names, sorted(set(found) | set(names)), annotations)
+    table = _build_table(read, objects, names, sorted(set(found) | set(names)), annotations)
     annotations.categories = dict(enumerate(names))
-    listed = {*names, *NO_CLASS}
+    listed = {*names, *NAMES_OF_NO_CLASS}
     annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in listed}
     unlisted = [file.name for file, of_file in zip(read, objects) if any(one.label not in listed for one in of_file)]
     annotations.left_out_files = unlisted[:EXAMPLES]
     paths = [file.image for file in read]
     annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
-    if look:
-        needed, within = [file.image for file in read if file.image and not file.has_data], around(images_root)
-        annotations.missing, annotations.missing_files = missing_files(images_root, needed, faults, within)
+    if read_images:
+        needed, within = (
+            [file.image for file in read if file.image and not file.has_data],
+            find_common_folder(images_root),
+        )
+        annotations.missing, annotations.missing_files = find_missing_files(images_root, needed, faults, within)
         annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
             images_root, paths, table.sizes, within
         )
@@ -253,7 +256,7 @@ def scan_labelme(
     return facts
 
 
-def folder_of(path: str) -> str:
+def get_folder(path: str) -> str:
     """Return a folder itself, or the folder of a file."""
     return path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
 
@@ -281,7 +284,7 @@ def _find_image(name: str, image: str, in_folder: bool) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(name), image))
 
 
-def around(root: str) -> str:
+def find_common_folder(root: str) -> str:
     """Return the folder that may contain both images and labels: images of labels/train are in ../../images/train."""
     return os.path.dirname(os.path.dirname(root))
 
@@ -293,7 +296,7 @@ def _add_size(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -
         from PIL import Image
 
         try:
-            path = resolve_inside(root, file.image, around(root))
+            path = resolve_inside(root, file.image, find_common_folder(root))
             if file.has_data or os.path.exists(path):
                 with open_regular(path) as image, Image.open(image) as opened:
                     height, width = read_shown_size(opened)

@@ -21,14 +21,14 @@ NO_CORNERS = (float(NO_NUMBER),) * 4
 #: Shape types with an area -> minimum and maximum number of points in this family of tools; maximum 0: unlimited.
 AREAS = {'polygon': (3, 0), 'rectangle': (2, 4), 'circle': (2, 2), 'mask': (2, 2), 'rotation': (4, 4)}
 #: Shape types without an area.
-THIN = ('point', 'points', 'line', 'linestrip')
+KINDS_WITHOUT_AREA = ('point', 'points', 'line', 'linestrip')
 #: Names that Labelme's own converters do not treat as classes.
-NO_CLASS = ('__ignore__', '_background_')
+NAMES_OF_NO_CLASS = ('__ignore__', '_background_')
 #: Reasons why a shape gives no object; keys of rule MG179.
-SHORT = 'a polygon has fewer than 3 points'
-NO_AREA = 'a point or a line encloses no area'
-OTHER_POINTS = 'a rectangle or circle is not of 2 points'
-NO_MASK = 'a mask is missing, or not as large as its corners say'
+FEW_POINTS_FAULT = 'a polygon has fewer than 3 points'
+NO_AREA_FAULT = 'a point or a line encloses no area'
+WRONG_POINTS_FAULT = 'a rectangle or circle is not of 2 points'
+NO_MASK_FAULT = 'a mask is missing, or not as large as its corners say'
 _PNG = b'\x89PNG\r\n\x1a\n'
 
 
@@ -68,8 +68,8 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
     if not isinstance(image, str) or not image or '\0' in image or not is_writable(image):
         faults.add('imagePath does not name a file', f'{source}: {shorten(image)}')
         image = ''
-    found = [shape_of(one, place, source, faults) for place, one in enumerate(record['shapes'])]
-    size = _size(record, source, faults)
+    found = [parse_shape(one, place, source, faults) for place, one in enumerate(record['shapes'])]
+    size = _read_size(record, source, faults)
     return ShapeFile(source, image, size, isinstance(data, str) and bool(data), [one for one in found if one])
 
 
@@ -78,7 +78,7 @@ def is_of_others(record: Any) -> bool:
     return isinstance(record, dict) and bool(record) and not {'shapes', 'imagePath', 'imageData'} & set(record)
 
 
-def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, float]]:
+def _read_size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, float]]:
     """Return the height and width that a file gives; ``None`` if it does not, or with a fault recorded."""
     height, width = record.get('imageHeight'), record.get('imageWidth')
     if height is None and width is None:
@@ -89,7 +89,7 @@ def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, flo
     return None
 
 
-def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[Shape]:
+def parse_shape(record: Any, place: int, source: str, faults: Faults) -> Optional[Shape]:
     """Parse a record of ``shapes``; return ``None`` if it cannot be used."""
     where = f'{source}: shapes[{place}]'
     if not isinstance(record, dict):
@@ -103,7 +103,7 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     kind = 'polygon' if kind is None else kind
     if label is None:
         return None
-    if not isinstance(kind, str) or kind not in (*AREAS, *THIN):
+    if not isinstance(kind, str) or kind not in (*AREAS, *KINDS_WITHOUT_AREA):
         faults.add('a shape is of a kind that Labelme does not have', f'{where}: {shorten(kind)}')
         return None
     if group is not None and type(group) not in (int, str):
@@ -112,21 +112,21 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     points = _read_points(record.get('points'), where, faults)
     if points is None:
         return None
-    fault = _fault_of(kind, points, record.get('mask'))
-    return Shape(place, label, kind, NO_CORNERS if fault else _corners(kind, points), group, fault)
+    fault = _find_fault(kind, points, record.get('mask'))
+    return Shape(place, label, kind, NO_CORNERS if fault else _compute_corners(kind, points), group, fault)
 
 
-def _fault_of(kind: str, points: Points, mask: Any) -> str:
-    if kind in THIN:
-        return NO_AREA
+def _find_fault(kind: str, points: Points, mask: Any) -> str:
+    if kind in KINDS_WITHOUT_AREA:
+        return NO_AREA_FAULT
     least, most = AREAS[kind]
     if kind == 'polygon':
-        return SHORT if len(points) < least else ''
+        return FEW_POINTS_FAULT if len(points) < least else ''
     if not (least <= len(points) <= most) or (kind == 'rectangle' and len(points) == 3):
-        return NO_MASK if kind == 'mask' else OTHER_POINTS
+        return NO_MASK_FAULT if kind == 'mask' else WRONG_POINTS_FAULT
     if kind == 'mask':
         (left, top), (right, bottom) = points
-        return '' if _mask_size(mask) == (int(bottom) - int(top) + 1, int(right) - int(left) + 1) else NO_MASK
+        return '' if _mask_size(mask) == (int(bottom) - int(top) + 1, int(right) - int(left) + 1) else NO_MASK_FAULT
     return ''
 
 
@@ -142,7 +142,7 @@ def _mask_size(mask: Any) -> Optional[Tuple[int, int]]:
     return height, width
 
 
-def _corners(kind: str, points: Points) -> Tuple[float, ...]:
+def _compute_corners(kind: str, points: Points) -> Tuple[float, ...]:
     if kind == 'circle':
         (x, y), other = points
         radius = math.hypot(other[0] - x, other[1] - y)

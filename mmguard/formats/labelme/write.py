@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
-from mmguard.formats.correction import Corrected, NotCorrected, clamp, fault_of, shortest
+from mmguard.formats.correction import Corrected, NotCorrected, clamp, find_box_fault, shorten_number
 from mmguard.formats.faults import Faults
-from mmguard.formats.labelme.records import NO_AREA, NO_CLASS, Shape, shape_of
+from mmguard.formats.labelme.records import NAMES_OF_NO_CLASS, NO_AREA_FAULT, Shape, parse_shape
 from mmguard.formats.options import FixOptions
 from mmguard.text import quantity
 
@@ -28,7 +28,7 @@ def correct_labelme(data: bytes, options: FixOptions) -> Corrected:
     if not isinstance(record, dict) or not isinstance(record.get('shapes'), list):
         raise NotCorrected('not a file of Labelme: it has no list "shapes"')
     counts: Counter = Counter()
-    size = _size(record)
+    size = _get_size(record)
     kept: List[Any] = []
     values: Counter = Counter()
     for place, shape in enumerate(record['shapes']):
@@ -48,7 +48,7 @@ def correct_labelme(data: bytes, options: FixOptions) -> Corrected:
     return Corrected(text.encode('utf-8', 'backslashreplace'), '.json', words, dict(values), dict(counts))
 
 
-def _size(record: Dict[str, Any]) -> Tuple[float, float]:
+def _get_size(record: Dict[str, Any]) -> Tuple[float, float]:
     """Return width and height; infinite if the file does not give them."""
     sides = [record.get('imageWidth'), record.get('imageHeight')]
     width, height = (float(side) if type(side) is int and side > 0 else _INF for side in sides)
@@ -59,17 +59,17 @@ def _correct_shape(
     record: Any, place: int, size: Tuple[float, float], options: FixOptions, counts: Counter
 ) -> Optional[str]:
     """Correct a shape in place; return the reason if it must be dropped, else ``None``."""
-    shape = shape_of(record, place, '', Faults())
+    shape = parse_shape(record, place, '', Faults())
     if shape is None:
         return 'cannot be read'
     name = options.rename.get(record['label'], shape.label)
     if name != shape.label:
         record['label'] = name
         counts['renamed'] += 1
-    if options.classes is not None and name not in (*options.classes, *NO_CLASS):
+    if options.classes is not None and name not in (*options.classes, *NAMES_OF_NO_CLASS):
         return 'label'
     if shape.fault:
-        return None if shape.fault == NO_AREA else 'no area'
+        return None if shape.fault == NO_AREA_FAULT else 'no area'
     return _clamp_shape(record, shape, size, counts)
 
 
@@ -77,12 +77,13 @@ def _clamp_shape(record: Any, shape: Shape, size: Tuple[float, float], counts: C
     width, height = size
     left, top, right, bottom = shape.corners
     corners = (left, top, right, bottom)
-    if fault_of(corners, width, height):
+    if find_box_fault(corners, width, height):
         return 'box'
     if clamp(corners, width, height) == corners or shape.kind not in _BY_POINT:
         return None
     record['points'] = [
-        [shortest(float(min(max(x, 0), width))), shortest(float(min(max(y, 0), height)))] for x, y in record['points']
+        [shorten_number(float(min(max(x, 0), width))), shorten_number(float(min(max(y, 0), height)))]
+        for x, y in record['points']
     ]
     counts['clamped'] += 1
     return None

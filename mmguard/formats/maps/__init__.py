@@ -6,12 +6,12 @@ import os
 from dataclasses import replace
 
 from mmguard.findings.facts import ConfigFacts
-from mmguard.formats.correction import CannotCorrect, LabelFiles, ending_of
-from mmguard.formats.files import IMAGE_ENDINGS, label_and_image_folders
+from mmguard.formats.correction import CannotCorrect, LabelFiles, get_ending
+from mmguard.formats.files import IMAGE_ENDINGS, find_label_and_image_folders
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.labels.rules import LabelRule
-from mmguard.labels.spaces import label_map_of
+from mmguard.labels.spaces import read_label_map
 from mmguard.language import Message
 
 #: Folders of masks in VOC and similar data sets.
@@ -30,12 +30,12 @@ class LabelMaps(Format):
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.maps.folder import FolderSource
-        from mmguard.formats.options import settings_of
+        from mmguard.formats.options import build_settings
         from mmguard.formats.unsupported_formats import describe_files
 
         notes = []
         if options.images is None and os.path.isdir(target):
-            folders = label_and_image_folders(target)
+            folders = find_label_and_image_folders(target)
             if folders is not None:
                 target = folders[0]
                 options = replace(options, images=folders[1])
@@ -44,7 +44,7 @@ class LabelMaps(Format):
                 target = os.path.join(target, _MASKS[0])  # SegmentationObject numbers the objects
                 notes.append(Message('labels: {labels}', labels=target))
         try:
-            source = FolderSource(target, settings_of(options), options.images, options.suffix)
+            source = FolderSource(target, build_settings(options), options.images, options.suffix)
             instead = source.list_other_files()
         except OSError as error:
             raise CannotScan(str(error)) from error
@@ -55,13 +55,13 @@ class LabelMaps(Format):
         if options.num_classes is None:
             note = Message('no --num-classes: every value counts as a class; with it, invalid ones are found')
             source.notes.append(note)
-        facts = ConfigFacts(framework='mmseg', label_map=label_map_of(dict(options.label_map)))
+        facts = ConfigFacts(framework='mmseg', label_map=read_label_map(dict(options.label_map)))
         if options.reduce_zero_label:
             facts.reduce_zero_label['--reduce-zero-label'] = True
         return Sets([source], facts)
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
-        from mmguard.formats.maps.folder import label_files
+        from mmguard.formats.maps.folder import find_label_files
         from mmguard.formats.maps.write import correct_map
 
         if not os.path.isdir(target):
@@ -69,7 +69,7 @@ class LabelMaps(Format):
                 f'{target}: single label maps cannot be corrected. Name their folder, a COCO, LVIS or Labelme .json, '
                 'or a data.yaml'
             )
-        maps = sorted(os.path.relpath(path, target) for path in label_files(target, options.suffix))
+        maps = sorted(os.path.relpath(path, target) for path in find_label_files(target, options.suffix))
         if not maps:
             if options.suffix:
                 raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')
@@ -84,7 +84,7 @@ class LabelMaps(Format):
             raise CannotCorrect(str(error)) from error
         return LabelFiles(
             [(os.path.join(target, name), name) for name in maps],
-            lambda data, name: correct_map(data, ending_of(name), options),
+            lambda data, name: correct_map(data, get_ending(name), options),
         )
 
 

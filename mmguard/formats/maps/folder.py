@@ -6,13 +6,13 @@ import os
 from itertools import islice
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
-from mmguard.formats.faults import fault_of
+from mmguard.formats.faults import describe_fault
 from mmguard.formats.files import (
     SAMPLE,
     TRAINED_ENDINGS,
+    find_label_and_image_folders,
     is_image_name,
-    label_and_image_folders,
-    names_in,
+    list_names,
     walk,
 )
 from mmguard.formats.maps.forms import ARRAY_ENDING, is_array_name
@@ -86,7 +86,7 @@ class FolderSource(MapSource):
         self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
 
     def _choose_suffix(self) -> str:
-        for _folder, names in self._folders(quiet=True):
+        for _folder, names in self._walk_folders(quiet=True):
             for ending in TRAINED_ENDINGS:
                 chosen = [name for name in names if name.endswith(ending)]
                 if chosen and len(chosen) < sum(map(is_image_name, names)):
@@ -96,24 +96,24 @@ class FolderSource(MapSource):
                 break
         return ''
 
-    def _folders(self, quiet: bool = False) -> Iterator[Tuple[str, List[str]]]:
+    def _walk_folders(self, quiet: bool = False) -> Iterator[Tuple[str, List[str]]]:
         if not self._is_folder:
             yield os.path.dirname(self._target), [os.path.basename(self._target)]
             return
 
-        def tell(folder: str, error: OSError) -> None:
+        def note_fault(folder: str, error: OSError) -> None:
             if not quiet:
-                self.noticed.add_fault(f'folder: {fault_of(error)}', folder)
+                self.noticed.add_fault(f'folder: {describe_fault(error)}', folder)
 
-        yield from walk(self._target, tell)
+        yield from walk(self._target, note_fault)
 
-    def _labels(self, names: List[str]) -> List[str]:
+    def _select_labels(self, names: List[str]) -> List[str]:
         is_label = is_array_name if self._are_arrays else is_image_name
         return [name for name in names if is_label(name) and name.endswith(self.suffix)]
 
     def _has_arrays_alone(self) -> bool:
         """Return True if the label maps are numpy files: there are images only in ``images``, next to them."""
-        for folder, names in self._folders(quiet=True):
+        for folder, names in self._walk_folders(quiet=True):
             if 'images' not in os.path.relpath(folder, self._target).replace(os.sep, '/').split('/') and any(
                 map(is_image_name, names)
             ):
@@ -130,7 +130,7 @@ class FolderSource(MapSource):
         if not self._is_folder:
             return None
         for folder, names in walk(self._target, lambda folder, error: closed.append(folder)):
-            if self._labels(names):
+            if self._select_labels(names):
                 # If the labels are text files, the files in images/ are the images.
                 if 'images' not in os.path.relpath(folder, self._target).replace(os.sep, '/').split('/'):
                     return None
@@ -146,14 +146,14 @@ class FolderSource(MapSource):
             yield MapItem(self._target)
             return
         visited: Set[str] = set()
-        for folder, names in self._folders():
+        for folder, names in self._walk_folders():
             partners = None
             images = self.images
             if images is not None:
                 images = os.path.normpath(os.path.join(images, os.path.relpath(folder, self._target)))
-                partners = Partners([name for name in names_in(images) if is_image_name(name)])
+                partners = Partners([name for name in list_names(images) if is_image_name(name)])
             previous = ''
-            for name in self._labels(names):
+            for name in self._select_labels(names):
                 stem = os.path.splitext(name)[0]
                 if stem == previous:
                     self.noticed.duplicates.add(os.path.join(folder, stem))
@@ -173,7 +173,9 @@ class FolderSource(MapSource):
 
     def sample(self) -> List[str]:
         files = (
-            os.path.join(folder, name) for folder, names in self._folders(quiet=True) for name in self._labels(names)
+            os.path.join(folder, name)
+            for folder, names in self._walk_folders(quiet=True)
+            for name in self._select_labels(names)
         )
         return list(islice(files, SAMPLE))
 
@@ -186,11 +188,11 @@ class FolderSource(MapSource):
     def count(self) -> Optional[int]:
         if not self._is_folder:
             return 1
-        return sum(len(self._labels(names)) for _folder, names in self._folders(quiet=True))
+        return sum(len(self._select_labels(names)) for _folder, names in self._walk_folders(quiet=True))
 
 
-def label_files(root: str, suffix: Optional[str] = None) -> List[str]:
+def find_label_files(root: str, suffix: Optional[str] = None) -> List[str]:
     """Return the label maps in a folder that a scan reads, without the images next to them."""
-    folders = label_and_image_folders(root)
+    folders = find_label_and_image_folders(root)
     source = FolderSource(root if folders is None else folders[0], MapSettings(256), suffix=suffix)
     return [item.path for item in source.items()]

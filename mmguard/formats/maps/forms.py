@@ -8,21 +8,21 @@ from typing import Any, BinaryIO, Mapping
 
 import numpy as np
 
-from mmguard.config.recognized import CHECK_TARGET
+from mmguard.config.recognition import CHECK_TARGET_ADVICE
 from mmguard.formats.faults import Examples, NoLabels
 
 #: Maximum number of bytes from one stored byte: 1,032 with deflate, 1,300 with LZW and codes of 12 bits.
 MOST_INFLATED = 2048
 
 
-def can_hold(stored: int, wanted: int) -> bool:
-    """Return True if ``stored`` bytes of deflate, LZW or run-length data can expand to ``wanted`` bytes.
+def can_hold(stored: int, decoded: int) -> bool:
+    """Return True if ``stored`` bytes of deflate, LZW or run-length data can expand to ``decoded`` bytes.
 
     Example:
         >>> can_hold(300, 32767 * 32767), can_hold(1 << 20, 1 << 30)
         (False, True)
     """
-    return wanted <= stored * MOST_INFLATED
+    return decoded <= stored * MOST_INFLATED
 
 
 def chunks_fit(png: bytes) -> bool:
@@ -57,18 +57,18 @@ _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 _PACKED = ('tiff_lzw', 'tiff_deflate', 'tiff_adobe_deflate', 'packbits')
 
 
-def form_of(image: Any) -> str:
+def get_form(image: Any) -> str:
     """Return the form of an opened file, ``'gray8'``; ``'other'`` for one that never holds labels (CMYK, LAB)."""
     mode = image.mode
     if mode.startswith('I;16'):
         return 'gray16'
     if mode == 'L':
-        scale = scale_of(image)
+        scale = get_scale(image)
         return 'gray4' if scale == 17 else 'gray2' if scale == 85 else 'gray8'
     return _FORMS.get(mode, 'other')
 
 
-def scale_of(image: Any) -> float:
+def get_scale(image: Any) -> float:
     """Return the factor by which decoding stretches gray values.
 
     Decoders stretch gray PNGs of 2 and 4 bits, and PGMs with a smaller maximum, over 0 to 255: a stored 3 of 4 bits
@@ -140,8 +140,9 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
     return values.astype(kind.newbyteorder('='))
 
 
-def form_of_array(values: np.ndarray) -> str:
-    """Return the form of an array, named as in :func:`form_of`, by its values: numpy's integers are wide by default."""
+def get_array_form(values: np.ndarray) -> str:
+    """Return the form of an array, named as in :func:`get_form`, by its values: numpy's integers are wide by
+    default."""
     if values.dtype.kind in 'bf':
         return 'bool' if values.dtype.kind == 'b' else 'float'
     if 0 <= values.min() <= values.max() <= 255:
@@ -149,11 +150,11 @@ def form_of_array(values: np.ndarray) -> str:
     return 'gray16' if values.dtype.itemsize == 2 else 'gray32'
 
 
-_CHANNELS = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` converts it to labels'
+_ONE_HOT_ADVICE = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` converts it to labels'
 #: Beginning of the fault of an undamaged file that is not a label map -> how to convert the file to one.
 _TO_LABELS = (
-    (r'array \(\d+, H, W\)', _CHANNELS.format('0')),
-    (r'array \(H, W, \d+\)', _CHANNELS.format('-1')),
+    (r'array \(\d+, H, W\)', _ONE_HOT_ADVICE.format('0')),
+    (r'array \(H, W, \d+\)', _ONE_HOT_ADVICE.format('-1')),
     (r'\d+ dimensions', 'remove the axes of length 1, `array.squeeze()`'),
     (
         'several pages',
@@ -172,4 +173,4 @@ def describe_unread(unreadable: Mapping[str, Examples]) -> str:
     if not all(steps.values()):
         return ''
     files = [f'{os.path.basename(unreadable[fault].first[0])}: {fault}; {step}' for fault, step in steps.items()]
-    return f'A label map has one label per pixel, (H, W). {". ".join(files)}. Or {CHECK_TARGET}' if files else ''
+    return f'A label map has one label per pixel, (H, W). {". ".join(files)}. Or {CHECK_TARGET_ADVICE}' if files else ''

@@ -10,12 +10,12 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
+from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, describe_fault
 from mmguard.formats.files import FILES, Stamp, read_shown_size
 from mmguard.formats.maps import forms
 from mmguard.formats.maps.record import MapItem, MapRecord
 from mmguard.formats.options import DEFAULT_BACKEND, MapSettings
-from mmguard.labels.rules import value_counts
+from mmguard.labels.rules import count_values
 
 #: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.
 _FEW = 16
@@ -58,10 +58,10 @@ def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
     return invalid[label]
 
 
-def _are_between_neighbours(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return bool for each flat position in ``found``: True if it has a lower and a higher neighbor."""
+def _are_between_neighbours(label: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return bool for each flat position in ``positions``: True if it has a lower and a higher neighbor."""
     height, width = label.shape
-    rows, columns = np.divmod(found, width)
+    rows, columns = np.divmod(positions, width)
     low = high = values
     for down in (-1, 0, 1):
         row = np.clip(rows + down, 0, height - 1) * width
@@ -136,14 +136,14 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
                         label = np.asarray(image) if label is None else _as_uint8(label)
                         record.between = count_between(label, invalid)
         except Exception as error:  # a decoder may raise anything for damaged bytes
-            record.fault = fault_of(error, head)
+            record.fault = describe_fault(error, head)
             record.detail = str(error)[:200]
     return record
 
 
 def _check_header(image: Any, stored: int) -> None:
     """Refuse forms that never hold labels, and sizes too large for the file, before allocating memory."""
-    if forms.form_of(image) == 'other':
+    if forms.get_form(image) == 'other':
         raise NoLabels(f'colors ({image.mode})')
     width, height = image.size
     if image.format == 'TIFF' and image.n_frames > 1:  # a loader reads the first
@@ -166,7 +166,7 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
     label = imfrombytes(content, flag='unchanged', backend=record.backend)
     if label is None:  # OpenCV cannot decode it
         raise ValueError(f'{record.backend} cannot decode it')
-    loaded = value_counts(_as_uint8(label))
+    loaded = count_values(_as_uint8(label))
     record.loaded = None if loaded == record.raw else loaded
     if label.ndim > 2 and 'colours' not in record.changes:
         record.changes.append('colours')
@@ -175,7 +175,7 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
 
 def _check_file(path: str) -> Tuple[Optional[Stamp], str, int]:
     """Return the stamp of a file, its fault before it is opened, and its size in bytes."""
-    held = FILES.held(path)
+    held = FILES.get_replacement(path)
     if held is not None:
         return None, '' if held else EMPTY, len(held)
     status = os.stat(path)
@@ -197,26 +197,26 @@ def _look_at_image(record: MapRecord, path: str) -> None:
             head = file.read(_HEAD)
             file.seek(0)
             with Image.open(file, formats=list_formats()) as image:
-                record.image_form = forms.form_of(image)
+                record.image_form = forms.get_form(image)
                 record.image_shape = read_shown_size(image)
     except UnidentifiedImageError as error:
         if head.startswith(_TIFF):
             record.image_form = 'other'  # bands or numbers that other loaders read
         else:
-            record.image_fault = fault_of(error, head)
+            record.image_fault = describe_fault(error, head)
     except Exception as error:  # as above
-        record.image_fault = fault_of(error, head)
+        record.image_fault = describe_fault(error, head)
 
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
     """Count the stored values, and the values decoded by pillow; return the array if one was made, else ``None``."""
-    record.form = forms.form_of(image)
+    record.form = forms.get_form(image)
     record.shape = (image.size[1], image.size[0])
     record.lossy = forms.is_lossy(image, head)
-    scale = forms.scale_of(image)
+    scale = forms.get_scale(image)
     image.load()
     if record.form in ('gray8', 'gray4', 'gray2', 'palette8'):
-        counts = {value: count for value, count in enumerate(_histogram(image)) if count}
+        counts = {value: count for value, count in enumerate(_compute_histogram(image)) if count}
         _store_bytes(record, counts, scale)
         record.is_black = record.form == 'palette8' and len(counts) > 1 and _is_black(image, counts)
     elif record.form in ('bool', 'gray16', 'gray32', 'float'):
@@ -228,7 +228,7 @@ def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndar
     return None
 
 
-def _histogram(image: Any) -> List[int]:
+def _compute_histogram(image: Any) -> List[int]:
     """Return the histogram of an image of one channel; pillow counts several times faster than numpy."""
     from PIL import Image
 
@@ -247,9 +247,9 @@ def _histogram(image: Any) -> List[int]:
 
 def _store_array(record: MapRecord, stored: np.ndarray) -> None:
     """Count the values of a NumPy file, which loaders use without any conversion of colors or brightness."""
-    record.form, record.shape = forms.form_of_array(stored), (stored.shape[0], stored.shape[1])
+    record.form, record.shape = forms.get_array_form(stored), (stored.shape[0], stored.shape[1])
     if record.form == 'gray8':
-        record.raw = value_counts(stored.astype(np.uint8))
+        record.raw = count_values(stored.astype(np.uint8))
     else:
         _store_wide(record, stored)
 
@@ -276,14 +276,14 @@ def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
         if truncated:
             values, counts = np.unique(cut, return_counts=True)
             record.fractions = {f'{value:.6g}': int(n) for value, n in zip(values[:FEW_FRACTIONS], counts)}
-        raw = value_counts(whole)
+        raw = count_values(whole)
     else:
         # Cast, not viewed: True is a byte of 255 in pillow's arrays.
-        raw = value_counts(stored.astype(np.uint8) if stored.dtype == np.bool_ else stored)
+        raw = count_values(stored.astype(np.uint8) if stored.dtype == np.bool_ else stored)
     wrapped = bool(raw) and not 0 <= min(raw) <= max(raw) <= 255
     record.changes += ['truncated'] * truncated + ['wrapped'] * wrapped
     if truncated or wrapped or len(raw) > MAX_VALUES:
-        record.loaded = value_counts(_as_uint8(stored))
+        record.loaded = count_values(_as_uint8(stored))
     elif record.form == 'bool' and record.backend == 'cv2' and 1 in raw:
         record.changes.append('scaled')  # OpenCV does not read single bits: 1 becomes 255
     if len(raw) > MAX_VALUES:

@@ -13,7 +13,7 @@ from typing import IO, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence
 import numpy as np
 
 from mmguard.files.typed_json import decode
-from mmguard.formats.files import Stamp, stamp_of
+from mmguard.formats.files import Stamp, get_stamp
 
 Shape = Tuple[int, int]
 
@@ -142,7 +142,7 @@ class Journal:
         with open(self.path, 'rb') as lines:
             for line in iter(partial(lines.readline, _LONGEST), b''):
                 try:
-                    keys.append(_key(json.loads(line)['path']))
+                    keys.append(_hash_path(json.loads(line)['path']))
                     places.append(place)
                 except (ValueError, TypeError, KeyError, RecursionError):
                     pass  # torn by a kill, or damaged: that file is read again
@@ -157,26 +157,26 @@ class Journal:
 
         ``None`` otherwise: a value that is ``invalid`` now was not inspected if it was valid when the file was read.
         """
-        line = self.line_of(item.path)
+        line = self.find_line(item.path)
         if line is None:
             return None
         try:
             record = MapRecord.from_line(line)
         except ValueError:
             return None
-        image_stamp = None if item.image is None else stamp_of(item.image)
+        image_stamp = None if item.image is None else get_stamp(item.image)
         same = (record.path, record.stamp, record.image, record.image_stamp, record.backend)
-        if same != (item.path, stamp_of(item.path), item.image, image_stamp, backend):
+        if same != (item.path, get_stamp(item.path), item.image, image_stamp, backend):
             return None
         looked_at = 'colours' not in record.changes
         if looked_at and any(invalid[v] and v not in record.between for v in record.as_loaded):
             return None
         return record
 
-    def line_of(self, path: str) -> Optional[str]:
+    def find_line(self, path: str) -> Optional[str]:
         """Return the last line about a file; ``None`` if the journal has none."""
-        at = int(np.searchsorted(self._keys, np.uint64(_key(path)), side='right')) - 1
-        if self._lines is None or at < 0 or int(self._keys[at]) != _key(path):
+        at = int(np.searchsorted(self._keys, np.uint64(_hash_path(path)), side='right')) - 1
+        if self._lines is None or at < 0 or int(self._keys[at]) != _hash_path(path):
             return None
         self._lines.seek(int(self._places[at]))
         return self._lines.readline(_LONGEST).decode(errors='replace')
@@ -198,13 +198,13 @@ class Journal:
         self.close()
 
 
-def default_journal(target: str) -> str:
+def get_default_journal(target: str) -> str:
     """Return the path of a target's journal: in the user's cache, because data sets are often read-only."""
     cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
     where = os.path.realpath(target)
     name = ''.join(c if c.isalnum() and c.isascii() else '_' for c in os.path.basename(where))[:40] or 'scan'
-    return os.path.join(cache, 'mmguard', 'scan', f'{name}-{_key(where):016x}.jsonl')
+    return os.path.join(cache, 'mmguard', 'scan', f'{name}-{_hash_path(where):016x}.jsonl')
 
 
-def _key(path: str) -> int:
+def _hash_path(path: str) -> int:
     return int.from_bytes(hashlib.blake2b(os.fsencode(path), digest_size=8).digest(), 'little')

@@ -13,8 +13,8 @@ from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.formats.correction import NotCorrected, NotTried, Unreadable
 from mmguard.formats.faults import CRASHES
-from mmguard.formats.files import FILES, spread, stamp_of
-from mmguard.formats.format import Mapper, Scanned, Source, scan_here, split_into_chunks
+from mmguard.formats.files import FILES, get_stamp, select_spread
+from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
 from mmguard.formats.maps.forms import describe_unread
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import Journal, MapItem, MapRecord
@@ -43,7 +43,7 @@ class MapTask:
 
     def scan(self, items: List[MapItem]) -> ChunkResult:
         """Read the files of one task."""
-        invalid = np.array(self.settings.invalid_values())
+        invalid = np.array(self.settings.find_invalid_values())
         summary = MapSummary(self.settings)
         lines = []
         for item in items:
@@ -54,16 +54,16 @@ class MapTask:
 
     def report_crash(self, item: MapItem) -> ChunkResult:
         """Return the record of a file that crashed the process reading it."""
-        image_stamp = None if item.image is None else stamp_of(item.image)
+        image_stamp = None if item.image is None else get_stamp(item.image)
         backend = self.settings.backend
-        record = MapRecord(item.path, stamp_of(item.path), item.image, image_stamp, backend, fault=CRASHES)
+        record = MapRecord(item.path, get_stamp(item.path), item.image, image_stamp, backend, fault=CRASHES)
         summary = MapSummary(self.settings)
         summary.add(record)
         return ChunkResult([record.to_line()], summary)
 
 
 @dataclass
-class MapsScanned:
+class MapScanResult:
     """Result of a scan of label maps."""
 
     summary: MapSummary  #: Sum of the records.
@@ -77,13 +77,13 @@ def scan_maps(
     mapper: Mapper = scan_here,
     journal: Optional[Journal] = None,
     on_files: Callable[[int], None] = lambda files: None,
-) -> MapsScanned:
+) -> MapScanResult:
     """Scan label maps in chunks; call ``on_files`` with the number of files done since the last call.
 
     Records are written to the journal, and those of unchanged files are read from it.
     """
-    done = MapsScanned(MapSummary(settings))
-    invalid = settings.invalid_values()
+    done = MapScanResult(MapSummary(settings))
+    invalid = settings.find_invalid_values()
 
     def unknown() -> Iterator[MapItem]:
         for item in items:
@@ -142,7 +142,7 @@ class MapSource(Source):
 
     def scan(
         self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
-    ) -> Scanned:
+    ) -> ScanResult:
         done = scan_maps(self.items(), self.settings, mapper, journal, on_files)
         summary = self._summary = done.summary
         summary.merge(self.noticed)
@@ -150,10 +150,10 @@ class MapSource(Source):
         if unread:
             raise ValueError(f'nothing was read. {unread}')
         ignored = [value for value, label in enumerate(summary.table) if label == self.settings.ignore_index]
-        worst = summary.worst_files(self.root)
-        return Scanned(self.facts_of(summary), worst, done.decoded, done.reused, ignored, self.root or '')
+        worst = summary.list_worst_files(self.root)
+        return ScanResult(self.build_facts(summary), worst, done.decoded, done.reused, ignored, self.root or '')
 
-    def facts_of(self, summary: MapSummary) -> LabelFacts:
+    def build_facts(self, summary: MapSummary) -> LabelFacts:
         """Return the facts of counts of its files."""
         facts = summary.to_facts(self.class_names, self.root)
         assert facts.maps is not None
@@ -172,14 +172,14 @@ class MapSource(Source):
         if changes is not None and expected is not None:
             expected = [item._replace(path=name_of_copy(item.path)) for item in expected]
         if listed is not None and listed != expected:
-            return source.facts_of(scan_maps(spread(listed, OTHER_FILES), source.settings).summary)
+            return source.build_facts(scan_maps(select_spread(listed, OTHER_FILES), source.settings).summary)
         if changes is None:
-            return source.facts_of(self._summary.relabel(source.settings))
+            return source.build_facts(self._summary.relabel(source.settings))
         options = FixOptions(**dict(changes))
         counts = predict_counts(self._summary, options)
         if counts is not None:
             with FILES.replaced(correct_maps(self.sample(), options)):
-                return source.facts_of(counts.relabel(source.settings))
+                return source.build_facts(counts.relabel(source.settings))
         return _scan_corrected(source if expected is None else self, source, options)
 
 
@@ -194,7 +194,7 @@ def _scan_corrected(listed: MapSource, source: MapSource, options: FixOptions) -
         there = [MapItem(name, item.image) for item, name in names if name in contents]
         made = scan_maps(there, source.settings).summary
         made.merge(listed.noticed)
-        return source.facts_of(made)
+        return source.build_facts(made)
 
 
 def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:

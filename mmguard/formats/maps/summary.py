@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.findings.facts import MOST_FILES, LabelFacts, MapFacts
-from mmguard.formats.faults import MISSING, Examples, printable
+from mmguard.formats.faults import MISSING, Examples, make_printable
 from mmguard.formats.maps.record import MapRecord
 from mmguard.formats.options import MapSettings
 
@@ -121,7 +121,7 @@ class MapSummary:
             for value in stored:
                 self._add_stored(self.table[record.decode(value)], [value])
             where = (record.path, record.image or '')
-            self.worst.add((-sum(invalid.values()), *where, _most(stored), _most(invalid)))
+            self.worst.add((-sum(invalid.values()), *where, _select_most(stored), _select_most(invalid)))
             if record.between:
                 self.invalid_looked_at += sum(invalid.values())
                 self.invalid_between += sum(record.between.values())
@@ -188,7 +188,7 @@ class MapSummary:
         """Return the facts for the diagnosis; files are named relative to ``root``."""
 
         def names(files: Examples) -> List[str]:
-            return [printable(file, root) for file in files.first]
+            return [make_printable(file, root) for file in files.first]
 
         lists = ('all_void', 'size_mismatches', 'missing_labels', 'missing_images', 'duplicates')
         counts = {name: getattr(self, name).count for name in lists if getattr(self, name)}
@@ -202,7 +202,7 @@ class MapSummary:
             loaded_otherwise=_sort_by_count(self.changes),
             at_edges=share,
             all_void=names(self.all_void),
-            size_mismatches=[(printable(file, root), own, its) for file, own, its in self.size_mismatches.first],
+            size_mismatches=[(make_printable(file, root), own, its) for file, own, its in self.size_mismatches.first],
             missing_labels=names(self.missing_labels),
             missing_images=names(self.missing_images),
             duplicates=names(self.duplicates),
@@ -225,7 +225,7 @@ class MapSummary:
             total=self.total,
             files=self.files,
             offending_files=self.offending_files,
-            offending={printable(file, root): count for file, count in sorted(self.offending.items())},
+            offending={make_printable(file, root): count for file, count in sorted(self.offending.items())},
             class_names=list(class_names),
             histogram=_sort(self.trained),
             kind='pixels',
@@ -233,11 +233,11 @@ class MapSummary:
             stored={label: values for label, values in sorted(self.stored.items()) if values != [label]},
         )
 
-    def worst_files(self, root: Optional[str] = None) -> List[Dict[str, Any]]:
+    def list_worst_files(self, root: Optional[str] = None) -> List[Dict[str, Any]]:
         """Return the files with the most invalid elements, the worst first."""
         return [
             {
-                'file': printable(path, root),
+                'file': make_printable(path, root),
                 'path': path,
                 'image': image or None,
                 'invalid': -negative,
@@ -249,22 +249,22 @@ class MapSummary:
 
     def totals(self) -> Dict[str, Any]:
         """Return everything as plain data, to compare two scans."""
-        return {'facts': asdict(self.to_facts()), 'worst': self.worst_files()}
+        return {'facts': asdict(self.to_facts()), 'worst': self.list_worst_files()}
 
 
-def _count(counts: Dict[Any, int], key: Any, number: int = 1, most: Optional[int] = None) -> bool:
-    if most is not None and len(counts) >= most and key not in counts:
+def _count(counts: Dict[Any, int], key: Any, number: int = 1, limit: Optional[int] = None) -> bool:
+    if limit is not None and len(counts) >= limit and key not in counts:
         return False
     counts[key] = counts.get(key, 0) + number
     return True
 
 
-def _add_counts(counts: Dict[Any, int], others: Dict[Any, int], most: Optional[int] = None) -> None:
+def _add_counts(counts: Dict[Any, int], others: Dict[Any, int], limit: Optional[int] = None) -> None:
     for key, number in others.items():
-        _count(counts, key, number, most)
+        _count(counts, key, number, limit)
 
 
-def _most(counts: Dict[int, int]) -> Tuple[Tuple[int, int], ...]:
+def _select_most(counts: Dict[int, int]) -> Tuple[Tuple[int, int], ...]:
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_FEW])
 
 

@@ -11,12 +11,12 @@ from typing import Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.formats.correction import Corrected, NotCorrected, Unreadable
-from mmguard.formats.faults import Examples, fault_of
-from mmguard.formats.maps.forms import form_of, form_of_array, is_lossy, read_array, scale_of
+from mmguard.formats.faults import Examples, describe_fault
+from mmguard.formats.maps.forms import get_array_form, get_form, get_scale, is_lossy, read_array
 from mmguard.formats.maps.read import FEW_FRACTIONS, list_formats
 from mmguard.formats.maps.summary import MAX_COLOURS, MapSummary, as_colour
 from mmguard.formats.options import Colour, FixOptions
-from mmguard.labels.rules import LabelRule, apply_label_map, value_counts
+from mmguard.labels.rules import LabelRule, apply_label_map, count_values
 from mmguard.text import quantity
 
 #: First bytes of a NumPy file.
@@ -52,7 +52,7 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
 
     file = io.BytesIO()
     Image.fromarray(corrected.astype(np.uint8)).save(file, format='PNG', optimize=False)
-    changed = value_counts(label[label != corrected]) if corrected is not label else {}
+    changed = count_values(label[label != corrected]) if corrected is not label else {}
     return Corrected(
         file.getvalue(),
         '.png',
@@ -67,8 +67,8 @@ def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
         return []
     differs = label != corrected
     words = []
-    for raw, count in value_counts(label[differs]).items():
-        (new,) = value_counts(corrected[label == raw])
+    for raw, count in count_values(label[differs]).items():
+        (new,) = count_values(corrected[label == raw])
         words.append(f'{count:,} px of {raw} -> {new}')
     return words
 
@@ -83,28 +83,32 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
             warnings.simplefilter('ignore')
             if data.startswith(_NUMPY):
                 stored = read_array(io.BytesIO(data), len(data))
-                form = form_of_array(stored)
+                form = get_array_form(stored)
             else:
                 with Image.open(io.BytesIO(data), formats=list_formats()) as image:
-                    form, scale = form_of(image), scale_of(image)
+                    form, scale = get_form(image), get_scale(image)
                     lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
                     image.load()
                     in_colour = bool(options.colours) and form in ('rgb', 'rgba')
                     stored = np.asarray(image.convert('RGB') if in_colour else image)
     except Exception as error:  # a decoder may raise anything for damaged bytes
-        raise Unreadable(f'cannot be read: {fault_of(error, data[:_HEAD]) if data else "it is empty"}') from error
+        raise Unreadable(f'cannot be read: {describe_fault(error, data[:_HEAD]) if data else "it is empty"}') from error
     if in_colour and not lossy:
-        return _indices(stored, options.colours), form, is_png
+        return _look_up_labels(stored, options.colours), form, is_png
     if options.threshold is not None:
-        return (_values(stored, form, scale, whole=False) > options.threshold).astype(np.uint8), form, is_png
+        return (
+            (_convert_values(stored, form, scale, must_be_whole=False) > options.threshold).astype(np.uint8),
+            form,
+            is_png,
+        )
     if lossy:
         raise NotCorrected(
             'compressed with loss (JPEG): the values differ from those that were drawn. Export it again as PNG'
         )
-    return _values(stored * options.scale if options.scale is not None else stored, form, scale), form, is_png
+    return _convert_values(stored * options.scale if options.scale is not None else stored, form, scale), form, is_png
 
 
-def _indices(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
+def _look_up_labels(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
     codes = rgb.astype(np.int64) @ (1 << 16, 1 << 8, 1)
     found, places = np.unique(codes, return_inverse=True)
     colours = [(code >> 16, code >> 8 & 255, code & 255) for code in found.tolist()]
@@ -114,14 +118,14 @@ def _indices(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
     return np.array([table[colour] for colour in colours], dtype=np.int64)[places].reshape(codes.shape)
 
 
-def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> np.ndarray:
+def _convert_values(stored: np.ndarray, form: str, scale: float, must_be_whole: bool = True) -> np.ndarray:
     if stored.ndim == 3:
         colours = stored[..., : 1 if form == 'gray_alpha' else 3]
         if (colours != colours[..., :1]).any():
             raise NotCorrected('stored as colors: the file does not say which class a color is: list them (--colours)')
         return np.ascontiguousarray(colours[..., 0])
     if stored.dtype.kind == 'f':
-        if not whole:
+        if not must_be_whole:
             return stored
         if not (np.isfinite(stored).all() and (np.abs(stored - np.round(stored)) <= ROUNDING).all()):
             raise NotCorrected('stored as fractions (resized, or divided by 255): export the label map again')
@@ -145,7 +149,7 @@ def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSumm
     other = copy(summary)
     other.raw, other.loaded, other.files_with = counts, dict(counts), {}
     for value, files in summary.files_with.items():
-        new = options.label_of(value)
+        new = options.map_label(value)
         other.files_with[new] = max(files, other.files_with.get(new, 0))
     other.forms = {'gray8': sum(summary.forms.values())}
     other.lossy = other.gray_in_colour = other.black_palettes = other.uncounted = other.invalid_looked_at = (
@@ -181,7 +185,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
     elif channels != summary.gray_in_colour:
         return None
     for value, count in summary.raw.items():
-        index = options.label_of(value)
+        index = options.map_label(value)
         counts[index] = counts.get(index, 0) + count
     return counts
 
@@ -201,7 +205,7 @@ def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int
         if abs(scaled - round(scaled)) > 1e-5 * options.scale:
             return None
         if count:
-            index = options.label_of(round(scaled))
+            index = options.map_label(round(scaled))
             counts[index] = counts.get(index, 0) + count
     return counts
 

@@ -14,17 +14,17 @@ class NnUNet(Format):
     beside_suffix = True
 
     def detect(self, target: str) -> bool:
-        from mmguard.formats.nnunet.spec import raw_datasets
+        from mmguard.formats.nnunet.spec import find_raw_datasets
 
-        return bool(raw_datasets(target))
+        return bool(find_raw_datasets(target))
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        from mmguard.formats.nnunet.source import CaseSource, why_unread
-        from mmguard.formats.nnunet.spec import LABELS, REGIONS, raw_datasets
+        from mmguard.formats.nnunet.source import CaseSource, explain_unread
+        from mmguard.formats.nnunet.spec import LABELS, REGIONS, find_raw_datasets
 
-        sources = [CaseSource(folder) for folder in raw_datasets(target)]
+        sources = [CaseSource(folder) for folder in find_raw_datasets(target)]
         for source in sources:
-            why = why_unread(source.reader, source.spec.file_ending)
+            why = explain_unread(source.reader, source.spec.file_ending)
             if why and not {LABELS, REGIONS} & set(source.spec.faults):
                 raise CannotScan(f'{source.name}: {why}')
             if why:

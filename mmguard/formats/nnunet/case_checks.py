@@ -13,7 +13,7 @@ import numpy as np
 
 from mmguard.findings import volumes as kinds
 from mmguard.findings.volumes import CaseFault
-from mmguard.formats.faults import printable
+from mmguard.formats.faults import make_printable
 from mmguard.formats.nnunet.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_whole
 from mmguard.formats.nnunet.spec import MSD, DatasetSpec
 from mmguard.text import quantity
@@ -39,7 +39,7 @@ def describe_slices(counts: Mapping[int, int]) -> str:
     """
     if not counts:
         return ''
-    ranges = _ranges(sorted(counts))
+    ranges = _find_ranges(sorted(counts))
     texts = [f'{first}-{last}' if last > first else str(first) for first, last in ranges[:_MOST_RANGES]]
     rest = f' and {len(ranges) - _MOST_RANGES} more ranges' if len(ranges) > _MOST_RANGES else ''
     if len(counts) == 1:
@@ -55,7 +55,7 @@ def _find_fullest_slice(counts: Mapping[int, int]) -> int:
     return min(counts, key=lambda place: (-counts[place], place))
 
 
-def _ranges(places: List[int]) -> List[Tuple[int, int]]:
+def _find_ranges(places: List[int]) -> List[Tuple[int, int]]:
     found: List[Tuple[int, int]] = []
     for place in places:
         if found and place == found[-1][1] + 1:
@@ -73,15 +73,15 @@ class CaseChecker:
         self.root = root
         self.expected = frozenset(spec.expected)
 
-    def faults_of(self, record: CaseRecord) -> Iterator[Fault]:
+    def find_faults(self, record: CaseRecord) -> Iterator[Fault]:
         """Yield kind and fault for all faults of a case."""
         files = ([record.label] if record.label else []) + record.images
         for file in files:
             if file.fault:
                 said = f'{file.fault}: {file.detail}' if file.detail else file.fault
-                yield kinds.UNREADABLE, self._fault(record, file, said, file.missing)
+                yield kinds.UNREADABLE, self._build_fault(record, file, said, file.missing)
             elif file.form:
-                yield kinds.FORM, self._fault(record, file, file.form, file.voxels)
+                yield kinds.FORM, self._build_fault(record, file, file.form, file.voxels)
         images = [image for image in record.images if image.is_read]
         yield from self._judge_channels(record, images)
         for image in images:
@@ -106,13 +106,13 @@ class CaseChecker:
             said = f'the label has {label.shape[0]} channels (colors): a label file holds one value per pixel'
         else:
             return
-        yield kinds.FORM, self._fault(record, label, said, label.voxels)
+        yield kinds.FORM, self._build_fault(record, label, said, label.voxels)
 
     def _judge_channels(self, record: CaseRecord, images: Sequence[FileRecord]) -> Iterator[Fault]:
         for image in images:
             if image.dimension > 3 and not image.form and self.spec.layout != MSD:
                 said = f'the image is {image.dimension}-D, {_join(image.shape)}: nnU-Net takes one 3-D file per channel'
-                yield kinds.FORM, self._fault(record, image, said, image.voxels)
+                yield kinds.FORM, self._build_fault(record, image, said, image.voxels)
         if self.spec.channels is None or not images or len(images) < len(record.images):
             return
         found = sum(image.shape[0] for image in images)
@@ -121,18 +121,18 @@ class CaseChecker:
             return  # the missing ones were reported when the files were listed
         if found == 1 < self.spec.channels and _FIRST_CHANNEL.search(first.path):
             for number in range(1, self.spec.channels):
-                place = _FIRST_CHANNEL.sub(f'_{number:04d}', self.name_of(first.path))
-                yield kinds.CHANNELS, CaseFault(printable(record.case), place, 'this channel is missing')
+                place = _FIRST_CHANNEL.sub(f'_{number:04d}', self.shorten_path(first.path))
+                yield kinds.CHANNELS, CaseFault(make_printable(record.case), place, 'this channel is missing')
         elif found != self.spec.channels:
             where = f'{quantity(found, "channel")} in {quantity(len(images), "file")}'
             said = f'{where}, dataset.json declares {self.spec.channels}'
-            yield kinds.CHANNELS, self._fault(record, first, said, sum(image.voxels for image in images))
+            yield kinds.CHANNELS, self._build_fault(record, first, said, sum(image.voxels for image in images))
 
     def _judge_not_finite(self, record: CaseRecord, file: FileRecord) -> Iterator[Fault]:
         values = {name: count for name, count in ((NAN, file.nan), (INF, file.inf)) if count}
         if values:
             slices = self._describe_slices_of(file, list(values))
-            fault = self._fault(record, file, _describe_values(values, slices), sum(values.values()))
+            fault = self._build_fault(record, file, _describe_values(values, slices), sum(values.values()))
             fault.values, fault.slices = values, slices
             yield kinds.NOT_FINITE, fault
 
@@ -149,7 +149,7 @@ class CaseChecker:
             said = _describe_values(wrong, slices)
             if label.left_out:
                 said += f'; {label.left_out:,} voxels of further values'
-            fault = self._fault(record, label, said, sum(wrong.values()) + label.left_out)
+            fault = self._build_fault(record, label, said, sum(wrong.values()) + label.left_out)
             fault.values, fault.slices = wrong, slices
             yield kinds.UNEXPECTED, fault
         if label.fractions:
@@ -158,10 +158,10 @@ class CaseChecker:
         if held and not label.fractions and not label.nan and not label.inf:
             if held == {self.spec.ignore}:
                 said = f'every voxel is {self.spec.ignore}, the ignored value'
-                yield kinds.IGNORED_ONLY, self._fault(record, label, said, label.voxels)
+                yield kinds.IGNORED_ONLY, self._build_fault(record, label, said, label.voxels)
             elif held <= {0, self.spec.ignore}:
                 said = 'every voxel is background' + (' or ignored' if len(held) > 1 else '')
-                yield kinds.BACKGROUND_ONLY, self._fault(record, label, said, label.voxels)
+                yield kinds.BACKGROUND_ONLY, self._build_fault(record, label, said, label.voxels)
 
     def _find_intensities(self, record: CaseRecord, label: FileRecord) -> CaseFault:
         frequent = sorted(label.values, key=lambda value: -label.values[value])[:_EXAMPLES]
@@ -169,7 +169,7 @@ class CaseChecker:
             f'{"more than " if label.left_out else ""}{quantity(len(label.values), "value")}, most often '
             f'{", ".join(frequent)}; {label.unlike / label.pairs:.0%} of neighboring voxels differ'
         )
-        fault = self._fault(record, label, said, label.voxels)
+        fault = self._build_fault(record, label, said, label.voxels)
         ends = sorted(label.values, key=float)
         fault.values = {value: label.values[value] for value in (ends[0], ends[-1])}
         return fault
@@ -185,7 +185,7 @@ class CaseChecker:
             said += f'; {where[FRACTIONS]}'
         if label.scaling:
             said += f'; the header scales: value * {label.scaling[0]:g} + {label.scaling[1]:g}'
-        fault = self._fault(record, label, said, label.fractions)
+        fault = self._build_fault(record, label, said, label.fractions)
         fault.values, fault.slices = {value: broken[value] for value in shown}, where
         return fault
 
@@ -195,12 +195,12 @@ class CaseChecker:
         voxels = file.voxels
         if file.shape[1:] != other.shape[1:]:
             said = f'{_join(file.shape[1:])}, its {name} {_join(other.shape[1:])} (z, y, x)'
-            yield kinds.SHAPE, self._fault(record, file, said, voxels)
+            yield kinds.SHAPE, self._build_fault(record, file, said, voxels)
         if not _are_close(file.spacing, other.spacing):
-            said = f'spacing {_numbers(file.spacing)}, its {name} {_numbers(other.spacing)} (z, y, x)'
-            yield kinds.SPACING, self._fault(record, file, said, voxels)
+            said = f'spacing {_format_numbers(file.spacing)}, its {name} {_format_numbers(other.spacing)} (z, y, x)'
+            yield kinds.SPACING, self._build_fault(record, file, said, voxels)
         differ = [
-            f'{what} {_numbers(own)}, its {name} {_numbers(its)}'
+            f'{what} {_format_numbers(own)}, its {name} {_format_numbers(its)}'
             for what, own, its in (
                 ('origin', file.origin, other.origin),
                 ('direction', file.direction, other.direction),
@@ -209,15 +209,15 @@ class CaseChecker:
             if not _are_close(own, its)
         ]
         if differ:
-            yield kinds.ORIENTATION, self._fault(record, file, '; '.join(differ), voxels)
+            yield kinds.ORIENTATION, self._build_fault(record, file, '; '.join(differ), voxels)
 
     # ---- texts
 
-    def _fault(self, record: CaseRecord, file: FileRecord, detail: str, voxels: int) -> CaseFault:
-        return CaseFault(printable(record.case), self.name_of(file.path), detail, voxels)
+    def _build_fault(self, record: CaseRecord, file: FileRecord, detail: str, voxels: int) -> CaseFault:
+        return CaseFault(make_printable(record.case), self.shorten_path(file.path), detail, voxels)
 
-    def name_of(self, path: str) -> str:
-        return printable(path, os.path.abspath(self.root))
+    def shorten_path(self, path: str) -> str:
+        return make_printable(path, os.path.abspath(self.root))
 
     def _describe_slices_of(self, file: FileRecord, values: Sequence[str]) -> Dict[str, str]:
         if not file.has_slices:
@@ -234,9 +234,9 @@ def _count_along_z(file: FileRecord, value: str) -> Dict[int, int]:
     return counts
 
 
-def _are_close(own: Sequence[float], its: Sequence[float]) -> bool:
+def _are_close(values: Sequence[float], others: Sequence[float]) -> bool:
     """Return True if values are equal within nnU-Net's tolerance, which is numpy's default."""
-    return len(own) == len(its) and bool(np.allclose(own, its))
+    return len(values) == len(others) and bool(np.allclose(values, others))
 
 
 def _describe_values(values: Dict[str, int], slices: Dict[str, str]) -> str:
@@ -254,5 +254,5 @@ def _join(shape: Sequence[int]) -> str:
     return 'x'.join(map(str, shape))
 
 
-def _numbers(values: Sequence[float]) -> str:
+def _format_numbers(values: Sequence[float]) -> str:
     return '(' + ', '.join(f'{value + 0.0:.6g}' for value in values) + ')'

@@ -10,17 +10,17 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 
 from mmguard.files.containment import OutsideError, check_name
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
-from mmguard.formats.faults import CRASHES, fault_of
-from mmguard.formats.files import stamp_of
+from mmguard.formats.faults import CRASHES, describe_fault
+from mmguard.formats.files import get_stamp
 from mmguard.formats.nnunet.nifti import open_volume
-from mmguard.formats.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite, digest_of
+from mmguard.formats.nnunet.record import CaseRecord, FileRecord, compute_digest, count_labels, count_not_finite
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_old
 from mmguard.formats.nnunet.volume import CannotRead
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: Prefix of the files that macOS writes next to each file copied to a foreign file system (AppleDouble).
 _APPLE_DOUBLE = '._'
-_OF_MACOS = 'macOS left it next to a file that it copied'
+_MACOS_NOTE = 'macOS left it next to a file that it copied'
 
 
 class CaseItem(NamedTuple):
@@ -33,7 +33,7 @@ class CaseItem(NamedTuple):
 
 
 @dataclass
-class Listing:
+class CaseListing:
     """Cases and file faults of a data set."""
 
     cases: List[CaseItem] = field(default_factory=list)  #: All cases, sorted by name, including those that lack a file.
@@ -42,7 +42,7 @@ class Listing:
     faults: List[Tuple[str, CaseFault]] = field(default_factory=list)
 
 
-def list_cases(root: str, spec: DatasetSpec) -> Listing:
+def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
     """List the cases of a data set; missing folders are added to the faults of ``spec``."""
     if is_old(spec.content) and _is_of_decathlon(root, spec):
         spec.layout = MSD
@@ -65,10 +65,10 @@ def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
         return False
 
 
-def _list_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
-    listing = Listing(found=len(named))
-    for case in sorted(named):
-        entry = named[case]
+def _list_in_json(root: str, entries: Mapping[str, Any], spec: DatasetSpec) -> CaseListing:
+    listing = CaseListing(found=len(entries))
+    for case in sorted(entries):
+        entry = entries[case]
         images = entry.get('images') if isinstance(entry, Mapping) else None
         label = entry.get('label') if isinstance(entry, Mapping) else None
         if not isinstance(label, str) or not isinstance(images, list) or not all(isinstance(i, str) for i in images):
@@ -99,7 +99,7 @@ def _make_relative(root: str, path: str) -> str:
     return os.path.relpath(path, root) if inside else path
 
 
-def _check_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
+def _check_label(root: str, item: CaseItem, listing: CaseListing) -> CaseItem:
     if os.path.isfile(item.path):
         return item
     detail = 'the image has no label file' if item.images else 'listed, but missing'
@@ -107,7 +107,7 @@ def _check_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
     return item._replace(has_label=False)
 
 
-def _names_in(root: str, folder: str, spec: DatasetSpec, listing: Listing) -> List[str]:
+def _list_names(root: str, folder: str, spec: DatasetSpec, listing: CaseListing) -> List[str]:
     try:
         with os.scandir(os.path.join(root, folder)) as entries:
             listed = sorted((entry.name, entry.is_file(), entry.is_symlink()) for entry in entries)
@@ -121,9 +121,9 @@ def _names_in(root: str, folder: str, spec: DatasetSpec, listing: Listing) -> Li
     return [name for name, is_file, _ in listed if is_file]
 
 
-def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
-    listing = Listing()
-    images, labels = (_names_in(root, folder, spec, listing) for folder in ('imagesTr', 'labelsTr'))
+def _list_in_folders(root: str, spec: DatasetSpec) -> CaseListing:
+    listing = CaseListing()
+    images, labels = (_list_names(root, folder, spec, listing) for folder in ('imagesTr', 'labelsTr'))
     ending = spec.file_ending
     if not ending:
         return listing
@@ -134,7 +134,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
         if name.startswith(_APPLE_DOUBLE):
             if name.endswith(ending):
                 fault = CaseFault(
-                    name[: -len(ending)], f'imagesTr/{name}', f'{_OF_MACOS}: nnU-Net takes it for an image'
+                    name[: -len(ending)], f'imagesTr/{name}', f'{_MACOS_NOTE}: nnU-Net takes it for an image'
                 )
                 listing.faults.append((CHANNELS, fault))
             continue
@@ -174,14 +174,14 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> Listing:
     return listing
 
 
-def _report_missing_channels(listing: Listing, case: str, channels: Mapping[int, str], spec: DatasetSpec) -> None:
+def _report_missing_channels(listing: CaseListing, case: str, channels: Mapping[int, str], spec: DatasetSpec) -> None:
     wanted = range(max(spec.channels or 0, max(channels) + 1))
     missing = [f'imagesTr/{case}_{number:04d}{spec.file_ending}' for number in wanted if number not in channels]
     for file in missing:
         listing.faults.append((CHANNELS, CaseFault(case, file, 'this channel is missing')))
 
 
-def _report_ignored_files(listing: Listing, names: List[str], spec: DatasetSpec) -> None:
+def _report_ignored_files(listing: CaseListing, names: List[str], spec: DatasetSpec) -> None:
     """Report files that nnU-Net ignores."""
     for name in names:
         stem = os.path.basename(name)
@@ -193,7 +193,7 @@ def _report_ignored_files(listing: Listing, names: List[str], spec: DatasetSpec)
 
 def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
     """Read label and images of a case; faults are reported in the record."""
-    record = CaseRecord(item.path, item.case, reader, digest_of(expected))
+    record = CaseRecord(item.path, item.case, reader, compute_digest(expected))
     if item.has_label:
         record.label = _read(item.path, reader, True, expected)
     record.images = [_read(path, reader, False, expected) for path in item.images]
@@ -201,7 +201,7 @@ def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRec
 
 
 def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> FileRecord:
-    record = FileRecord(path, stamp_of(path))
+    record = FileRecord(path, get_stamp(path))
     itemsize = 1
     try:
         with ExitStack() as stack:
@@ -226,7 +226,7 @@ def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> 
         if error.missing and record.dtype:
             _count_missing(record, -(-error.missing // itemsize))
     except Exception as error:  # decoders raise many types for a damaged file
-        record.fault, record.detail = fault_of(error), str(error)[:200]
+        record.fault, record.detail = describe_fault(error), str(error)[:200]
     return record
 
 
@@ -253,9 +253,9 @@ class CaseTask:
 
     def report_crash(self, item: CaseItem) -> List[str]:
         """Return the record of a case that crashed the process reading it; the responsible file is unknown."""
-        record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
+        record = CaseRecord(item.path, item.case, self.reader, compute_digest(self.expected))
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
         if item.has_label:
-            record.label = FileRecord(item.path, stamp_of(item.path), CRASHES, detail)
-        record.images = [FileRecord(path, stamp_of(path), CRASHES, detail) for path in item.images]
+            record.label = FileRecord(item.path, get_stamp(item.path), CRASHES, detail)
+        record.images = [FileRecord(path, get_stamp(path), CRASHES, detail) for path in item.images]
         return [record.to_line()]

@@ -12,14 +12,14 @@ from typing import IO, Any, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 
 from mmguard.files.regular import check_regular, open_regular
-from mmguard.formats.faults import TOO_LARGE, fault_of
-from mmguard.formats.nnunet.volume import CannotRead, Content, Geometry, Volume, blocks_of, rows_at_once
+from mmguard.formats.faults import TOO_LARGE, describe_fault
+from mmguard.formats.nnunet.volume import CannotRead, Content, Geometry, Volume, count_rows_per_block, split_into_blocks
 
 #: Size of a NIfTI header -> offset and type of the twelve numbers of its axes.
 _AXES = {348: (280, 'f4'), 540: (400, 'f8')}
 
 
-def itk_header(path: str) -> Tuple[Tuple[int, ...], int, Geometry]:
+def read_itk_header(path: str) -> Tuple[Tuple[int, ...], int, Geometry]:
     """Return shape (channels, z, y, x), number of axes, and geometry of the header.
 
     Raises:
@@ -54,7 +54,7 @@ def _check_axes(path: str) -> None:
     """Refuse NIfTI axes that are not finite, because SimpleITK's search for their rotation may never end."""
     try:
         with open_regular(path) as file:
-            head = Content(path, file).head(max(_AXES))
+            head = Content(path, file).read_head(max(_AXES))
     except (CannotRead, OSError):
         return  # SimpleITK reports the reason
     for order in '<>':
@@ -109,13 +109,13 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
             'shadowed by another file',
             f'SimpleITK reads {os.path.basename(unpacked)} instead, which is in the same folder',
         )
-    header = _parse(content.head(_NIFTI_2))
+    header = _parse(content.read_head(_NIFTI_2))
     if nibabels:
         _ask_nibabel(path, header)
     try:
         dtype = np.dtype(header.get_data_dtype())
         shape = tuple(int(length) for length in header.get_data_shape())
-        slope, inter = _scaling(header, nibabels)
+        slope, inter = _get_scaling(header, nibabels)
         zooms = [float(zoom) for zoom in header.get_zooms()]
         begin = int(header.get_data_offset())
         affine = np.asarray(header.get_best_affine(), dtype=np.float64)
@@ -131,7 +131,7 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
             form = form or f'{dimension}-D: {reader} takes 3-D files only'
     else:
         try:
-            seen, dimension, geometry = itk_header(path)
+            seen, dimension, geometry = read_itk_header(path)
         except CannotRead as error:
             refusal = error
     voxels, lines = shape[0], shape[1] if len(shape) > 1 else 1
@@ -187,7 +187,7 @@ def _ask_nibabel(path: str, header: Any) -> None:
         logger.disabled = silent
 
 
-def _scaling(header: Any, nibabels: bool) -> Tuple[float, float]:
+def _get_scaling(header: Any, nibabels: bool) -> Tuple[float, float]:
     slope, inter = header.get_slope_inter()
     slope, inter = 1.0 if slope is None else float(slope), 0.0 if inter is None else float(inter)
     tiny = float(np.finfo(np.float64).eps)
@@ -201,7 +201,7 @@ def _describe_kind(dtype: np.dtype) -> str:
 
 
 def _read_blocks(content: Content, begin: int, length: int, dtype: np.dtype, voxels: int) -> Iterator[np.ndarray]:
-    for piece in content.blocks(begin, length, voxels * dtype.itemsize * rows_at_once(voxels)):
+    for piece in content.read_blocks(begin, length, voxels * dtype.itemsize * count_rows_per_block(voxels)):
         yield np.frombuffer(piece, dtype).reshape(-1, voxels)
 
 
@@ -209,10 +209,14 @@ def _as_nibabel(
     shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray
 ) -> Tuple[Tuple[int, ...], int, Geometry]:
     geometry = Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
-    return (*shape[3:], *_three(shape)[::-1]) if len(shape) > 3 else (1, *_three(shape)[::-1]), len(shape), geometry
+    return (
+        (*shape[3:], *_pad_to_three(shape)[::-1]) if len(shape) > 3 else (1, *_pad_to_three(shape)[::-1]),
+        len(shape),
+        geometry,
+    )
 
 
-def _three(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+def _pad_to_three(shape: Tuple[int, ...]) -> Tuple[int, ...]:
     return (*shape, 1, 1)[:3]
 
 
@@ -228,17 +232,17 @@ def open_flat(path: str) -> Volume:
     Raises:
         CannotRead: The file is damaged or has other channels.
     """
-    array = _pixels(path)
+    array = _read_pixels(path)
     if array.ndim == 3 and array.shape[-1] in (3, 4):
         array = np.moveaxis(array, -1, 0)[:, None]
     elif array.ndim == 2:
         array = array[None, None]
     else:
         raise CannotRead('neither gray nor RGB', f'an array of shape {array.shape}')
-    return Volume(array.dtype, array.shape, 2, Geometry(list(_SPACING)), blocks_of(np.ascontiguousarray(array)))
+    return Volume(array.dtype, array.shape, 2, Geometry(list(_SPACING)), split_into_blocks(np.ascontiguousarray(array)))
 
 
-def _pixels(path: str) -> np.ndarray:
+def _read_pixels(path: str) -> np.ndarray:
     from PIL import Image
 
     head = b''
@@ -254,7 +258,7 @@ def _pixels(path: str) -> np.ndarray:
     except CannotRead:
         raise
     except Exception as error:  # decoders raise many types for a damaged file
-        raise CannotRead(fault_of(error, head), str(error)[:200]) from error
+        raise CannotRead(describe_fault(error, head), str(error)[:200]) from error
     # Cast instead of a view: pillow stores True as a byte of 255.
     return array.astype(np.uint8) if array.dtype == np.bool_ else array
 
@@ -271,29 +275,29 @@ NIFTI = ('.nii', '.nii.gz')
 FLAT = ('.png', '.bmp')
 
 
-def choose_reader(wanted: Optional[str], ending: str, example: Optional[str]) -> Tuple[str, List[str]]:
+def choose_reader(declared: Optional[str], ending: str, first_image: Optional[str]) -> Tuple[str, List[str]]:
     """Return nnU-Net's reader of a data set, empty if it has none for this extension, and notes for the user.
 
     Args:
-        wanted (str, optional): ``overwrite_image_reader_writer`` of dataset.json.
+        declared (str, optional): ``overwrite_image_reader_writer`` of dataset.json.
         ending (str): File extension.
-        example (str, optional): Path of the first image.
+        first_image (str, optional): Path of the first image.
     """
     notes: List[str] = []
-    if wanted in READERS:
-        return str(wanted), notes
+    if declared in READERS:
+        return str(declared), notes
     fitting = [name for name, endings in READERS.items() if ending.lower() in endings]
-    chosen = next((name for name in fitting if _can_read(name, example)), fitting[0] if fitting else '')
-    if wanted:
-        notes.append(f'the reader {wanted} is not known here: the files are read as by {chosen or "no reader"}')
+    chosen = next((name for name in fitting if _can_read(name, first_image)), fitting[0] if fitting else '')
+    if declared:
+        notes.append(f'the reader {declared} is not known here: the files are read as by {chosen or "no reader"}')
     return chosen, notes
 
 
-def _can_read(name: str, example: Optional[str]) -> bool:
-    if name != 'SimpleITKIO' or example is None or not example.lower().endswith(NIFTI):
+def _can_read(name: str, first_image: Optional[str]) -> bool:
+    if name != 'SimpleITKIO' or first_image is None or not first_image.lower().endswith(NIFTI):
         return True
     try:
-        itk_header(example)
+        read_itk_header(first_image)
     except CannotRead as error:
         return 'orthonormal' not in error.fault  # a damaged file is damaged for every reader
     except ImportError:  # reported when the files are read

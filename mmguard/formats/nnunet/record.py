@@ -12,7 +12,7 @@ import numpy as np
 
 from mmguard.formats.maps.record import Stamp
 from mmguard.formats.nnunet.volume import Volume
-from mmguard.labels.rules import value_counts
+from mmguard.labels.rules import count_values
 
 #: Minimum share of neighboring voxels that differ if a label file contains an image.
 MOSTLY = 0.7
@@ -90,16 +90,16 @@ class CaseRecord:
     path: str  #: Path of its label file, the key in the journal.
     case: str  #: Name of the case.
     reader: str = ''  #: Name of the nnU-Net class that reads it.
-    #: :func:`digest_of` the values that were expected when the files were read; only for others are slices kept.
+    #: :func:`compute_digest` the values that were expected when the files were read; only for others are slices kept.
     expected: str = ''
     label: Optional[FileRecord] = None  #: Label file, if there is one.
     images: List[FileRecord] = field(default_factory=list)  #: Image files.
 
     def to_line(self) -> str:
         """Return one line of JSON without empty fields."""
-        words = {**_lean(self), 'images': list(map(_lean, self.images))}
+        words = {**_drop_empty(self), 'images': list(map(_drop_empty, self.images))}
         if self.label is not None:
-            words['label'] = _lean(self.label)
+            words['label'] = _drop_empty(self.label)
         return json.dumps(words)
 
     @classmethod
@@ -112,28 +112,28 @@ class CaseRecord:
         try:
             words: Dict[str, Any] = json.loads(line)
             if 'label' in words:
-                words['label'] = _file(words['label'])
-            words['images'] = [_file(image) for image in words['images']]
+                words['label'] = _restore_file(words['label'])
+            words['images'] = [_restore_file(image) for image in words['images']]
             return cls(**words)
         except (TypeError, AttributeError, KeyError, ValueError, RecursionError) as error:
             raise ValueError(f'not a record of a case: {line[:80]!r}') from error
 
 
-def digest_of(values: Tuple[int, ...]) -> str:
+def compute_digest(values: Tuple[int, ...]) -> str:
     """Return a short digest of values, which saves each record from storing up to 60,000 of them."""
     return hashlib.blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
 
-def _lean(record: Any) -> Dict[str, Any]:
+def _drop_empty(record: Any) -> Dict[str, Any]:
     return {key: value for key, value in vars(record).items() if value or key in ('path', 'case')}
 
 
-def _file(words: Dict[str, Any]) -> FileRecord:
-    if 'stamp' in words:
-        words['stamp'] = tuple(words['stamp'])
-    slices = words.get('slices', {})
-    words['slices'] = {value: {int(z): n for z, n in counts.items()} for value, counts in slices.items()}
-    return FileRecord(**words)
+def _restore_file(fields: Dict[str, Any]) -> FileRecord:
+    if 'stamp' in fields:
+        fields['stamp'] = tuple(fields['stamp'])
+    slices = fields.get('slices', {})
+    fields['slices'] = {value: {int(z): n for z, n in counts.items()} for value, counts in slices.items()}
+    return FileRecord(**fields)
 
 
 def is_whole(value: str) -> bool:
@@ -210,7 +210,7 @@ class _Counter:
     def add_integers(self, block: np.ndarray, begin: int) -> None:
         if block.dtype.kind == 'u' and block.dtype.itemsize == 8:
             block = block.view(np.int64)  # values beyond int64 become negative: unexpected either way
-        counts = value_counts(block)
+        counts = count_values(block)
         self._compare(block, counts)
         for value, count in counts.items():
             self._count(self.whole, value, count)
@@ -229,7 +229,7 @@ class _Counter:
         if whole.all():
             self.add_integers(block.astype(np.int32), begin)
             return
-        for value, count in value_counts(rounded[whole].astype(np.int32)).items():
+        for value, count in count_values(rounded[whole].astype(np.int32)).items():
             self._count(self.whole, value, count)
             if self.expected and value not in self.expected:
                 self._note(str(value), whole & (rounded == value), begin)

@@ -9,15 +9,15 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
-from mmguard.formats.files import stamp_of
-from mmguard.formats.format import Mapper, Scanned, Source, scan_here, split_into_chunks
+from mmguard.formats.files import get_stamp
+from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
 from mmguard.formats.maps.record import Journal
 from mmguard.formats.nnunet.case_checks import CaseChecker, Fault
-from mmguard.formats.nnunet.cases import CaseItem, CaseTask, Listing, list_cases
+from mmguard.formats.nnunet.cases import CaseItem, CaseListing, CaseTask, list_cases
 from mmguard.formats.nnunet.nifti import FLAT, NIFTI, READERS, choose_reader
-from mmguard.formats.nnunet.record import CaseRecord, digest_of, is_whole, relabel
-from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, judge_count, read_spec, spec_of
-from mmguard.formats.nnunet.volume import gzip_decoder
+from mmguard.formats.nnunet.record import CaseRecord, compute_digest, is_whole, relabel
+from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, build_spec, judge_count, read_spec
+from mmguard.formats.nnunet.volume import find_gzip_decoder
 from mmguard.language import Message
 from mmguard.text import quantity
 
@@ -66,14 +66,14 @@ class CaseSummary:
                 if number in self.histogram or len(self.histogram) < _MAX_VALUES:
                     self.histogram[number] = self.histogram.get(number, 0) + count
                     self.files_with[number] = self.files_with.get(number, 0) + 1
-        found = list(self.judge.faults_of(record))
+        found = list(self.judge.find_faults(record))
         self.faults += found
-        name = '' if label is None else self.judge.name_of(label.path)
+        name = '' if label is None else self.judge.shorten_path(label.path)
         voxels = [fault.voxels for kind, fault in found if kind in _OF_VALUES and fault.file == name]
         if voxels:
             self.offending[name] = sum(voxels)
 
-    def to_facts(self, listing: Listing, reader: str) -> LabelFacts:
+    def to_facts(self, listing: CaseListing, reader: str) -> LabelFacts:
         """Return the facts for the diagnosis."""
         spec = self.spec
         by_kind: Dict[str, List[CaseFault]] = {}
@@ -162,9 +162,9 @@ class CaseSource(Source):
 
     def scan(
         self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
-    ) -> Scanned:
+    ) -> ScanResult:
         """Read all cases; records are written to the journal, and those of unchanged cases are taken from it."""
-        settings, expected = CaseTask(self.reader, self.spec.expected), digest_of(self.spec.expected)
+        settings, expected = CaseTask(self.reader, self.spec.expected), compute_digest(self.spec.expected)
         summary = CaseSummary(self.spec, self.root)
         decoded = reused = 0
         self._records.clear()
@@ -195,22 +195,22 @@ class CaseSource(Source):
                 add(CaseRecord.from_line(line))
             decoded += len(lines)
             on_files(len(lines))
-        return Scanned(summary.to_facts(self.listing, self.reader), decoded=decoded, reused=reused, root=self.root)
+        return ScanResult(summary.to_facts(self.listing, self.reader), decoded=decoded, reused=reused, root=self.root)
 
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Return the facts of the last scan, judged again with an edit; see :meth:`again`."""
-        return self.again(**dict(dict(files).get(self.root, ())))
+        """Return the facts of the last scan, judged again with an edit; see :meth:`recount`."""
+        return self.recount(**dict(dict(files).get(self.root, ())))
 
-    def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
+    def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
         """Return the facts of the last scan with other entries in dataset.json, and files changed by :func:`relabel`.
 
         ``None`` if the data set has too many cases to keep their records.
         """
         if len(self._records) > _KEPT:
             return None
-        spec = spec_of({**self.spec.content, **dict(dataset_json)}, self.root)
+        spec = build_spec({**self.spec.content, **dict(dataset_json)}, self.root)
         spec.layout = self.spec.layout
         judge_count(spec, self.listing.found)
         summary = CaseSummary(spec, self.root)
@@ -219,7 +219,7 @@ class CaseSource(Source):
         return summary.to_facts(self.listing, self.reader)
 
     def _find_known(self, item: CaseItem, expected: str, journal: Optional[Journal]) -> Optional[CaseRecord]:
-        line = journal.line_of(item.path) if journal is not None else None
+        line = journal.find_line(item.path) if journal is not None else None
         if line is None:
             return None
         try:
@@ -230,7 +230,7 @@ class CaseSource(Source):
             return None
         wanted = ([item.path] if item.has_label else []) + list(item.images)
         files = ([record.label] if record.label else []) + record.images
-        if [(file.path, file.stamp) for file in files] != [(path, stamp_of(path)) for path in wanted]:
+        if [(file.path, file.stamp) for file in files] != [(path, get_stamp(path)) for path in wanted]:
             return None
         # Files that failed for lack of a package or a permission may be readable now.
         if any(file.fault.startswith(('needs', 'no permission')) for file in files):
@@ -242,10 +242,10 @@ def _import_decoders(reader: str) -> None:
     """Import the decoders before processes are forked, so that they share the imports."""
     for module in ('PIL.Image',) if reader == 'NaturalImage2DIO' else ('nibabel', 'SimpleITK'):
         _is_installed(module)
-    gzip_decoder()
+    find_gzip_decoder()
 
 
-def why_unread(reader: str, ending: str) -> str:
+def explain_unread(reader: str, ending: str) -> str:
     """Return the reason why no file of a data set can be read: its format, or a missing package; empty if readable."""
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
-from mmguard.formats.files import names_in
+from mmguard.formats.files import list_names
 from mmguard.text import plural, quantity, shorten
 
 #: Kinds of faults of dataset.json; ``VolumeFacts.declared`` contains their texts.
@@ -70,13 +70,13 @@ def read_spec(path: str) -> DatasetSpec:
     if not isinstance(content, dict):
         spec.add(KEYS, f'it holds a {type(content).__name__}, not an object {{...}}')
         return spec
-    spec = spec_of(content, os.path.dirname(path))
+    spec = build_spec(content, os.path.dirname(path))
     for name in twice:
         spec.add(KEYS, f'the name "{name}" occurs twice: the first one is never read')
     return spec
 
 
-def spec_of(content: Dict[str, Any], root: str) -> DatasetSpec:
+def build_spec(content: Dict[str, Any], root: str) -> DatasetSpec:
     """Return the declarations of the content of a dataset.json; only v2 reads a data set whose folder is named
     ``DatasetXXX_NAME``.
     """
@@ -126,7 +126,7 @@ def _read_keys(spec: DatasetSpec) -> None:
         spec.reader = reader
 
 
-def judge_count(spec: DatasetSpec, found: int) -> None:
+def judge_count(spec: DatasetSpec, num_cases: int) -> None:
     """Compare numTraining with the number of cases that nnU-Net finds."""
     said = spec.content.get('numTraining')
     if said is None:
@@ -134,10 +134,10 @@ def judge_count(spec: DatasetSpec, found: int) -> None:
     if isinstance(said, bool) or not isinstance(said, int):
         spec.add(
             COUNT,
-            f'numTraining must be a number, got {shorten(said)}; {quantity(found, "case was", "cases were")} found',
+            f'numTraining must be a number, got {shorten(said)}; {quantity(num_cases, "case was", "cases were")} found',
         )
-    elif said != found:
-        spec.add(COUNT, f'numTraining is {said:,}, {quantity(found, "case was", "cases were")} found')
+    elif said != num_cases:
+        spec.add(COUNT, f'numTraining is {said:,}, {quantity(num_cases, "case was", "cases were")} found')
 
 
 def _read_labels(spec: DatasetSpec) -> None:
@@ -256,7 +256,7 @@ _DATASET_V2 = re.compile(r'Dataset\d{3}_')
 _LOOKED_AT = 5000
 
 
-def raw_datasets(target: str) -> List[str]:
+def find_raw_datasets(target: str) -> List[str]:
     """Return the data sets of a target: a data set, its dataset.json, or nnUNet_raw, which contains several."""
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
@@ -265,5 +265,5 @@ def raw_datasets(target: str) -> List[str]:
     if is_raw_dataset(target):
         return [target]
     # A folder of label maps may have a million files.
-    names = filter(_DATASET.fullmatch, names_in(target, _LOOKED_AT))
+    names = filter(_DATASET.fullmatch, list_names(target, _LOOKED_AT))
     return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

@@ -65,18 +65,18 @@ class Volume:
         return (self.slope, self.inter) != (1.0, 0.0)
 
 
-def rows_at_once(voxels: int) -> int:
+def count_rows_per_block(voxels: int) -> int:
     """Return the number of rows per block."""
     return max(1, BLOCK // max(1, voxels))
 
 
-def blocks_of(array: np.ndarray) -> Callable[[], Iterator[np.ndarray]]:
+def split_into_blocks(array: np.ndarray) -> Callable[[], Iterator[np.ndarray]]:
     """Return a function that yields the blocks of an array of shape (..., y, x)."""
 
     def blocks() -> Iterator[np.ndarray]:
         voxels = int(array.shape[-1] * array.shape[-2])
         slices = array.reshape(-1, voxels)
-        step = rows_at_once(voxels)
+        step = count_rows_per_block(voxels)
         for begin in range(0, len(slices), step):
             yield slices[begin : begin + step]
 
@@ -109,7 +109,7 @@ class Content:
         self._first = file.read(min(_PIECE, self.size))
         self.is_gzipped = self._first.startswith(_GZIP)
 
-    def head(self, size: int) -> bytes:
+    def read_head(self, size: int) -> bytes:
         """Return the first bytes, decompressed; fewer if the file is shorter."""
         if not self.is_gzipped:
             return self._first[:size]
@@ -134,7 +134,7 @@ class Content:
             for _ in self._read_pieces(begin, length, _PIECE):
                 pass
 
-    def blocks(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
+    def read_blocks(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
         """Yield ``length`` bytes from ``begin`` on, in blocks of ``size``; the last may be shorter.
 
         Raises:
@@ -162,7 +162,7 @@ class Content:
 
         A rejected file is read with zlib, which reports the error and its place.
         """
-        decode = gzip_decoder()
+        decode = find_gzip_decoder()
         if decode is None or length > _AT_ONCE or self.size > _AT_ONCE:
             return None
         self._first += self._file.read()
@@ -201,7 +201,7 @@ class Content:
             raise CannotRead(TRUNCATED, '', left)
 
 
-def gzip_decoder() -> Optional[Any]:
+def find_gzip_decoder() -> Optional[Any]:
     """Return libdeflate's decoder, over twice as fast as zlib; ``None`` without imagecodecs, which nnU-Net needs."""
     try:
         from imagecodecs import gzip_decode

@@ -11,21 +11,21 @@ import numpy as np
 
 from mmguard.files.containment import OutsideError, find_inside, resolve_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, keep_file, names_below
+from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, keep_file, list_names_below
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import (
     FILES,
+    find_missing_files,
     find_size_mismatches,
-    folders_in,
     is_folder,
     is_image_name,
-    missing_files,
-    names_in,
+    list_folders,
+    list_names,
     read_shown_size,
 )
 from mmguard.formats.format import Format
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE, Table, facts_of, table_of_names
+from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE_FAULT, Table, facts_of, table_of_names
 from mmguard.formats.voc.records import VocFile, read_voc
 
 #: Folder of the images of a VOC data set; it has no labels.
@@ -40,7 +40,7 @@ class Voc(Format):
 
     def detect(self, target: str) -> bool:
         """Return True if XML is in a folder, in its Annotations or a subfolder's, or next to images in a subfolder."""
-        below = [os.path.join(target, name) for name in folders_in(target, _LOOKED_AT)[:_FOLDERS]]
+        below = [os.path.join(target, name) for name in list_folders(target, _LOOKED_AT)[:_FOLDERS]]
         named = (os.path.join(place, 'Annotations') for place in (target, *below))
         return any(map(_has_xml, (target, *named))) or any(map(_has_xml_next_to_images, below))
 
@@ -55,8 +55,8 @@ class Voc(Format):
     def files(self, target: str, options: FixOptions) -> LabelFiles:
         if options.label_map:
             raise CannotCorrect('--label-map maps numbers; VOC has names: name the valid ones with --classes')
-        names = sorted(names_below(target))
-        images = _images_of(names)
+        names = sorted(list_names_below(target))
+        images = _find_images(names)
         lists = [name for name in names if 'ImageSets' in Path(name).parts]
         return LabelFiles(
             [(os.path.join(target, name), name) for name in (*filter(_is_xml, names), *lists, *sorted(images))],
@@ -77,7 +77,7 @@ def _is_xml(name: str) -> bool:
     return name.lower().endswith('.xml')
 
 
-def _images_of(names: List[str]) -> FrozenSet[str]:
+def _find_images(names: List[str]) -> FrozenSet[str]:
     """Return the images of a VOC folder: those in JPEGImages, and those with the name of an XML file."""
     annotated = {os.path.splitext(name)[0] for name in names if _is_xml(name)}
     return frozenset(
@@ -129,9 +129,9 @@ def scan_voc_files(
     bbox_min_size: int = 0,
     images: bool = True,
     faults: Optional[Faults] = None,
-    within: str = '',
+    boundary: str = '',
 ) -> LabelFacts:
-    """Read the listed files as :func:`scan_voc` does; their images are in ``within``, by default in ``root``."""
+    """Read the listed files as :func:`scan_voc` does; their images are in ``boundary``, by default in ``root``."""
     faults = Faults() if faults is None else faults
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list', names_from='objects')
     annotations.counts_from_one = True
@@ -142,7 +142,7 @@ def scan_voc_files(
             read.append((image, _add_size(root, image, file, faults)))
     found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
     names = list(sorted(found) if class_names is None else class_names)
-    table = _table(read, names, sorted(found), bbox_min_size)
+    table = _build_table(read, names, sorted(found), bbox_min_size)
     label_of = {name: label for label, name in enumerate(names)}
     annotations.categories = dict(enumerate(names))
     annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
@@ -155,16 +155,16 @@ def scan_voc_files(
     boxless = int((~table.boxed).sum())
     annotations.without_key = {'object.bndbox': boxless} if boxless else {}
     if images:
-        annotations.missing, annotations.missing_files = missing_files(
-            root, [image.name for image in listed], faults, within
+        annotations.missing, annotations.missing_files = find_missing_files(
+            root, [image.name for image in listed], faults, boundary
         )
         names_read = [image.name for image, _ in read]
         annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
-            root, names_read, table.sizes, within
+            root, names_read, table.sizes, boundary
         )
     for name in names:
         annotations.instances_of.setdefault(name, 0)
-    table.path_of = lambda place: find_inside(root, read[place][0].name, within)
+    table.path_of = lambda place: find_inside(root, read[place][0].name, boundary)
     facts = facts_of(table, num_classes, names, annotations)
     annotations.unreadable = faults.to_dict()
     return facts
@@ -184,7 +184,7 @@ def read_list(path: str, source: str, faults: Faults) -> List[str]:
     return []
 
 
-def images_of_list(
+def find_listed_images(
     lines: Iterable[str], folder: str, image_folder: str, xml_folder: str, source: str, faults: Faults
 ) -> List[VocImage]:
     """Return the images of a list at the paths where mmdet looks for them, without those outside of the data set."""
@@ -217,12 +217,12 @@ def _find_data_sets(root: str, faults: Faults) -> List[str]:
 
 
 def _has_xml(folder: str) -> bool:
-    return any(name.lower().endswith('.xml') for name in names_in(folder, _LOOKED_AT))
+    return any(name.lower().endswith('.xml') for name in list_names(folder, _LOOKED_AT))
 
 
 def _has_xml_next_to_images(folder: str) -> bool:
     """Return True if an image is next to its XML file, as in exports for other detectors with a folder per split."""
-    files = names_in(folder, _LOOKED_AT)
+    files = list_names(folder, _LOOKED_AT)
     stems = {os.path.splitext(name)[0] for name in files if name.lower().endswith('.xml')}
     return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
 
@@ -239,7 +239,7 @@ def _list_all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
         return []
     if not stems:
         faults.add('the folder holds no XML file', os.path.join(root, xml_folder))
-    return images_of_list(stems, '', image_folder, xml_folder, xml_folder or root, faults)
+    return find_listed_images(stems, '', image_folder, xml_folder, xml_folder or root, faults)
 
 
 def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
@@ -254,17 +254,17 @@ def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocF
         except Exception as error:  # decoders raise many types for a damaged file
             faults.add('has no size, and its image cannot be read: mmdet stops here', f'{image.xml}: {error}')
     elif NO_NUMBER not in file.size and not all(1 <= side <= LARGEST_SIDE for side in file.size):
-        faults.add(WRONG_SIZE, f'{image.xml}: {file.size[1]:g} x {file.size[0]:g}')
+        faults.add(WRONG_SIZE_FAULT, f'{image.xml}: {file.size[1]:g} x {file.size[0]:g}')
     return file
 
 
-def _table(
-    read: Sequence[Tuple[VocImage, VocFile]], names: Sequence[str], categories: Sequence[str], bbox_min_size: int
+def _build_table(
+    files: Sequence[Tuple[VocImage, VocFile]], names: Sequence[str], categories: Sequence[str], bbox_min_size: int
 ) -> Table:
-    found = [(number, one) for number, (_, file) in enumerate(read) for one in file.objects]
-    sizes = [file.size for _, file in read]
+    found = [(number, one) for number, (_, file) in enumerate(files) for one in file.objects]
+    sizes = [file.size for _, file in files]
     rows = [(number, one.name, one.corners) for number, one in found]
-    table = table_of_names([image.xml for image, _ in read], sizes, rows, names, categories)
+    table = table_of_names([image.xml for image, _ in files], sizes, rows, names, categories)
     table.ignored = np.array([one.difficult for _, one in found], bool)
     if bbox_min_size:
         with np.errstate(invalid='ignore'):

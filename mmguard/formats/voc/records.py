@@ -41,10 +41,10 @@ class VocFile(NamedTuple):
 class XmlFault(ValueError):
     """Reason why an XML is not read, and the parser's message."""
 
-    def __init__(self, what: str, said: object = '') -> None:
-        super().__init__(f'{what}: {said}' if said else what)
-        self.what = what
-        self.said = said
+    def __init__(self, reason: str, message: object = '') -> None:
+        super().__init__(f'{reason}: {message}' if message else reason)
+        self.what = reason
+        self.said = message
 
 
 def parse_xml(text: bytes) -> ET.Element:
@@ -107,13 +107,13 @@ def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
             faults.add('tags are in an XML namespace: mmdet finds none of them', f'{source}: {shorten(first)}')
     size = root.find('size')
     objects = [
-        _object(one, f'{source}: object {number}', faults) for number, one in enumerate(root.findall('object'), 1)
+        _read_object(one, f'{source}: object {number}', faults) for number, one in enumerate(root.findall('object'), 1)
     ]
-    sides = None if size is None else _size(size, source, faults)
+    sides = None if size is None else _read_size(size, source, faults)
     return VocFile(sides, [voc_object for voc_object in objects if voc_object is not None])
 
 
-def _size(size: ET.Element, source: str, faults: Faults) -> Tuple[float, float]:
+def _read_size(size: ET.Element, source: str, faults: Faults) -> Tuple[float, float]:
     """Return the height and width of an XML; ``NO_NUMBER`` for a value that is not an integer."""
     sides = []
     for side in ('height', 'width'):
@@ -127,7 +127,7 @@ def _size(size: ET.Element, source: str, faults: Faults) -> Tuple[float, float]:
     return sides[0], sides[1]
 
 
-def _object(item: ET.Element, where: str, faults: Faults) -> Optional[VocObject]:
+def _read_object(item: ET.Element, where: str, faults: Faults) -> Optional[VocObject]:
     name, text = item.findtext('name'), item.findtext('difficult', '0')
     if not name:
         faults.add('an object has no name', where)
@@ -137,10 +137,10 @@ def _object(item: ET.Element, where: str, faults: Faults) -> Optional[VocObject]
     except ValueError:
         faults.add('difficult is not an integer: mmdet stops here', f'{where}: {shorten(text)}')
         difficult = False
-    return VocObject(name, difficult, _corners(item, where, faults))
+    return VocObject(name, difficult, _read_corners(item, where, faults))
 
 
-def _corners(item: ET.Element, where: str, faults: Faults) -> Tuple[float, ...]:
+def _read_corners(item: ET.Element, where: str, faults: Faults) -> Tuple[float, ...]:
     box = item.find('bndbox')
     if box is None:
         faults.add('an object has no bndbox: mmdet stops here', where)

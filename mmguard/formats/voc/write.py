@@ -8,7 +8,16 @@ from typing import Callable, Dict, Optional
 
 import numpy as np
 
-from mmguard.formats.correction import Corners, Corrected, NotCorrected, clamp, fault_of, number, numbers, shortest
+from mmguard.formats.correction import (
+    Corners,
+    Corrected,
+    NotCorrected,
+    clamp,
+    find_box_fault,
+    number,
+    parse_corners,
+    shorten_number,
+)
 from mmguard.formats.options import FixOptions
 from mmguard.formats.voc.records import XmlFault, parse_xml
 from mmguard.labels.instances import InstanceRule
@@ -19,7 +28,7 @@ _INF = float('inf')
 _WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'no longer difficult'}
 
 #: Format of a box -> its corners as VOC counts them, in an image of some width and height.
-WRITTEN: Dict[str, Callable[..., Corners]] = {
+BOX_WRITERS: Dict[str, Callable[..., Corners]] = {
     'corners': lambda a, b, c, d, *_: (a, b, c, d),
     'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),
 }
@@ -41,7 +50,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     known = sorted(set(names) - {''}) if options.classes is None else list(options.classes)
     label_of = {name: label for label, name in reversed(list(enumerate(known)))}
     labels = np.array([label_of.get(name, -1) for name in names], dtype=np.int64)
-    faults = np.array([fault_of(_corners(item), width, height) for item in objects], dtype=np.int64)
+    faults = np.array([find_box_fault(_read_corners(item), width, height) for item in objects], dtype=np.int64)
     corrected = InstanceRule(max(len(known), 1), 'drop').sanitize(labels, None, faults)
     counts.update(corrected.tally.reasons)
     counts = +counts
@@ -71,11 +80,11 @@ def _change(item: ET.Element, width: float, height: float, options: FixOptions, 
         counts['no_crowd'] += 1
     if options.boxes in ('', 'corners'):
         return
-    if options.boxes not in WRITTEN:
-        raise NotCorrected(f'--boxes for VOC XML must be one of {", ".join(WRITTEN)}, got {options.boxes}')
-    box = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
+    if options.boxes not in BOX_WRITERS:
+        raise NotCorrected(f'--boxes for VOC XML must be one of {", ".join(BOX_WRITERS)}, got {options.boxes}')
+    box = parse_corners([item.findtext(f'bndbox/{side}') for side in _SIDES])
     if box is not None and (options.boxes != 'fractions' or max(width, height) < _INF):
-        left, top, right, bottom = WRITTEN[options.boxes](*box, width, height)
+        left, top, right, bottom = BOX_WRITERS[options.boxes](*box, width, height)
         _write_box(item, (round(left), round(top), round(right), round(bottom)))
         counts['boxes_converted'] += 1
 
@@ -84,7 +93,7 @@ def _write_box(item: ET.Element, corners: Corners) -> None:
     for side, value in zip(_SIDES, corners):
         part = item.find(f'bndbox/{side}')
         assert part is not None
-        part.text = str(shortest(float(value)))
+        part.text = str(shorten_number(float(value)))
 
 
 def _read(data: bytes) -> ET.Element:
@@ -107,9 +116,9 @@ def _read_side(text: Optional[str]) -> float:
     return _INF if found is None or found <= 0 else found
 
 
-def _corners(item: ET.Element) -> Optional[Corners]:
+def _read_corners(item: ET.Element) -> Optional[Corners]:
     """Return a box as loaded by mmdet: whole numbers, one less than in the file; ``None`` if one is missing."""
-    found = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
+    found = parse_corners([item.findtext(f'bndbox/{side}') for side in _SIDES])
     if found is None:
         return None
     left, top, right, bottom = (float(int(side) - 1) for side in found)
@@ -118,8 +127,8 @@ def _corners(item: ET.Element) -> Optional[Corners]:
 
 def _clamp(item: ET.Element, width: float, height: float) -> int:
     """Clamp a box in place; return how many were changed, 0 or 1."""
-    corners = _corners(item)
-    if corners is None or fault_of(corners, width, height):
+    corners = _read_corners(item)
+    if corners is None or find_box_fault(corners, width, height):
         return 0
     inside = clamp(corners, width, height)
     if inside == corners:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.containment import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.formats.files import FILES, names_in
+from mmguard.formats.files import FILES, list_names
 from mmguard.formats.options import SPLITS
 from mmguard.text import shorten
 
@@ -41,26 +41,26 @@ class DataYaml:
 
 def is_data_yaml(path: str) -> bool:
     """Return True if a file is a data.yaml: it has names, or their number, and paths of images."""
-    return declares_names(path) and bool({*SPLITS, 'validation'} & set(_data(path)))
+    return declares_names(path) and bool({*SPLITS, 'validation'} & set(_read_data(path)))
 
 
 def declares_names(path: str) -> bool:
     """Return True if a file has class names, or their number: a data.yaml, or a similar file next to the labels."""
-    data = _data(path)
+    data = _read_data(path)
     if not isinstance(data, Mapping) or any(key in data for key in _OTHERS):
         return False
     return bool({'names', 'nc'} & set(data))
 
 
-def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
+def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
     """Return the data.yaml of a folder, empty if not found; the file named data.yaml is preferred."""
-    some = names_in(folder, _LOOKED_AT)  # label maps may be a million files
+    some = list_names(folder, _LOOKED_AT)  # label maps may be a million files
     names = [name for name in some if name.lower().endswith(('.yaml', '.yml'))]
     paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
     return next(filter(is_one, paths[:20]), '')
 
 
-def _data(path: str) -> Any:
+def _read_data(path: str) -> Any:
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
@@ -73,11 +73,11 @@ def _data(path: str) -> Any:
 
 def read_data_yaml(path: str) -> DataYaml:
     """Read a data.yaml for which :func:`is_data_yaml` is true, without running or downloading anything."""
-    data = dict(_data(path))
+    data = dict(_read_data(path))
     if 'val' not in data and 'validation' in data:  # same as ultralytics
         data['val'] = data['validation']
     said = DataYaml(path, _find_root(data.get('path'), path))
-    names, why = _names(data.get('names'))
+    names, why = _read_names(data.get('names'))
     said.names = names
     said.faults += [why] if why else []
     count = data.get('nc')
@@ -100,36 +100,36 @@ def read_data_yaml(path: str) -> DataYaml:
     return said
 
 
-def _find_root(written: Any, path: str) -> str:
+def _find_root(value: Any, path: str) -> str:
     """Return the folder that paths are relative to.
 
     Ultralytics searches the working directory and its data set folder; the folder of the data.yaml is searched too.
     """
     beside = os.path.dirname(os.path.abspath(path))
-    if not _is_path(written):
+    if not _is_path(value):
         return beside
-    places = [written, os.path.join(beside, written), os.path.join(beside, os.path.basename(written.rstrip('/\\')))]
+    places = [value, os.path.join(beside, value), os.path.join(beside, os.path.basename(value.rstrip('/\\')))]
     return os.path.abspath(next(filter(os.path.isdir, places), beside))
 
 
-def _is_path(written: Any) -> bool:
-    if not isinstance(written, str) or not written:
+def _is_path(value: Any) -> bool:
+    if not isinstance(value, str) or not value:
         return False
     try:
-        check_name(written)
+        check_name(value)
     except OutsideError:
         return False
     return True
 
 
-def _names(written: Any) -> Tuple[List[str], str]:
+def _read_names(value: Any) -> Tuple[List[str], str]:
     """Return the names by class id, and their fault, empty if they are valid."""
-    if isinstance(written, list):
-        return [str(name) for name in written[:_MOST]], ''
-    if not isinstance(written, Mapping):
-        return [], '' if written is None else f'names is {shorten(written)}, neither a list nor a table'
+    if isinstance(value, list):
+        return [str(name) for name in value[:_MOST]], ''
+    if not isinstance(value, Mapping):
+        return [], '' if value is None else f'names is {shorten(value)}, neither a list nor a table'
     try:
-        by_id = {int(key): str(name) for key, name in written.items()}
+        by_id = {int(key): str(name) for key, name in value.items()}
     except (TypeError, ValueError):
         return [], 'a key of names is not a number'
     if sorted(by_id) != list(range(len(by_id))):
@@ -138,20 +138,20 @@ def _names(written: Any) -> Tuple[List[str], str]:
     return [by_id[number] for number in range(len(by_id))], ''
 
 
-def _read_keypoints(data: Mapping[Any, Any], said: DataYaml) -> Optional[Tuple[int, int]]:
+def _read_keypoints(data: Mapping[Any, Any], result: DataYaml) -> Optional[Tuple[int, int]]:
     shape, flips = data.get('kpt_shape'), data.get('flip_idx')
     if shape is None:
         return None
     whole = isinstance(shape, list) and len(shape) == 2 and all(type(number) is int for number in shape)
     if not whole or not 0 < shape[0] < _MOST or shape[1] not in (2, 3):
-        said.faults.append(f'kpt_shape is {shorten(shape)}: it must be the number of keypoints, and 2 or 3')
+        result.faults.append(f'kpt_shape is {shorten(shape)}: it must be the number of keypoints, and 2 or 3')
         return None
     if isinstance(flips, list) and flips and sorted(map(str, flips)) != sorted(map(str, range(shape[0]))):
-        said.faults.append(f'flip_idx is {shorten(flips)}: it must hold 0 to {shape[0] - 1}, each once')
+        result.faults.append(f'flip_idx is {shorten(flips)}: it must hold 0 to {shape[0] - 1}, each once')
     return shape[0], shape[1]
 
 
-def names_beside(folder: str) -> DataYaml:
+def find_names(folder: str) -> DataYaml:
     """Return the list of names, or the data.yaml, of a folder of labels, its ``labels``, or its parent."""
     around = os.path.dirname(os.path.abspath(folder))
     for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
@@ -162,7 +162,7 @@ def names_beside(folder: str) -> DataYaml:
                 return DataYaml(path, folder, names, len(names))
     of_split = os.path.basename(around) == 'labels'
     for place in (folder, around, *([os.path.dirname(around)] if of_split else [])):
-        file = data_yaml_in(place, declares_names)
+        file = find_data_yaml(place, declares_names)
         if file:  # everything else in it belongs to the training that reads it
             said = read_data_yaml(file)
             return DataYaml(file, folder, said.names, said.num_classes, said.kpt_shape)

@@ -8,21 +8,21 @@ from functools import partial
 from typing import Callable, List, Optional, Sequence, Set
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, ending_of, keep_file, names_below
+from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, get_ending, keep_file, list_names_below
 from mmguard.formats.files import FILES, is_image_name, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Mapper, Sets, scan_here
 from mmguard.formats.options import SPLITS, FixOptions, ScanOptions
 from mmguard.formats.unsupported_formats import looks_like_yolo
 from mmguard.formats.yolo.data_yaml import (
     DataYaml,
-    data_yaml_in,
     declares_names,
+    find_data_yaml,
+    find_names,
     find_unopened,
     is_data_yaml,
-    names_beside,
     read_data_yaml,
 )
-from mmguard.formats.yolo.listing import Listing, list_images, list_texts
+from mmguard.formats.yolo.listing import YoloListing, list_images, list_texts
 from mmguard.formats.yolo.write import correct_data_yaml, correct_text
 from mmguard.language import Message
 
@@ -39,7 +39,7 @@ class Yolo(Format):
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         sets = Sets([])
-        for found in yolo_sets(target, options.splits, options.images):
+        for found in find_yolo_sets(target, options.splits, options.images):
             absent = [place for place in found.places or () if not os.path.exists(place)]
             if absent and found.name != 'test':  # the test images of a challenge may be missing
                 sets.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
@@ -54,12 +54,12 @@ class Yolo(Format):
         is_folder = os.path.isdir(target)
         if target.lower().endswith('.txt') and not is_folder:
             raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
-        sets = yolo_sets(target)
+        sets = find_yolo_sets(target)
         root = target if is_folder else _find_root(sets[0], os.path.dirname(target) or os.curdir)
         texts = _list_texts(sets, target, root)
         if not texts:
             raise CannotCorrect(f'{target} leads to no label file')
-        places = {name: os.path.join(root, name) for name in sorted(names_below(root))}
+        places = {name: os.path.join(root, name) for name in sorted(list_names_below(root))}
         if not is_folder:
             places[os.path.basename(target)] = target
         own = {name for name, place in places.items() if name in texts or is_data_yaml(place)}
@@ -67,7 +67,7 @@ class Yolo(Format):
         def correct(data: bytes, name: str) -> Corrected:
             if name in texts:
                 return correct_text(data, options, sets[0].declared)
-            return correct_data_yaml(data, ending_of(name)) if name in own else keep_file(data, name)
+            return correct_data_yaml(data, get_ending(name)) if name in own else keep_file(data, name)
 
         files = [(place, name) for name, place in places.items()]
         return LabelFiles(files, correct, frozenset({*places} - own), changed_copies=frozenset(own - texts))
@@ -89,7 +89,7 @@ class YoloSet:
     images: Optional[str] = None  #: Folder of the images, if given by the user.
     notes: List[str] = field(default_factory=list)  #: Notes for the user.
 
-    def listing(self) -> Listing:
+    def list_files(self) -> YoloListing:
         listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
         for path in find_unopened(self.root):
             listing.faults.add('cannot be read: it is not a regular file', os.path.relpath(path, self.root))
@@ -105,7 +105,7 @@ class YoloSet:
         from mmguard.formats.yolo.read import scan_texts
 
         root = self.root if os.path.isdir(self.root) else os.path.dirname(self.root)
-        facts = scan_texts(self.listing(), self.declared, root, num_classes, mapper, on_files)
+        facts = scan_texts(self.list_files(), self.declared, root, num_classes, mapper, on_files)
         assert facts.annotations is not None
         facts.annotations.sources = [self.target]
         return facts
@@ -114,17 +114,17 @@ class YoloSet:
 def is_yolo(target: str) -> bool:
     """Return True if a target is a data.yaml, an image list, a label file, or a folder with the first or the last."""
     if os.path.isdir(target):
-        return bool(data_yaml_in(target)) or _has_texts(os.path.abspath(target))
+        return bool(find_data_yaml(target)) or _has_texts(os.path.abspath(target))
     root = os.path.abspath(target)
     if is_data_yaml(target) or (declares_names(target) and _has_texts(os.path.dirname(root))):
         return True
     return target.lower().endswith('.txt') and (_lists_images(root) or looks_like_yolo([root]))
 
 
-def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
+def find_yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
     """Return the data sets of a YOLO target; empty if its data.yaml has no images of these splits."""
     is_folder = os.path.isdir(target)
-    file = data_yaml_in(target) if is_folder else target if is_data_yaml(target) else ''
+    file = find_data_yaml(target) if is_folder else target if is_data_yaml(target) else ''
     if file:
         return _list_declared(target, read_data_yaml(file), splits)
     root = os.path.abspath(target)
@@ -133,7 +133,7 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
         found = YoloSet(target, target, folder, read_data_yaml(target))
     else:
         places = [root] if not is_folder and _lists_images(root) else None
-        found = YoloSet(target, target, folder if places else root, names_beside(folder), places)
+        found = YoloSet(target, target, folder if places else root, find_names(folder), places)
     if images is not None and found.root == folder and found.places is None:
         found.images = os.path.abspath(images)
     note = Message('YOLO labels without names: every class id counts as a class unless --num-classes is given')
@@ -189,10 +189,10 @@ def _lists_images(path: str) -> bool:
     return any(is_image_name(os.path.basename(line.strip())) for line in lines[:20])
 
 
-def _find_root(one: YoloSet, folder: str) -> str:
+def _find_root(yolo_set: YoloSet, folder: str) -> str:
     """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
-    inside = one.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
-    return one.declared.root if inside else folder
+    inside = yolo_set.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
+    return yolo_set.declared.root if inside else folder
 
 
 def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
@@ -200,7 +200,7 @@ def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
     texts: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')
     for one in sets:
-        for text, _ in one.listing().texts:
+        for text, _ in one.list_files().texts:
             if not text.startswith(folder):
                 raise CannotCorrect(f'{text}, to which {target} leads, is outside of {root}')
             texts.add(text[len(folder) :])

@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from mmguard.files.containment import OUTSIDE, OutsideError, check_name
+from mmguard.files.containment import OUTSIDE_REASON, OutsideError, check_name
 from mmguard.formats.faults import Examples, Faults
-from mmguard.formats.files import FILES, folders_in, is_image_name, names_in, walk
+from mmguard.formats.files import FILES, is_image_name, list_folders, list_names, walk
 from mmguard.formats.yolo.data_yaml import NAME_LISTS
 
 #: Names of text files that may be next to label files but have no labels.
@@ -27,7 +27,7 @@ class TextItem(NamedTuple):
 
 
 @dataclass
-class Listing:
+class YoloListing:
     """The label files and images of a data set."""
 
     texts: List[Tuple[str, str]] = field(default_factory=list)  #: Label file and its image, empty if unknown.
@@ -48,23 +48,23 @@ class Listing:
             yield TextItem(place, '', image)
 
 
-def list_images(places: Sequence[str]) -> Listing:
+def list_images(places: Sequence[str]) -> YoloListing:
     """List the images and label files of folders of images and of image lists (.txt)."""
-    listing = Listing()
+    listing = YoloListing()
     for place in places:
         if os.path.isdir(place):
-            for folder, names in walk(place, lambda at, error: listing.faults.add(_unreadable(error), at)):
+            for folder, names in walk(place, lambda at, error: listing.faults.add(_describe_error(error), at)):
                 images = [name for name in names if is_image_name(name)]
-                texts = label_folder(folder)
+                texts = get_label_folder(folder)
                 if images or texts != folder:
-                    _match_images(listing, folder, images, texts, names_in(texts))
+                    _match_images(listing, folder, images, texts, list_names(texts))
         else:
             _list_file(listing, place)
     _find_elsewhere(listing)
     return listing
 
 
-def _find_elsewhere(listing: Listing) -> None:
+def _find_elsewhere(listing: YoloListing) -> None:
     """Find the label files of bare images in near folders that ultralytics does not search."""
     wanted: Dict[str, Set[str]] = {}
     for image in listing.bare:
@@ -75,7 +75,7 @@ def _find_elsewhere(listing: Listing) -> None:
         beside = os.path.join(os.path.dirname(around), 'labels', last)
         usual = [folder, os.path.join(around, 'labels'), beside, os.path.join(folder, 'labels')]
         for place in dict.fromkeys((*usual, *_find_near_folders(folder))):
-            number = len(names & set(names_in(place))) if place != label_folder(folder) else 0
+            number = len(names & set(list_names(place))) if place != get_label_folder(folder) else 0
             if number:
                 listing.elsewhere[folder] = (place, number)
                 break
@@ -85,53 +85,53 @@ def _find_near_folders(folder: str) -> Iterator[str]:
     """Yield the folders in and next to a folder, and those named like it in folders next to its parent."""
     around, last = os.path.split(folder)
     for parent, below in ((folder, ''), (around, ''), (os.path.dirname(around), last)):
-        for name in folders_in(parent, _NEAR):
+        for name in list_folders(parent, _NEAR):
             yield os.path.join(parent, name, below) if below else os.path.join(parent, name)
 
 
-def list_texts(root: str, images: Optional[str] = None) -> Listing:
+def list_texts(root: str, images: Optional[str] = None) -> YoloListing:
     """Match the label files in a folder and its subfolders with their images.
 
     Args:
         images (str, optional): Folder of the images, with the same subfolders.
     """
-    listing = Listing()
+    listing = YoloListing()
     if not os.path.isdir(root):
         listing.texts.append((root, ''))
         return listing
     visited = set()
     others = []
-    for folder, names in walk(root, lambda at, error: listing.faults.add(_unreadable(error), at)):
+    for folder, names in walk(root, lambda at, error: listing.faults.add(_describe_error(error), at)):
         if _select_texts(names, set()):
-            beside = folder if any(map(is_image_name, names)) else image_folder(folder)
+            beside = folder if any(map(is_image_name, names)) else get_image_folder(folder)
             if images is not None:
                 beside = os.path.normpath(os.path.join(images, os.path.relpath(folder, root)))
-            found = names if beside == folder else names_in(beside)
+            found = names if beside == folder else list_names(beside)
             known = [name for name in found if is_image_name(name)]
             if known or (beside != folder and os.path.isdir(beside)):
                 _match_images(listing, beside, known, folder, names)
             else:  # the folder of the images is unknown
                 listing.texts += [(os.path.join(folder, name), '') for name in sorted(_select_texts(names, set()))]
             visited.add(beside)
-        elif any(map(is_image_name, names)) and label_folder(folder) != folder:
+        elif any(map(is_image_name, names)) and get_label_folder(folder) != folder:
             others.append((folder, [name for name in names if is_image_name(name)]))
     for folder, names in others:
         if folder not in visited:
-            _match_images(listing, folder, names, label_folder(folder), [])
+            _match_images(listing, folder, names, get_label_folder(folder), [])
     return listing
 
 
-def label_folder(folder: str) -> str:
+def get_label_folder(folder: str) -> str:
     """Return the folder where ultralytics looks for the label files of the images in a folder."""
-    return _instead(folder, 'images', 'labels')
+    return _replace_folder(folder, 'images', 'labels')
 
 
-def image_folder(folder: str) -> str:
+def get_image_folder(folder: str) -> str:
     """Return the folder of the images for the label files in a folder."""
-    return _instead(folder, 'labels', 'images')
+    return _replace_folder(folder, 'labels', 'images')
 
 
-def _instead(folder: str, old: str, new: str) -> str:
+def _replace_folder(folder: str, old: str, new: str) -> str:
     parts = folder.split(os.sep)
     if old not in parts:
         return folder
@@ -139,7 +139,7 @@ def _instead(folder: str, old: str, new: str) -> str:
     return os.sep.join([*parts[:place], new, *parts[place + 1 :]])
 
 
-def _match_images(listing: Listing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
+def _match_images(listing: YoloListing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
     """Add the images of a folder with their label files, and the label files without an image."""
     stem_of = {name.rpartition('.')[0]: name for name in images}
     there = _select_texts(names, set(stem_of))
@@ -165,7 +165,7 @@ def _select_texts(names: Sequence[str], stems: set) -> set:
     }
 
 
-def _list_file(listing: Listing, path: str) -> None:
+def _list_file(listing: YoloListing, path: str) -> None:
     """Add the images of an image list; as in ultralytics, ``./`` is the folder of the list."""
     try:
         with FILES.open(path) as file:
@@ -184,7 +184,7 @@ def _list_file(listing: Listing, path: str) -> None:
             try:
                 check_name(image)
             except OutsideError:
-                listing.missing.append(f'{image} ({OUTSIDE})')
+                listing.missing.append(f'{image} ({OUTSIDE_REASON})')
                 continue
             folder, name = os.path.split(image)
             by_folder.setdefault(folder, []).append(name)
@@ -195,14 +195,14 @@ def _list_file(listing: Listing, path: str) -> None:
             places.insert(0, folder)
         at = next(filter(os.path.isdir, places), places[-1])
         at = os.path.normpath(at)
-        there = set(names_in(at))
+        there = set(list_names(at))
         listed = [name for name in dict.fromkeys(names) if name in there]
         listing.missing += [os.path.join(at, name) for name in names if name not in there]
-        texts = label_folder(at)
+        texts = get_label_folder(at)
         stems = {name.rpartition('.')[0] for name in listed}
         # In a folder split by lists, the other label files belong to another list.
-        _match_images(listing, at, listed, texts, [name for name in names_in(texts) if name[:-4] in stems])
+        _match_images(listing, at, listed, texts, [name for name in list_names(texts) if name[:-4] in stems])
 
 
-def _unreadable(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     return f'the folder cannot be read: {error.strerror or error}'

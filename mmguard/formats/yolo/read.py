@@ -11,18 +11,18 @@ import numpy as np
 
 from mmguard.findings import yolo
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.findings.views import listing as named
+from mmguard.findings.views import join_items as named
 from mmguard.findings.yolo import Original, YoloFacts
-from mmguard.formats.coco.detect import coco_files
+from mmguard.formats.coco.detect import find_coco_files
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.records import CocoFile
-from mmguard.formats.faults import NAMED, Faults
+from mmguard.formats.faults import MAX_PLACES, Faults
 from mmguard.formats.format import Mapper, scan_here, split_into_chunks
-from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, side_by_side
+from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, stack_columns
 from mmguard.formats.yolo.data_yaml import (
     DataYaml,
 )
-from mmguard.formats.yolo.listing import Listing, label_folder
+from mmguard.formats.yolo.listing import YoloListing, get_label_folder
 from mmguard.formats.yolo.rows import (
     BOX,
     COLUMNS,
@@ -41,7 +41,7 @@ _PER_TASK = 512
 
 
 def scan_texts(
-    listing: Listing,
+    listing: YoloListing,
     declared: DataYaml,
     root: str,
     num_classes: Optional[int] = None,
@@ -56,7 +56,7 @@ def scan_texts(
     Raises:
         ValueError: There is nothing to read.
     """
-    found = _Found(listing, root)
+    found = _ScanResults(listing, root)
     settings = TextTask(declared.kpt_shape)
     for read in mapper(split_into_chunks(listing.items(), _PER_TASK), settings):
         found.merge(read)
@@ -66,8 +66,10 @@ def scan_texts(
         columns = found.refuse_all(columns, 'the class seems to be the last number, not the first')
     if not (len(columns) or found.refused or found.faults or listing.faults or listing.elsewhere):
         counts = f'{len(listing.texts):,} label files (.txt) without a row, {listing.images:,} images'
-        looked = sorted({label_folder(os.path.dirname(image)) for image in listing.bare})
-        places = f'; ultralytics looks for them in {named([found.short(at) for at in looked], 3)}' if looked else ''
+        looked = sorted({get_label_folder(os.path.dirname(image)) for image in listing.bare})
+        places = (
+            f'; ultralytics looks for them in {named([found.shorten_path(at) for at in looked], 3)}' if looked else ''
+        )
         raise ValueError(f'nothing was read: {counts}{places}')
     facts = _compute_facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
@@ -81,10 +83,10 @@ def scan_texts(
     return facts
 
 
-class _Found(TextsRead):
+class _ScanResults(TextsRead):
     """Results of the tasks in the order of the listing, independent of their order of completion."""
 
-    def __init__(self, listing: Listing, root: str) -> None:
+    def __init__(self, listing: YoloListing, root: str) -> None:
         super().__init__()
         self.listing = listing
         self._root = os.path.join(root, '')
@@ -95,15 +97,15 @@ class _Found(TextsRead):
         order = np.argsort(whole[:, 0], kind='stable')
         return whole if (order[1:] > order[:-1]).all() else whole[order]
 
-    def refuse_all(self, columns: np.ndarray, why: str) -> np.ndarray:
+    def refuse_all(self, columns: np.ndarray, reason: str) -> np.ndarray:
         """Move all rows to the refused ones and return an empty array."""
         for row in columns:
             label, left, top, right, bottom = row[2:7]
             numbers = (label, (left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
-            self.refuse(why, int(row[0]), int(row[1]), ' '.join(f'{number:g}' for number in numbers))
+            self.refuse(reason, int(row[0]), int(row[1]), ' '.join(f'{number:g}' for number in numbers))
         return columns[:0]
 
-    def short(self, path: str) -> str:
+    def shorten_path(self, path: str) -> str:
         """Return a path relative to the root."""
         return path[len(self._root) :] if path.startswith(self._root) else path
 
@@ -111,12 +113,14 @@ class _Found(TextsRead):
         """Return the name of the file with an index."""
         texts = self.listing.texts
         if number >= len(texts):
-            return self.short(self.listing.bare[number - len(texts)])
-        return self.short(texts[number][1 if of_image else 0])
+            return self.shorten_path(self.listing.bare[number - len(texts)])
+        return self.shorten_path(texts[number][1 if of_image else 0])
 
-    def lines(self, columns: np.ndarray, flags: np.ndarray) -> List[str]:
+    def format_rows(self, columns: np.ndarray, flags: np.ndarray) -> List[str]:
         """Return ``'labels/a.txt: line 3: 0 0.5 ...'`` of the first rows."""
-        return [f'{self.name(int(row[0]))}: line {int(row[1])}: {_describe_row(row)}' for row in columns[flags][:NAMED]]
+        return [
+            f'{self.name(int(row[0]))}: line {int(row[1])}: {_describe_row(row)}' for row in columns[flags][:MAX_PLACES]
+        ]
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
@@ -133,7 +137,9 @@ def _describe_row(row: np.ndarray) -> str:
     return ', '.join((f'class {int(row[2])}', *(f'{number:.6g}' for number in row[3:7])))
 
 
-def _compute_facts(found: _Found, columns: np.ndarray, declared: DataYaml, num_classes: Optional[int]) -> LabelFacts:
+def _compute_facts(
+    results: _ScanResults, columns: np.ndarray, declared: DataYaml, num_classes: Optional[int]
+) -> LabelFacts:
     """Return the facts that all annotation formats share."""
     label = columns[:, 2].astype(np.int64)
     classes = num_classes or declared.num_classes
@@ -147,13 +153,13 @@ def _compute_facts(found: _Found, columns: np.ndarray, declared: DataYaml, num_c
     known = (label >= 0) & (label < len(names))
     beyond = (columns[:, 8].astype(int) & IS_BEYOND) > 0
     table = Table(
-        images=[found.short(text) for text, _ in found.listing.texts],
-        sizes=np.ones((len(found.listing.texts), 2)),
+        images=[results.shorten_path(text) for text, _ in results.listing.texts],
+        sizes=np.ones((len(results.listing.texts), 2)),
         categories=names,
         image=columns[:, 0].astype(np.int64),
         category=np.where(known, label, -1),
         label=label,
-        corners=side_by_side(*columns[:, 3:7].T),
+        corners=stack_columns(*columns[:, 3:7].T),
         boxed=~beyond,
         ignored=np.zeros(len(label), bool),
         left_out={'beyond the image': beyond},
@@ -177,30 +183,30 @@ def _compute_facts(found: _Found, columns: np.ndarray, declared: DataYaml, num_c
         'box_no_area': no_area & ~beyond,
     }
     annotations.box_examples = {
-        reason: found.lines(columns, flags)[:EXAMPLES] for reason, flags in examples.items() if flags.any()
+        reason: results.format_rows(columns, flags)[:EXAMPLES] for reason, flags in examples.items() if flags.any()
     }
-    table.path_of = lambda place: found.listing.texts[place][1]
+    table.path_of = lambda place: results.listing.texts[place][1]
     facts.boxed = choose_boxed_images(table, {**examples, 'beyond': beyond})
     annotations.images_without_target = annotations.images_kept_empty = 0  # ultralytics trains on backgrounds
-    listing = found.listing
+    listing = results.listing
     annotations.missing = len(listing.missing)
-    annotations.missing_files = [found.short(path) for path in listing.missing[:EXAMPLES]]
+    annotations.missing_files = [results.shorten_path(path) for path in listing.missing[:EXAMPLES]]
     annotations.images = max(annotations.images, listing.images + annotations.missing)
     return facts
 
 
-def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, labels: LabelFacts) -> YoloFacts:
+def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYaml, labels: LabelFacts) -> YoloFacts:
     """Return the facts specific to YOLO labels."""
-    listing = found.listing
+    listing = results.listing
     widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
     boxes = widths == BOX
-    refused = sum(one.count for one in found.refused.values())
+    refused = sum(one.count for one in results.refused.values())
     about = YoloFacts(_find_task(widths, declared), len(columns) + refused)
     about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
     left, top, right, bottom = columns[:, 3:7].T
     about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())
     about.reasons = {
-        why: one.count for why, one in sorted(found.refused.items(), key=lambda item: (-item[1].count, item[0]))
+        why: one.count for why, one in sorted(results.refused.items(), key=lambda item: (-item[1].count, item[0]))
     }
     others = boxes if about.task in (yolo.OUTLINES, yolo.CORNERS) else ~boxes & (about.task == yolo.BOXES)
     kinds = {
@@ -209,36 +215,44 @@ def _describe_rows(found: _Found, columns: np.ndarray, declared: DataYaml, label
     }
     for kind, shown in kinds.items():
         if shown.any():
-            about.counts[kind], about.faults[kind] = int(shown.sum()), found.lines(columns, shown)
-    rows = [(at, line, why, row) for why, one in found.refused.items() for at, line, row in one.first]
+            about.counts[kind], about.faults[kind] = int(shown.sum()), results.format_rows(columns, shown)
+    rows = [(at, line, why, row) for why, one in results.refused.items() for at, line, row in one.first]
     before: Counter = Counter()
     ranked = []
     for at, line, why, row in sorted(rows):  # name every label file once before naming one twice
-        ranked.append((before[at], at, line, f'{found.name(at)}: line {line}: {why}: {row}'))
+        ranked.append((before[at], at, line, f'{results.name(at)}: line {line}: {why}: {row}'))
         before[at] += 1
-    named = [text for *_, text in sorted(ranked)[:NAMED]]
-    bare = [found.short(path) for path in listing.bare[:NAMED]]
+    named = [text for *_, text in sorted(ranked)[:MAX_PLACES]]
+    bare = [results.shorten_path(path) for path in listing.bare[:MAX_PLACES]]
     about.elsewhere = {
-        found.short(folder): (found.short(label_folder(folder)), found.short(place), number)
+        results.shorten_path(folder): (
+            results.shorten_path(get_label_folder(folder)),
+            results.shorten_path(place),
+            number,
+        )
         for folder, (place, number) in listing.elsewhere.items()
     }
-    alone = [found.short(path) for path in listing.without_image.first]
+    alone = [results.shorten_path(path) for path in listing.without_image.first]
     for kind, count, places in (
         (yolo.ROWS, refused, named),
         (yolo.NO_LABEL, len(listing.bare), bare),
         (yolo.NO_IMAGE, listing.without_image.count, alone),
-        (yolo.DECLARED, len(declared.faults), [f'{found.short(declared.file)}: {why}' for why in declared.faults]),
+        (
+            yolo.DECLARED,
+            len(declared.faults),
+            [f'{results.shorten_path(declared.file)}: {why}' for why in declared.faults],
+        ),
     ):
         if count:
             about.counts[kind], about.faults[kind] = count, places
     label = columns[:, 2]
     kinds[yolo.CLASS] = (label < 0) | (label >= labels.num_classes)
     holders = {kind: set(columns[shown, 0].astype(int).tolist()) for kind, shown in kinds.items()}
-    holders[yolo.ROWS] = found.refused_in
+    holders[yolo.ROWS] = results.refused_in
     about.left_out = len(holders[yolo.ROWS] | holders[yolo.BEYOND] | holders[yolo.CLASS])
-    about.files = {kind: [found.name(number) for number in sorted(some)] for kind, some in holders.items() if some}
-    if found.faulty:
-        about.files[yolo.UNREADABLE] = [found.name(*one) for one in sorted(found.faulty)]
+    about.files = {kind: [results.name(number) for number in sorted(some)] for kind, some in holders.items() if some}
+    if results.faulty:
+        about.files[yolo.UNREADABLE] = [results.name(*one) for one in sorted(results.faulty)]
     return about
 
 
@@ -273,7 +287,7 @@ def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List
         root (str): Folder of the data set.
     """
     stems = {os.path.splitext(os.path.basename(text))[0]: number for number, (text, _) in enumerate(texts)}
-    for file in [*coco_files(root), *coco_files(os.path.dirname(os.path.abspath(root)))] if names else ():
+    for file in [*find_coco_files(root), *find_coco_files(os.path.dirname(os.path.abspath(root)))] if names else ():
         if os.path.getsize(file.path) > _LARGEST:
             continue
         coco = read_coco(file.path, file.name, Faults())

@@ -47,12 +47,12 @@ class TextsRead:
     faults: Dict[str, Examples] = field(default_factory=dict)  #: Fault of a file -> (its index, True for the image).
     faulty: Set[Tuple[int, bool]] = field(default_factory=set)  #: (Index, True for the image) of every such file.
 
-    def refuse(self, why: str, number: int, line: int, row: str) -> None:
-        self.refused.setdefault(why, Examples()).add((number, line, row))
+    def refuse(self, reason: str, number: int, line: int, row: str) -> None:
+        self.refused.setdefault(reason, Examples()).add((number, line, row))
         self.refused_in.add(number)
 
-    def add_fault(self, why: str, number: int, of_image: bool) -> None:
-        self.faults.setdefault(why, Examples()).add((number, of_image))
+    def add_fault(self, reason: str, number: int, of_image: bool) -> None:
+        self.faults.setdefault(reason, Examples()).add((number, of_image))
         self.faulty.add((number, of_image))
 
     def merge(self, other: TextsRead) -> None:
@@ -64,29 +64,29 @@ class TextsRead:
                 own.setdefault(what, Examples()).merge(one)
 
 
-def read_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], read: TextsRead) -> Iterator[Row]:
+def read_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], result: TextsRead) -> Iterator[Row]:
     """Yield the readable rows of a label file; ``number`` is its index in the data set."""
     for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
         if not words:
             continue
         try:
             values = [*map(float, words)]
-            why = fault_of(values, kpt_shape)
+            why = find_row_fault(values, kpt_shape)
         except ValueError:
-            values, why = [], _no_number(words[0])
+            values, why = [], _describe_non_number(words[0])
         if why:
-            read.refuse(why, number, line, shorten(b' '.join(words[:8]).decode('utf-8', 'replace')))
+            result.refuse(why, number, line, shorten(b' '.join(words[:8]).decode('utf-8', 'replace')))
         else:
-            yield (number, line, *row_of(values, kpt_shape))
+            yield (number, line, *build_row(values, kpt_shape))
 
 
-def _no_number(first: bytes) -> str:
+def _describe_non_number(first: bytes) -> str:
     if first.startswith(b'\xef\xbb\xbf'):
         return 'the label file begins with a byte order mark: ultralytics cannot read the number there'
     return 'a value in the row is not a number'
 
 
-def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
+def find_row_fault(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
     """Return the reason why a row cannot be read; empty if it can."""
     width = len(values)
     if kpt_shape is not None:
@@ -116,7 +116,7 @@ def _is_of_keypoints(values: List[float]) -> bool:
     return whole and min(points) >= -SLACK and max(points) <= 1 + SLACK
 
 
-def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Row:
+def build_row(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Row:
     """Return class, corners, number of columns and flags of a row."""
     label, width = values[0], len(values)
     if width == BOX or kpt_shape is not None:
@@ -140,8 +140,8 @@ def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Row:
 
 #: Minimum side in pixels: ultralytics rejects smaller images.
 SMALLEST = 10
-TOO_SMALL = f'cannot be trained on: an image below {SMALLEST} pixels'
-NO_END = 'is damaged: a JPEG without its end mark, which ultralytics rewrites in place'
+TOO_SMALL_FAULT = f'cannot be trained on: an image below {SMALLEST} pixels'
+NO_END_FAULT = 'is damaged: a JPEG without its end mark, which ultralytics rewrites in place'
 _DAMAGED = 'cannot be decoded'
 _END_OF_JPEG = b'\xff\xd9'
 #: Formats that pillow may open; MPO is opened as JPEG, since pillow has no separate name for opening it.
@@ -150,7 +150,7 @@ _FORMATS = ('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')
 _LARGEST = 64 << 20
 
 
-def image_fault(path: str) -> str:
+def find_image_fault(path: str) -> str:
     """Return the fault of an image; empty if it looks valid without decoding it, or without pillow if it is a file."""
     try:
         with open_regular(path) as file, warnings.catch_warnings():
@@ -173,7 +173,7 @@ def _find_fault(file: BinaryIO) -> str:
                 image.verify()
     except Exception:  # decoders raise many types for a damaged file
         return _DAMAGED
-    return TOO_SMALL if side < SMALLEST else '' if is_whole else NO_END
+    return TOO_SMALL_FAULT if side < SMALLEST else '' if is_whole else NO_END_FAULT
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class TextTask:
                 rows += read_rows(FILES.read(path, _LARGEST) if path else b'', number, self.kpt_shape, read)
             except (OSError, ValueError) as error:
                 read.add_fault(f'cannot be read: {getattr(error, "strerror", None) or error}', number, False)
-            why = image_fault(image) if image else ''
+            why = find_image_fault(image) if image else ''
             if why:
                 read.add_fault(why, number, True)
         read.columns = [np.array(rows, float).reshape(-1, COLUMNS)]

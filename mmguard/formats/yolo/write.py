@@ -13,7 +13,7 @@ from mmguard.formats.correction import (
 )
 from mmguard.formats.options import FixOptions
 from mmguard.formats.yolo.data_yaml import DataYaml
-from mmguard.formats.yolo.rows import BOX, SLACK, fault_of, row_of
+from mmguard.formats.yolo.rows import BOX, SLACK, build_row, find_row_fault
 from mmguard.labels.rules import OTHERS
 from mmguard.text import quantity
 
@@ -62,18 +62,18 @@ def correct_text(data: bytes, options: FixOptions, declared: DataYaml) -> Correc
 
 
 def _correct_row(
-    words: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], counts: Counter
+    fields: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], counts: Counter
 ) -> Tuple[List[float], bytes]:
     """Return the numbers of a row and its text; an empty list means that it is dropped."""
     before = sum(counts.values())
-    if len(words) == BOX + 1 and kpt_shape is None:
-        words = words[:BOX]
+    if len(fields) == BOX + 1 and kpt_shape is None:
+        fields = fields[:BOX]
         counts['cut'] += 1
     try:
-        values = [*map(float, words)]
+        values = [*map(float, fields)]
     except ValueError:
         values = []
-    if not values or fault_of(values, kpt_shape):
+    if not values or find_row_fault(values, kpt_shape):
         counts['dropped (cannot be read)'] += 1
         return [], b''
     label = int(values[0])
@@ -87,13 +87,13 @@ def _correct_row(
         counts['dropped (without area)'] += 1
         return [], b''
     if sum(counts.values()) == before:
-        return values, b' '.join(words)
+        return values, b' '.join(fields)
     return values, ' '.join([str(int(values[0])), *(f'{number:.8g}' for number in values[1:])]).encode()
 
 
 def _clamp_row(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
     """Move points outside the image to its edge; return an empty list if no area is left."""
-    _, left, top, right, bottom, *_ = row_of(values, kpt_shape)
+    _, left, top, right, bottom, *_ = build_row(values, kpt_shape)
     is_box = len(values) == BOX or kpt_shape is not None
     points = values[BOX:] if is_box else values[1:]
     step = kpt_shape[1] if kpt_shape is not None else 2

@@ -23,17 +23,21 @@ from mmguard.losses.guards.mmpretrain import ClassificationGuard, Classification
 from mmguard.losses.guards.mmseg import BoundaryGuard, DiceGuard, FocalGuard, LovaszGuard, OhemGuard, OwnIgnoreGuard
 
 #: Refused only because another registered class guards it.
-USE_OWN_CLASS = (
+USE_OWN_CLASS_REASON = (
     "it has a guarded class of its own, which also corrects its own faults. Write type='GuardedCrossEntropyLoss' "
     'with the same arguments'
 )
-_NO_LABELS = 'its target does not hold class labels, so no label can be out of range. Use it as it is'
-_BOXES = 'its targets are boxes or distances, not class labels. Use it as it is and guard the classification loss'
-_IDENTITIES = 'it compares identities or pairs with each other, and any integer is a valid identity. Use it as it is'
+_NO_LABELS_REASON = 'its target does not hold class labels, so no label can be out of range. Use it as it is'
+_BOXES_REASON = (
+    'its targets are boxes or distances, not class labels. Use it as it is and guard the classification loss'
+)
+_IDENTITIES_REASON = (
+    'it compares identities or pairs with each other, and any integer is a valid identity. Use it as it is'
+)
 
 #: Losses of mmdet without class labels.
 _OF_MMDET = {
-    _BOXES: (
+    _BOXES_REASON: (
         'BalancedL1Loss',
         'BoundedIoULoss',
         'CIoULoss',
@@ -48,14 +52,14 @@ _OF_MMDET = {
         'SIoULoss',
         'SmoothL1Loss',
     ),
-    _NO_LABELS: ('KnowledgeDistillationKLDivLoss',),
-    _IDENTITIES: ('AssociativeEmbeddingLoss', 'L2Loss', 'MarginL2Loss', 'TripletLoss'),
+    _NO_LABELS_REASON: ('KnowledgeDistillationKLDivLoss',),
+    _IDENTITIES_REASON: ('AssociativeEmbeddingLoss', 'L2Loss', 'MarginL2Loss', 'TripletLoss'),
     'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
 }
 
 #: Losses of mmrotate.
 _OF_OTHERS = {
-    _BOXES: (
+    _BOXES_REASON: (
         'mmrotate.BCConvexGIoULoss',
         'mmrotate.ConvexGIoULoss',
         'mmrotate.GDLoss',
@@ -66,26 +70,26 @@ _OF_OTHERS = {
         'mmrotate.RotatedIoULoss',
         'mmrotate.SpatialBorderLoss',
     ),
-    _NO_LABELS: ('mmrotate.SmoothFocalLoss',),
+    _NO_LABELS_REASON: ('mmrotate.SmoothFocalLoss',),
 }
 
 #: Losses of mmpretrain that compare images or features with each other.
 _OF_MMPRETRAIN = ('CAELoss', 'CosineSimilarityLoss', 'CrossCorrelationLoss', 'PixelReconstructionLoss', 'SwAVLoss')
 
 REASONS = {
-    'mmseg.CrossEntropyLoss': USE_OWN_CLASS,
-    'mmdet.CrossEntropyLoss': USE_OWN_CLASS,
+    'mmseg.CrossEntropyLoss': USE_OWN_CLASS_REASON,
+    'mmdet.CrossEntropyLoss': USE_OWN_CLASS_REASON,
     'mmseg.HuasdorffDisstanceLoss': (
         'it sets ignored pixels to class 0 and trains on them, so an invalid pixel would be trained as class 0. '
         'Sanitize the labels in the pipeline with GuardSegLabels, or use another loss'
     ),
-    'mmseg.KLDivLoss': _NO_LABELS,
-    'mmseg.SiLogLoss': _NO_LABELS,
-    **{f'mmpretrain.{name}': _NO_LABELS for name in _OF_MMPRETRAIN},
+    'mmseg.KLDivLoss': _NO_LABELS_REASON,
+    'mmseg.SiLogLoss': _NO_LABELS_REASON,
+    **{f'mmpretrain.{name}': _NO_LABELS_REASON for name in _OF_MMPRETRAIN},
     **{f'mmdet.{name}': reason for reason, names in _OF_MMDET.items() for name in names},
     **{name: reason for reason, names in _OF_OTHERS.items() for name in names},
-    'mmyolo.IoULoss': _BOXES,
-    'mmyolo.OksLoss': _BOXES,
+    'mmyolo.IoULoss': _BOXES_REASON,
+    'mmyolo.OksLoss': _BOXES_REASON,
 }
 
 
@@ -114,7 +118,7 @@ GUARDS: List[Type[LossGuard]] = [
 GUARD_BY_NAME: Dict[str, Type[LossGuard]] = {name: guard for guard in GUARDS for name in guard.serves}
 
 
-def guard_for(loss: nn.Module) -> LossGuard:
+def build_guard(loss: nn.Module) -> LossGuard:
     """Create the guard of a loss.
 
     Raises:
@@ -135,4 +139,4 @@ def guard_for(loss: nn.Module) -> LossGuard:
     )
 
 
-__all__ = ['GUARDS', 'GUARD_BY_NAME', 'REASONS', 'LossGuard', 'guard_for']
+__all__ = ['GUARDS', 'GUARD_BY_NAME', 'REASONS', 'LossGuard', 'build_guard']

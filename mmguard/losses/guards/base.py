@@ -73,10 +73,10 @@ class LossGuard:
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 
 
-def select_scores(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
+def select_scores(keep: Tensor, pred: Tensor, fill: float = 0) -> Tensor:
     """Return scores where they count, else a constant, in one pass; ``masked_fill`` would copy first."""
     # Contiguous, like the result of masked_fill: stock losses flatten with view().
-    return torch.where(keep, pred, pred.new_full((), otherwise)).contiguous()
+    return torch.where(keep, pred, pred.new_full((), fill)).contiguous()
 
 
 def mark(sanitized: Sanitized, ignore_index: int) -> Tensor:

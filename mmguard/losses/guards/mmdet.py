@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
-from mmguard.functional.checks import check_index_target, shape_of
+from mmguard.functional.checks import check_index_target, format_shape
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
 from mmguard.functional.sanitize import CERTAIN, Sanitized
 from mmguard.losses.guards.base import LossGuard, mark
@@ -38,7 +38,8 @@ def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
     """Reshape the weights to one row per element."""
     if weight.numel() not in (pred.shape[0], pred.numel()):
         raise ValueError(
-            f'weight has shape {shape_of(weight)}, cls_score {shape_of(pred)}: one weight per element is needed, or '
+            f'weight has shape {format_shape(weight)}, cls_score {format_shape(pred)}: one weight per element is '
+            f'needed, or '
             f'one per element and class'
         )
     return weight.reshape(pred.shape[0], weight.numel() // max(pred.shape[0], 1))
@@ -121,7 +122,8 @@ class QualityFocalGuard(FocalDetectionGuard):
         (quality,) = others
         if quality.shape != label.shape:
             raise ValueError(
-                f'one quality per label is needed: label has shape {shape_of(label)}, the qualities {shape_of(quality)}'
+                f'one quality per label is needed: label has shape {format_shape(label)}, the qualities '
+                f'{format_shape(quality)}'
             )
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:

@@ -11,7 +11,7 @@ from mmguard.functional.checks import check_dense_target, check_index_target
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
 from mmguard.functional.sanitize import Sanitized, count, sanitize_binary_target, sanitize_target
 from mmguard.functional.soft import sanitize_distributions
-from mmguard.labels.rules import NO_LABEL
+from mmguard.labels.rules import UNLABELED
 from mmguard.losses.guards.base import LossGuard
 from mmguard.losses.guards.mmdet import SeesawGuard, mean_correction
 
@@ -32,7 +32,7 @@ class ClassificationGuard(LossGuard):
 
     @property
     def ignore_index(self) -> int:
-        return NO_LABEL
+        return UNLABELED
 
     def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
         if _is_score(pred, label):
@@ -84,7 +84,7 @@ class ClassificationSeesawGuard(SeesawGuard):
 
     @property
     def ignore_index(self) -> int:
-        return NO_LABEL
+        return UNLABELED
 
     def sanitize(
         self, pred: Tensor, label: Tensor, num_classes: int, ignore_index: Optional[int], on_invalid: str

@@ -10,7 +10,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor, nn
 
-from mmguard.functional.checks import shape_of
+from mmguard.functional.checks import format_shape
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
 from mmguard.functional.sanitize import Sanitized, count_for_factor
 from mmguard.losses.guards.base import LossGuard, mark, select_scores
@@ -165,7 +165,7 @@ class LovaszGuard(LossGuard):
         elif pred.numel() != label.numel() or label.is_floating_point():
             raise ValueError(
                 f'binary LovaszLoss needs one score and one integer label per pixel: label has shape '
-                f'{shape_of(label)} ({label.dtype}), cls_score {shape_of(pred)}'
+                f'{format_shape(label)} ({label.dtype}), cls_score {format_shape(pred)}'
             )
 
     def num_classes(self, pred: Tensor) -> int:
@@ -198,7 +198,7 @@ class BoundaryGuard(LossGuard):
         if pred.numel() != label.numel() or label.is_floating_point():
             raise ValueError(
                 f'BoundaryLoss needs one score and one integer edge label per pixel: label has shape '
-                f'{shape_of(label)} ({label.dtype}), cls_score {shape_of(pred)}'
+                f'{format_shape(label)} ({label.dtype}), cls_score {format_shape(pred)}'
             )
 
     def num_classes(self, pred: Tensor) -> int:

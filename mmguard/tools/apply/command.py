@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from mmguard.config.recognized import check_bases
+from mmguard.config.recognition import check_bases
 from mmguard.errors import CannotRun
-from mmguard.files.regular import NOT_REGULAR, write_whole
+from mmguard.files.regular import NOT_REGULAR_FAULT, write_whole
 from mmguard.tools.arguments import add_no_verify, add_run_code
 from mmguard.tools.exit_codes import CLEAN
-from mmguard.tools.scan.command import add_labels, add_reading, add_split, options_of
+from mmguard.tools.scan.command import add_labels, add_reading, add_split, build_options
 from mmguard.version import __version__
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     if (args.scan or args.guard) and not args.edit:
         raise CannotRun('--scan and --guard go with --edit N')
-    options = options_of(args)
-    said = replace(options, run_code=False).arguments()
+    options = build_options(args)
+    said = replace(options, run_code=False).build_arguments()
     if said and not args.scan:
         raise CannotRun(f'{shlex.join(said)}: options of `mmguard scan` are allowed only with --scan')
     scanned = options if args.scan else None
@@ -100,10 +100,10 @@ def apply(
         from mmguard.config.changes import name_types
         from mmguard.config.read import ReadConfig, check_may_build, import_scope
         from mmguard.config.types import describe_wrong_types
-        from mmguard.properties.builder import BROKEN, Verification, verifier_of
-        from mmguard.tools.apply.edited import edit_tree
-        from mmguard.tools.apply.guarded import Guarded, guard_tree
-        from mmguard.tools.apply.output import config_text, how, load, show_changes
+        from mmguard.properties.builder import BROKEN, Verification, open_verifier
+        from mmguard.tools.apply.edits import edit_tree
+        from mmguard.tools.apply.guarded import GuardedTree, guard_tree
+        from mmguard.tools.apply.output import build_config_text, describe_form, load, show_changes
 
         warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
         _check_places(source, out)
@@ -112,7 +112,7 @@ def apply(
         if tree.get('model') is None:
             raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
         import_scope(tree)
-        verifier = stack.enter_context(verifier_of(ReadConfig(name_types(tree), source), run_code, verify))
+        verifier = stack.enter_context(open_verifier(ReadConfig(name_types(tree), source), run_code, verify))
 
         def verify_written(before: ReadConfig, after: ReadConfig) -> Verification:
             guarded = guard and not after.wrong_types
@@ -122,7 +122,7 @@ def apply(
         wrong_types = ReadConfig(name_types(edited.tree)).wrong_types
         if wrong_types:
             raise CannotRun(f'{source}: {describe_wrong_types(wrong_types)}. `mmguard check {source}` says more')
-        guarded = guard_tree(edited.tree) if guard else Guarded(edited.tree, [], [])
+        guarded = guard_tree(edited.tree) if guard else GuardedTree(edited.tree, [], [])
         verdicts = list(edited.verdicts)
         if guarded.changed and not edits:
             verdicts = [verifier(ReadConfig(name_types(tree), source), ReadConfig(name_types(guarded.tree), source))]
@@ -137,7 +137,7 @@ def apply(
         filter(None, (_GONE.format(', '.join(edited.codes)) if edits else '', _GUARDED if guard else ''))
     )
     out.parent.mkdir(parents=True, exist_ok=True)
-    text = config_text(source, tree, guarded.tree, out, __version__, what)
+    text = build_config_text(source, tree, guarded.tree, out, __version__, what)
     before = out.read_text(encoding='utf-8') if out.exists() else None
     if before not in (None, text) and not force:
         raise CannotRun(f'{out} exists with other content: give another -o, or --force to overwrite it')
@@ -146,7 +146,7 @@ def apply(
         print(f'unchanged: {out}')
     else:
         write_whole(out, text.encode('utf-8'))
-        print(f'written: {out} ({how(text)})')
+        print(f'written: {out} ({describe_form(text)})')
     if edits:
         print(_check_again(out, scanned))
     if verdicts:
@@ -168,10 +168,10 @@ def _check_again(out: Path, scanned: Optional[ScanOptions]) -> str:
     from mmguard.text import quantity
 
     if scanned is not None:
-        from mmguard.scanning.plans import plan_of
+        from mmguard.scanning.plans import plan_target
         from mmguard.tools.fix.edits import list_findings
 
-        left = list_findings(plan_of(str(out), scanned))
+        left = list_findings(plan_target(str(out), scanned))
     else:
         left = diagnose(config=read_config(str(out)))
     found = ', '.join(dict.fromkeys(finding.code for finding in left))
@@ -191,4 +191,4 @@ def _check_places(source: str, out: Path) -> None:
         if out.exists() and any(map(out.samefile, check_bases(source))):
             raise CannotRun(f'{out} is a base of CONFIG, and is never overwritten: give another -o')
     if os.path.lexists(out) and (out.is_symlink() or not out.is_file()):
-        raise CannotRun(f'{out} {NOT_REGULAR}: give another -o')
+        raise CannotRun(f'{out} {NOT_REGULAR_FAULT}: give another -o')

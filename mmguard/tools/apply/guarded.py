@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from mmguard import register
-from mmguard.config.changes import Path, is_text, join_path, key_of, map_leaves, name_types, scope_at, walk
-from mmguard.config.classes import class_of, full_name, is_lazy, name_of
+from mmguard.config.changes import Path, find_scope, get_last_key, is_text, join_path, map_leaves, name_types, walk
+from mmguard.config.classes import build_full_name, find_class, get_type_name, is_lazy
 from mmguard.config.guarded_pipelines import guard_pipelines
+from mmguard.config.guards import GUARDED_LOSSES as GUARDED
 from mmguard.config.guards import HOOK, add_reporting, guard_loss, is_guarded_type
-from mmguard.config.guards import LOSSES as GUARDED
-from mmguard.config.ignored import find_trained_as_background, leave_out_ignored
+from mmguard.config.ignored_labels import find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import describe_wrong_types
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mmengine.config import Config
 
 
-class Guarded(NamedTuple):
+class GuardedTree(NamedTuple):
     """A guarded tree, and descriptions of the changed parts and of those that cannot be guarded."""
 
     tree: Dict[str, Any]
@@ -35,7 +35,7 @@ class Guarded(NamedTuple):
     left: List[str]
 
 
-def guard_tree(tree: Dict[str, Any]) -> Guarded:
+def guard_tree(tree: Dict[str, Any]) -> GuardedTree:
     """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. Parts that are already guarded are kept.
 
     Raises:
@@ -47,7 +47,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     if read.wrong_types:
         raise TypeError(describe_wrong_types(read.wrong_types))
     spaces = from_config(read)
-    left = [*read.unknown_framework(), *_describe_disagreements(spaces)]
+    left = [*read.describe_unknown_framework(), *_describe_disagreements(spaces)]
     in_losses = guard_losses(tree)
     in_pipelines = guard_pipelines(tree, spaces)
     in_assigners = leave_out_ignored(tree)
@@ -55,7 +55,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
         left.extend(find_trained_as_background(tree))
     changed += _add_reported(tree, read)
     changed += [*in_losses[0], *in_assigners, *in_pipelines.changed]
-    return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
+    return GuardedTree(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
 
 
 def _describe_disagreements(spaces: LabelSpaces) -> Iterator[str]:
@@ -93,7 +93,7 @@ def guard_config(cfg: Config) -> Config:
             f'Config(dict(...))'
         )
     guarded = copy.deepcopy(cfg)
-    tree, _, left = guard_tree(tree_of(cfg, keep_imported=True))
+    tree, _, left = guard_tree(build_tree(cfg, keep_imported=True))
     if left:
         lines = ''.join(f'\n  {line}' for line in left)
         warnings.warn(f'mmguard.guard_config left as it is:{lines}', stacklevel=2)
@@ -101,7 +101,7 @@ def guard_config(cfg: Config) -> Config:
     return guarded
 
 
-def tree_of(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
+def build_tree(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
     """Return a config as plain dicts and lists, without loading its lazy classes."""
     if hasattr(cfg, '_to_lazy_dict'):
         return cfg._to_lazy_dict(keep_imported=keep_imported)
@@ -114,8 +114,8 @@ def has_lazy_types(tree: Dict[str, Any]) -> bool:
     return type_ is not None and not is_text(type_)
 
 
-def _add_reported(tree: Dict[str, Any], read: ReadConfig) -> Iterator[str]:
-    for key, value in add_reporting(read):
+def _add_reported(tree: Dict[str, Any], config: ReadConfig) -> Iterator[str]:
+    for key, value in add_reporting(config):
         if key == 'custom_imports':
             tree[key] = value
             yield "custom_imports: + 'mmguard'"
@@ -147,12 +147,12 @@ class GuardDecision(NamedTuple):
 
 def decide_guard(loss: Dict[str, Any], scope: str) -> GuardDecision:
     """Decide how to guard a loss in the scope in which it is built."""
-    if is_guarded_type(name_of(loss['type'])):
+    if is_guarded_type(get_type_name(loss['type'])):
         return GuardDecision(None)
-    cls = class_of(loss['type'], 'MODELS', scope)
+    cls = find_class(loss['type'], 'MODELS', scope)
     if cls is None or not inspect.isclass(cls):
         return GuardDecision(
-            None, f'{full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does'
+            None, f'{build_full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does'
         )
     selection = select(cls, scope)
     if selection.is_cross_entropy:
@@ -171,8 +171,8 @@ def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
         return guard_loss(loss, framework)
     from mmengine.config.lazy import LazyObject
 
-    named = guard_loss({**loss, 'type': full_name(stock)}, framework)
-    name = name_of(named['type'])
+    named = guard_loss({**loss, 'type': build_full_name(stock)}, framework)
+    name = get_type_name(named['type'])
     module = 'mmguard' if framework == 'mmseg' and name in GUARDED else f'mmguard.losses.{framework}'
     named['type'] = LazyObject(module, name)
     if 'loss' in named:
@@ -194,20 +194,20 @@ def _find_refusal(config: Dict[str, Any], scope: str) -> str:
     return ''
 
 
-def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
+def walk_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
     """Yield the losses under ``model``: dicts with a type under a key with ``loss`` in it."""
     guards: List[Path] = []
     for path, node in walk(tree.get('model', {}), ('model',)):
         if any(path[: len(guard)] == guard for guard in guards):
             continue  # a loss inside a guard is guarded
-        if 'loss' in key_of(path) and key_of(path) not in WITHOUT_CLASSES and 'type' in node:
-            if is_guarded_type(name_of(node['type'])):
+        if 'loss' in get_last_key(path) and get_last_key(path) not in WITHOUT_CLASSES and 'type' in node:
+            if is_guarded_type(get_type_name(node['type'])):
                 guards.append(path)
             yield path, node
 
 
 @lru_cache(maxsize=None)  # reads source
-def defaults_of(cls: Any) -> Dict[str, Any]:
+def get_defaults(cls: Any) -> Dict[str, Any]:
     """Return the arguments of a class with their defaults, including those passed to bases by ``**kwargs``."""
     found: Dict[str, Any] = {}
     given: Set[str] = set()
@@ -233,10 +233,10 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
 def find_default_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
     """Yield losses that are the defaults of heads: path and argument of the head, default."""
     for path, node in walk(tree.get('model', {}), ('model',)):
-        if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
+        if 'type' not in node or 'loss' in get_last_key(path) or 'head' not in get_last_key(path):
             continue
-        cls = class_of(node['type'], 'MODELS', scope_at(tree, path))
-        for name, default in defaults_of(cls).items():
+        cls = find_class(node['type'], 'MODELS', find_scope(tree, path))
+        for name, default in get_defaults(cls).items():
             is_loss = 'loss' in name and name not in WITHOUT_CLASSES and isinstance(default, dict) and 'type' in default
             if is_loss and name not in node and not (name == 'loss_cls' and _is_without_loss(cls)):
                 yield path, name, default
@@ -246,13 +246,14 @@ def _is_without_loss(cls: Any) -> bool:
     return any(base.__name__ in HEADS_WITHOUT_LOSS for base in getattr(cls, '__mro__', ()))
 
 
-def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
+def describe_unguarded_heads(tree: Dict[str, Any]) -> Iterator[str]:
     """Yield a description of each head whose labels reach no loss that can be guarded."""
     for path, node in walk(tree.get('model', {}), ('model',)):
-        is_head = 'type' in node and 'head' in key_of(path)
-        if is_head and _is_without_loss(class_of(node['type'], 'MODELS', scope_at(tree, path))):
+        is_head = 'type' in node and 'head' in get_last_key(path)
+        if is_head and _is_without_loss(find_class(node['type'], 'MODELS', find_scope(tree, path))):
             yield (
-                f'{join_path(path)}: {name_of(node["type"])} computes its classification loss without a loss object: '
+                f'{join_path(path)}: {get_type_name(node["type"])} computes its classification loss without a loss '
+                f'object: '
                 f'GuardInstanceLabels in the pipeline is its only guard'
             )
 
@@ -272,22 +273,22 @@ def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
 def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     """Guard the losses of a tree in place. Return descriptions of the changed and the unchanged parts."""
     changed, left = [], []
-    for path, loss in list(losses_in(tree)):
+    for path, loss in list(walk_losses(tree)):
         if _get_value(tree, path) is not loss:
             continue  # it was guarded with the loss around it
         reason = _find_reason_of_head(tree, path, loss)
-        verdict = GuardDecision(None, reason) if reason else decide_guard(loss, scope_at(tree, path[:-1]))
+        verdict = GuardDecision(None, reason) if reason else decide_guard(loss, find_scope(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
-            changed.append(f'{join_path(path)}: {name_of(loss["type"])} -> {_show_loss(verdict.config)}')
+            changed.append(f'{join_path(path)}: {get_type_name(loss["type"])} -> {_show_loss(verdict.config)}')
         elif verdict.reason:
-            left.append(f'{join_path(path)}: {name_of(loss["type"])} is left unchanged: {verdict.reason}')
+            left.append(f'{join_path(path)}: {get_type_name(loss["type"])} is left unchanged: {verdict.reason}')
     for path, name, default in list(find_default_losses(tree)):
-        scope = scope_at(tree, path)
+        scope = find_scope(tree, path)
         spelled = copy.deepcopy(default)
         node = _get_value(tree, path)
         if not is_text(node['type']):
-            cls = class_of(spelled['type'], 'MODELS', scope)
+            cls = find_class(spelled['type'], 'MODELS', scope)
             if cls is None:
                 continue
             from mmengine.config.lazy import LazyObject
@@ -297,22 +298,24 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
         if verdict.config is not None:
             node[name] = verdict.config
             changed.append(
-                f'{join_path((*path, name))}: the default {name_of(default["type"])} -> {_show_loss(verdict.config)}'
+                f'{join_path((*path, name))}: the default {get_type_name(default["type"])} -> '
+                f'{_show_loss(verdict.config)}'
             )
-    return changed, [*left, *heads_without_loss(tree)]
+    return changed, [*left, *describe_unguarded_heads(tree)]
 
 
 def _find_reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
     """Return why the calling head prevents guarding a loss; empty if it does not."""
     head = _get_value(tree, path[:-1])
-    cls = class_of(head.get('type'), 'MODELS', scope_at(tree, path[:-1])) if isinstance(head, dict) else None
+    cls = find_class(head.get('type'), 'MODELS', find_scope(tree, path[:-1])) if isinstance(head, dict) else None
     for base in getattr(cls, '__mro__', ()):
         if base.__name__ in NOT_GUARDED:
-            return f'{name_of(head["type"])} {NOT_GUARDED[base.__name__]}'
+            return f'{get_type_name(head["type"])} {NOT_GUARDED[base.__name__]}'
         name, types = READ_BY_TYPE.get(base.__name__, ('', ()))
         if path[-1] == name and loss['type'] in types:
             return (
-                f'{name_of(head["type"])} checks its type before it is built, and would train differently. The guard '
+                f'{get_type_name(head["type"])} checks its type before it is built, and would train differently. The '
+                f'guard '
                 f'in the pipeline keeps invalid labels from it'
             )
     return ''
@@ -327,5 +330,5 @@ def _get_value(tree: Any, path: Path) -> Any:
 
 
 def _show_loss(config: Dict[str, Any]) -> str:
-    name = name_of(config['type'])
+    name = get_type_name(config['type'])
     return f'{name} around it' if 'loss' in config else name

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Union
 
-from mmguard.compat.stack import base_source
+from mmguard.compat.stack import build_base_source
 from mmguard.config.changes import name_types
 from mmguard.config.classes import SCOPES
 from mmguard.config.read import load_config
 from mmguard.errors import CannotRun
 from mmguard.text import quantity, visible
-from mmguard.tools.apply.guarded import has_lazy_types, tree_of
-from mmguard.tools.apply.overlay import Code, full_text, overlay_text
+from mmguard.tools.apply.guarded import build_tree, has_lazy_types
+from mmguard.tools.apply.overlay import Code, write_in_full, write_overlay
 
 #: The name of a config, or source that evaluates to it.
 Base = Union[str, Code]
@@ -27,10 +27,10 @@ _GUARDED = 'guarded against invalid labels'
 
 def load(source: str, run_code: bool = False) -> Dict[str, Any]:
     """Return the tree of a config: a file, or ``'mmseg::pidnet/....py'``."""
-    return tree_of(load_config(source, run_code=run_code))
+    return build_tree(load_config(source, run_code=run_code))
 
 
-def bases_for(source: str, out: Path) -> List[Base]:
+def list_bases(source: str, out: Path) -> List[Base]:
     """Return possible values of ``_base_`` in ``out`` for ``source``, the most portable first."""
     if '::' in source:
         return _list_shipped(source)
@@ -51,39 +51,42 @@ def bases_for(source: str, out: Path) -> List[Base]:
 
 def _list_shipped(name: str) -> List[Base]:
     """Return the short name of a shipped config, then an expression for it that every mmengine can evaluate."""
-    return [name, Code(base_source(name))]
+    return [name, Code(build_base_source(name))]
 
 
-def config_text(
-    source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path, version: str, what: str = _GUARDED
+def build_config_text(
+    source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path, version: str, description: str = _GUARDED
 ) -> str:
     """Return the text of a config for ``out``, after checking that it loads as ``tree``.
 
-    ``old`` is the loaded original; ``what`` describes the change, for the first line.
+    ``old`` is the loaded original; ``description`` describes the change, for the first line.
     """
-    for base in () if has_lazy_types(tree) else bases_for(source, out):
-        text = _write_inheriting(base, old, tree, out, guards=_GUARDED in what)
+    for base in () if has_lazy_types(tree) else list_bases(source, out):
+        text = _write_inheriting(base, old, tree, out, guards=_GUARDED in description)
         if text is not None:
-            return _HEADER.format(version=version, source=base if isinstance(base, str) else source, what=what) + text
+            return (
+                _HEADER.format(version=version, source=base if isinstance(base, str) else source, what=description)
+                + text
+            )
     plain = name_types(tree)
     try:
-        text = full_text(plain)
+        text = write_in_full(plain)
     except ValueError as error:
         raise CannotRun(f'{source} cannot be written in full: {error}') from error
     with _temporary_file(text, out) as path:
-        if not _same(load(str(path)), plain):
+        if not _is_same(load(str(path)), plain):
             raise CannotRun(
                 f'{source}: its text cannot be written so that it loads back the same. Use mmguard.guard_config(cfg) '
                 f'in your training script instead, one line before Runner.from_cfg(cfg)'
             )
-    return _HEADER.format(version=version, source=source, what=what) + text
+    return _HEADER.format(version=version, source=source, what=description) + text
 
 
 def _write_inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path, guards: bool) -> Optional[str]:
     try:
-        text = overlay_text(base, remove_scopes(old), remove_scopes(tree), guards)
+        text = write_overlay(base, remove_scopes(old), remove_scopes(tree), guards)
         with _temporary_file(text, out) as path:
-            return text if _same(load(str(path)), tree) else None
+            return text if _is_same(load(str(path)), tree) else None
     except Exception:  # if this base fails for any reason, try the next way; the last one reports
         return None
 
@@ -100,7 +103,7 @@ def _temporary_file(text: str, out: Path) -> Iterator[Path]:
         os.unlink(name)
 
 
-def _same(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
+def _is_same(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
     return bool(remove_scopes(one) == remove_scopes(other))
 
 
@@ -113,18 +116,18 @@ def remove_scopes(node: Any) -> Any:
     return node
 
 
-def show_changes(source: str, changed: List[str], left: List[str]) -> None:
+def show_changes(source: str, changed: List[str], unchanged: List[str]) -> None:
     """Print the changes, and the parts left unchanged."""
     print(f'{quantity(len(changed), "change")}:' if changed else f'{source} is guarded already: nothing to change')
     for line in changed:
         print(f'  {visible(line)}')
-    if left:
+    if unchanged:
         print('left as it is:')
-        for line in left:
+        for line in unchanged:
             print(f'  {visible(line)}')
 
 
-def how(text: str) -> str:
+def describe_form(text: str) -> str:
     """Describe the form in which a config is written."""
     base = next((line for line in text.splitlines() if line.startswith('_base_ = ')), None)
     return f'inherits: {base}' if base else 'in full: a new-style config, or one that cannot be inherited from'

@@ -14,7 +14,7 @@ from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, visible
 from mmguard.tools.arguments import add_no_verify, add_run_code, add_verbose
 from mmguard.tools.exit_codes import COULD_NOT_RUN
-from mmguard.tools.selection import Selection, add_selection, selection_of
+from mmguard.tools.selection import RuleSelection, add_selection, read_selection
 from mmguard.version import __version__
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.outputs import write_json
     from mmguard.tools.spinner import Spinner
 
-    selection = selection_of(args)
+    selection = read_selection(args)
     if args.json is not None and len(args.configs) > 1:
         raise CannotRun(
             f'JSON is written for one config, got {len(args.configs)}: name one, or choose another --format'
@@ -63,9 +63,9 @@ def run(args: argparse.Namespace) -> int:
     with Spinner('check', args.configs[0]) as spinner, collect_failures() as failures:
         import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
-        from mmguard.tools.machine_formats import entry_of
+        from mmguard.tools.machine_formats import build_entry
 
-        rules = rules_of_configs(selection)
+        rules = select_config_rules(selection)
         for file in args.configs:
             spinner.text = file
             try:
@@ -83,14 +83,14 @@ def run(args: argparse.Namespace) -> int:
             write_json(args.json, as_json(config, findings, [rule.code for rule in rules], failed))
     for failure in failed:
         print(visible(translate('could not run: {failure}', failure=failure)), file=people)
-    entries = [entry_of(finding, config.file) for config, findings in found for finding in findings]
+    entries = [build_entry(finding, config.file) for config, findings in found for finding in findings]
     selection.write('check', ' '.join(args.configs), entries, failed)
-    return COULD_NOT_RUN if failed else selection.exit_code([entry.severity for entry in entries])
+    return COULD_NOT_RUN if failed else selection.choose_exit_code([entry.severity for entry in entries])
 
 
-def rules_of_configs(selection: Selection) -> List[Type[Rule]]:
+def select_config_rules(selection: RuleSelection) -> List[Type[Rule]]:
     """Return the chosen rules that look at configs."""
-    return [rule for rule in selection.rules() if 'config' in rule.looks_at]
+    return [rule for rule in selection.select_rules() if 'config' in rule.looks_at]
 
 
 def check_config(
@@ -100,20 +100,20 @@ def check_config(
     from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import diagnose, verify_edits
-    from mmguard.findings.wording import number_edits
-    from mmguard.properties.builder import verifier_of
+    from mmguard.findings.messages import number_edits
+    from mmguard.properties.builder import open_verifier
 
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
         config = ReadConfig(read_with_includes(file), file) if is_detr_yaml(file) else read_config(file, run_code)
         findings = number_edits(diagnose(config=config, rules=rules))
-        with verifier_of(config, run_code, verify) as verifier:
+        with open_verifier(config, run_code, verify) as verifier:
             return config, verify_edits(findings, config, verifier)
 
 
 def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH) -> str:
     """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
     from mmguard.findings.finding import SEVERITIES
-    from mmguard.findings.wording import apply_hint, format_findings
+    from mmguard.findings.messages import apply_hint, format_findings
 
     parts = [format_findings(findings, width, verbose)] if findings else []
     parts += [translate('note: {note}', note=as_message(note)) for note in config.notes]
@@ -135,7 +135,7 @@ def as_json(
     config: ReadConfig, findings: List[Finding], codes: List[str], failed: Sequence[str] = ()
 ) -> Dict[str, Any]:
     """Return the findings as plain data for programs."""
-    from mmguard.findings.wording import unpack
+    from mmguard.findings.messages import unpack
 
     return {
         'mmguard': __version__,

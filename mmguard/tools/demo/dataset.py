@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from mmguard.files.regular import write_whole
-from mmguard.tools.demo.street import street_scene
+from mmguard.tools.demo.street import draw_street
 
 NUM_CLASSES = 19
 SIZE = (512, 256)  # width, height
@@ -38,7 +38,7 @@ class DataSet:
     labels: List[str] = field(default_factory=list)
     planted: Dict[str, Dict[int, int]] = field(default_factory=dict)
 
-    def image_of(self, label: str) -> Path:
+    def find_image(self, label: str) -> Path:
         """Return the image of a label file."""
         image = label.replace('gtFine/', 'leftImg8bit/', 1)
         return self.root / image.replace('_gtFine_labelTrainIds.png', '_leftImg8bit.png')
@@ -50,24 +50,24 @@ def write_dataset(root: Path) -> DataSet:
     for city, faults in TRAIN.items():
         for number, fault in enumerate(faults):
             seed += 1
-            image, label = street_scene(*SIZE, seed)
+            image, label = draw_street(*SIZE, seed)
             label, planted = plant(label, fault, np.random.default_rng(seed))
             file = f'gtFine/train/{city}/{city}_{number:06d}_000019_gtFine_labelTrainIds.png'
             _write_png(root / file, label)
-            _write_png(dataset.image_of(file), image)
+            _write_png(dataset.find_image(file), image)
             dataset.labels.append(file)
             if planted:
                 dataset.planted[file] = planted
     return dataset
 
 
-def plant(label: np.ndarray, fault: str, random: np.random.Generator) -> Tuple[np.ndarray, Dict[int, int]]:
+def plant(label: np.ndarray, fault: str, rng: np.random.Generator) -> Tuple[np.ndarray, Dict[int, int]]:
     """Put invalid values into a copy of a label map.
 
     Args:
         label (np.ndarray): Train ids, uint8.
         fault (str): ``'raw'`` (raw Cityscapes ids of moving objects), ``'slip'`` (a stroke of 200), both, or neither.
-        random (np.random.Generator): Places the stroke.
+        rng (np.random.Generator): Places the stroke.
 
     Returns:
         tuple: the label map, and invalid value -> pixels.
@@ -77,8 +77,8 @@ def plant(label: np.ndarray, fault: str, random: np.random.Generator) -> Tuple[n
         for train_id, raw_id in RAW_IDS.items():
             spoilt[label == train_id] = raw_id
     if 'slip' in fault:
-        x = np.linspace(random.uniform(0.1, 0.3), random.uniform(0.6, 0.9), 12) * label.shape[1]
-        y = (random.uniform(0.62, 0.78) + 0.04 * np.sin(np.linspace(0, 6, 12))) * label.shape[0]
+        x = np.linspace(rng.uniform(0.1, 0.3), rng.uniform(0.6, 0.9), 12) * label.shape[1]
+        y = (rng.uniform(0.62, 0.78) + 0.04 * np.sin(np.linspace(0, 6, 12))) * label.shape[0]
         stroke = np.zeros_like(label)
         cv2.polylines(stroke, [np.stack([x, y], axis=1).round().astype(np.int32)], False, 1, thickness=8)
         spoilt[(stroke == 1) & (label < NUM_CLASSES)] = SLIP

@@ -9,22 +9,22 @@ import subprocess
 from pathlib import Path
 from typing import List
 
-from mmguard.compat.stack import base_source
+from mmguard.compat.stack import build_base_source
 from mmguard.errors import CannotRun
 from mmguard.files.regular import write_whole
 from mmguard.text import quantity
-from mmguard.tools.child import python_command
+from mmguard.tools.child import build_python_command
 from mmguard.tools.console import Console
 from mmguard.tools.demo.dataset import MEANING, NUM_CLASSES, write_dataset
-from mmguard.tools.demo.training import CUDA, Narrator, last_traceback, train_in_child
+from mmguard.tools.demo.training import CUDA_ERROR, Narrator, find_last_traceback, train_in_child
 from mmguard.tools.exit_codes import FOUND
 
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 BATCH_SIZE = 4
 #: Marks a folder created by the demo, which may empty it.
-MARK = '.mmguard_demo'
+MARK_FILE = '.mmguard_demo'
 
-SMALL = """\
+SMALL_CONFIG = """\
 # PIDNet-S on Cityscapes as MMSegmentation ships it, made small enough for two CPU cores: its model, its four losses and
 # their class weights are untouched. Run from this folder:  python -m mmguard.tools.demo.train stock.py
 _base_ = {stock}
@@ -59,12 +59,12 @@ log_processor = dict(window_size=1)  # every number of its own iteration
 default_hooks = dict(logger=dict(interval=1), checkpoint=None)
 env_cfg = dict(cudnn_benchmark=False)
 """
-_SCAN = 'from mmguard.cli import main\nsys.exit(main(sys.argv[1:]))\n'
+_SCAN_CODE = 'from mmguard.cli import main\nsys.exit(main(sys.argv[1:]))\n'
 
 
 def write_stock(folder: Path, iters: int) -> None:
     """Write ``stock.py``."""
-    small = SMALL.format(stock=base_source(STOCK), batch_size=BATCH_SIZE, iters=iters, beyond=iters + 1)
+    small = SMALL_CONFIG.format(stock=build_base_source(STOCK), batch_size=BATCH_SIZE, iters=iters, beyond=iters + 1)
     write_whole(folder / 'stock.py', small.encode())
 
 
@@ -72,13 +72,13 @@ def empty_folder(folder: Path) -> Path:
     """Empty the demo's folder, or create it; refuse a file, and a folder with files not made by the demo."""
     if folder.exists() and not folder.is_dir():
         raise CannotRun(f'{folder} is a file; give another folder with --out')
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK_FILE).is_file():
         raise CannotRun(f'{folder} holds files that the demo did not make; give another folder with --out')
     folder.mkdir(parents=True, exist_ok=True)
     # The mark is written first and never removed, so the next run may empty the folder of an interrupted one.
-    write_whole(folder / MARK, b'made by mmguard demo, which empties this folder each time\n')
+    write_whole(folder / MARK_FILE, b'made by mmguard demo, which empties this folder each time\n')
     for path in folder.iterdir():
-        if path.name == MARK:
+        if path.name == MARK_FILE:
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -107,7 +107,7 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
     _watch_guarded_live(console, folder, iters)
     console.print('\n4/4  mmguard scan stock.py, before any training', style='bold cyan')
     console.file.flush()  # before the output of another process
-    command = [*python_command(_SCAN), 'scan', 'stock.py', '--html', 'labels.html']
+    command = [*build_python_command(_SCAN_CODE), 'scan', 'stock.py', '--html', 'labels.html']
     if subprocess.run(command, cwd=folder).returncode != FOUND:
         raise CannotRun('the scan did not find the invalid labels')
     console.print(
@@ -131,15 +131,16 @@ def _watch_stock_die(console: Console, folder: Path) -> None:
     output: List[str] = []
     with console.status('training ...'):
         code = train_in_child('stock.py', folder, output.append)
-    end = last_traceback(output) or output[-12:]
+    end = find_last_traceback(output) or output[-12:]
     for line in end:
         console.print(f'  | {line}', style='dim')
     if code == 0:
         raise CannotRun('the stock training survived: it should have died on the planted labels (runs/stock.txt)')
-    if not any(CUDA in line or 'is out of bounds' in line for line in end):
+    if not any(CUDA_ERROR in line or 'is out of bounds' in line for line in end):
         raise CannotRun(f'stock.py ended with code {code}, but not because of a label (runs/stock.txt)')
     console.print(
-        f'It dies: a label was looked up among the classes 0..{NUM_CLASSES - 1}. On a GPU this is `{CUDA}`: it names '
+        f'It dies: a label was looked up among the classes 0..{NUM_CLASSES - 1}. On a GPU this is `{CUDA_ERROR}`: it '
+        f'names '
         f'neither value nor file, and the process is unusable afterwards.',
         style='bold red',
     )

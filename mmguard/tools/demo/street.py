@@ -34,43 +34,45 @@ class Canvas:
         scale = self.focal / max(ahead, NEAR)
         return round(self.centre + scale * right), round(self.horizon + scale * (EYE - up))
 
-    def shape(self, points: Sequence[Point], colour: Colour, label: Optional[int]) -> None:
+    def draw_shape(self, points: Sequence[Point], colour: Colour, label: Optional[int]) -> None:
         """Draw a flat shape; ``label=None`` keeps the labels (a window)."""
         outline = np.array([self.project(point) for point in points], np.int32)
-        cv2.fillPoly(self.image, [outline], self._seen(colour, points[0][2]))
+        cv2.fillPoly(self.image, [outline], self._fade(colour, points[0][2]))
         if label is not None:
             cv2.fillPoly(self.label, [outline], label)
 
-    def disc(self, centre: Point, radius: Tuple[float, float], colour: Colour, label: int, line: int = -1) -> None:
+    def draw_disc(self, centre: Point, radius: Tuple[float, float], colour: Colour, label: int, line: int = -1) -> None:
         """Draw an ellipse with these half axes; ``line``: only its outline, in the image."""
         scale = self.focal / centre[2]
         axes = (max(1, round(radius[0] * scale)), max(1, round(radius[1] * scale)))
-        cv2.ellipse(self.image, self.project(centre), axes, 0, 0, 360, self._seen(colour, centre[2]), line)
+        cv2.ellipse(self.image, self.project(centre), axes, 0, 0, 360, self._fade(colour, centre[2]), line)
         cv2.ellipse(self.label, self.project(centre), axes, 0, 0, 360, label, -1)
 
-    def upright(self, across: Span, up: Span, ahead: float, colour: Colour, label: Optional[int]) -> None:
+    def draw_upright(self, across: Span, up: Span, ahead: float, colour: Colour, label: Optional[int]) -> None:
         """Draw a rectangle facing the camera."""
         (left, right), (low, top) = across, up
-        self.shape([(left, low, ahead), (left, top, ahead), (right, top, ahead), (right, low, ahead)], colour, label)
+        self.draw_shape(
+            [(left, low, ahead), (left, top, ahead), (right, top, ahead), (right, low, ahead)], colour, label
+        )
 
-    def box(self, across: Span, up: Span, along: Span, colour: Colour, label: int) -> None:
+    def draw_box(self, across: Span, up: Span, along: Span, colour: Colour, label: int) -> None:
         """Draw the faces of a box that the camera sees."""
         (left, right), (low, top), (near, far), colour = across, up, along, np.array(colour, float)
         if right < 0 or left > 0:
             x = right if right < 0 else left
-            self.shape([(x, low, near), (x, top, near), (x, top, far), (x, low, far)], 0.7 * colour, label)
+            self.draw_shape([(x, low, near), (x, top, near), (x, top, far), (x, low, far)], 0.7 * colour, label)
         if top < EYE:
             roof = [(left, top, near), (right, top, near), (right, top, far), (left, top, far)]
-            self.shape(roof, 1.2 * colour, label)
-        self.upright(across, up, near, colour, label)
+            self.draw_shape(roof, 1.2 * colour, label)
+        self.draw_upright(across, up, near, colour, label)
 
     @staticmethod
-    def _seen(colour: Colour, ahead: float) -> Tuple[float, ...]:
+    def _fade(colour: Colour, ahead: float) -> Tuple[float, ...]:
         share = np.exp(-ahead / 140)
         return tuple((share * np.array(colour) + (1 - share) * HAZE).clip(0, 255).tolist())
 
 
-def street_scene(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndarray]:
+def draw_street(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndarray]:
     """Draw a street: the image (height, width, 3), uint8, BGR, and its label map (height, width), uint8.
 
     The same seed gives the same street; the hood of the camera's own car is 255, as in Cityscapes.
@@ -83,14 +85,14 @@ def street_scene(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.nda
         (-kerb - 3, kerb + 3, (146, 150, 154), SIDEWALK),
         (-kerb, kerb, (92, 90, 89), ROAD),
     ):
-        canvas.shape([(left, 0, NEAR), (left, 0, 400), (right, 0, 400), (right, 0, NEAR)], colour, label)
+        canvas.draw_shape([(left, 0, NEAR), (left, 0, 400), (right, 0, 400), (right, 0, NEAR)], colour, label)
     for start in np.arange(NEAR + random.uniform(0, 3), 90, 6):
         ends = ((-0.08, start), (-0.08, start + 3), (0.08, start + 3), (0.08, start))
-        canvas.shape([(x, 0, z) for x, z in ends], (214, 216, 216), None)
+        canvas.draw_shape([(x, 0, z) for x, z in ends], (214, 216, 216), None)
     for side in (-1, 1):
         _draw_houses(canvas, side, kerb + random.uniform(3.2, 4.5), random)
     rows = [(draw, side * (kerb + away), gap) for side in (-1, 1) for draw, away, gap in _ROWS]
-    things = [(ahead, draw, right) for draw, right, gap in rows for ahead in _places(gap, random)]
+    things = [(ahead, draw, right) for draw, right, gap in rows for ahead in _choose_places(gap, random)]
     things += [(random.uniform(8, 14), _draw_car, 1.9), (random.uniform(24, 34), _draw_car, -1.9)]
     things += [(random.uniform(14, 22), _draw_bus, -1.9)] if random.random() < 0.4 else []
     things += [(random.uniform(4.6, 5.8), _draw_rider, random.uniform(1.8, 2.8))] if random.random() < 0.6 else []
@@ -104,67 +106,67 @@ def street_scene(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.nda
     return image.clip(0, 255).astype(np.uint8), canvas.label[::FINER, ::FINER].copy()
 
 
-def _places(gap: float, random: np.random.Generator) -> np.ndarray:
+def _choose_places(gap: float, rng: np.random.Generator) -> np.ndarray:
     """Return distances along the street."""
-    return np.cumsum(np.concatenate([[random.uniform(6, 6 + gap)], gap * random.uniform(0.6, 1.5, int(60 / gap))]))
+    return np.cumsum(np.concatenate([[rng.uniform(6, 6 + gap)], gap * rng.uniform(0.6, 1.5, int(60 / gap))]))
 
 
-def _draw_houses(canvas: Canvas, side: int, front: float, random: np.random.Generator) -> None:
-    ends = np.cumsum([NEAR, *random.uniform(8, 16, 10)])
+def _draw_houses(canvas: Canvas, side: int, front: float, rng: np.random.Generator) -> None:
+    ends = np.cumsum([NEAR, *rng.uniform(8, 16, 10)])
     for near, far in reversed(list(zip(ends, ends[1:]))):
-        wall = np.array((120, 136, 150)) * random.uniform(0.75, 1.2, 3)
-        roof = random.uniform(7, 17)
+        wall = np.array((120, 136, 150)) * rng.uniform(0.75, 1.2, 3)
+        roof = rng.uniform(7, 17)
         low, high = sorted((side * front, side * (front + 14)))
-        canvas.box((low, high), (0, roof), (near, far), wall, BUILDING)
+        canvas.draw_box((low, high), (0, roof), (near, far), wall, BUILDING)
         for floor in np.arange(0.9, roof - 2, 3):
             for start in np.arange(near + 0.9, far - 1.4, 2.4):
                 corners = ((floor, start), (floor + 1.7, start), (floor + 1.7, start + 1.3), (floor, start + 1.3))
-                canvas.shape([(side * front, y, z) for y, z in corners], GLASS, None)
+                canvas.draw_shape([(side * front, y, z) for y, z in corners], GLASS, None)
 
 
-def _draw_tree(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
-    canvas.upright((right - 0.14, right + 0.14), (0, 2.6), ahead, (44, 56, 70), TREE)
+def _draw_tree(canvas: Canvas, right: float, ahead: float, rng: np.random.Generator) -> None:
+    canvas.draw_upright((right - 0.14, right + 0.14), (0, 2.6), ahead, (44, 56, 70), TREE)
     for _ in range(40):
-        x, y = random.normal(right, 0.6), random.normal(3.4, 0.6)
-        size = random.uniform(0.25, 0.6)
-        canvas.disc((x, y, ahead), (size, size), np.array((46, 92, 70)) * random.uniform(0.7, 1.3), TREE)
+        x, y = rng.normal(right, 0.6), rng.normal(3.4, 0.6)
+        size = rng.uniform(0.25, 0.6)
+        canvas.draw_disc((x, y, ahead), (size, size), np.array((46, 92, 70)) * rng.uniform(0.7, 1.3), TREE)
 
 
-def _sign(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
-    canvas.upright((right - 0.06, right + 0.06), (0, 2.6), ahead, (92, 94, 96), POLE)
-    canvas.disc((right, 2.6, ahead), (0.36, 0.36), (44, 40, 190), SIGN)
+def _draw_sign(canvas: Canvas, right: float, ahead: float, rng: np.random.Generator) -> None:
+    canvas.draw_upright((right - 0.06, right + 0.06), (0, 2.6), ahead, (92, 94, 96), POLE)
+    canvas.draw_disc((right, 2.6, ahead), (0.36, 0.36), (44, 40, 190), SIGN)
 
 
-def _draw_car(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
-    left, right, far, paint = right - 0.88, right + 0.88, ahead + 4.2, random.uniform(50, 170, 3)
+def _draw_car(canvas: Canvas, right: float, ahead: float, rng: np.random.Generator) -> None:
+    left, right, far, paint = right - 0.88, right + 0.88, ahead + 4.2, rng.uniform(50, 170, 3)
     for wheel in (left, right - 0.2):
-        canvas.box((wheel, wheel + 0.2), (0, 0.55), (ahead + 0.2, far), DARK, CAR)
-    canvas.box((left, right), (0.28, 0.92), (ahead, far), paint, CAR)
-    canvas.box((left + 0.12, right - 0.12), (0.92, 1.5), (ahead + 0.35, far - 1.3), GLASS, CAR)
-    canvas.upright((left + 0.12, right - 0.12), (1.42, 1.5), ahead + 0.35, paint, CAR)
+        canvas.draw_box((wheel, wheel + 0.2), (0, 0.55), (ahead + 0.2, far), DARK, CAR)
+    canvas.draw_box((left, right), (0.28, 0.92), (ahead, far), paint, CAR)
+    canvas.draw_box((left + 0.12, right - 0.12), (0.92, 1.5), (ahead + 0.35, far - 1.3), GLASS, CAR)
+    canvas.draw_upright((left + 0.12, right - 0.12), (1.42, 1.5), ahead + 0.35, paint, CAR)
     for lamp in (left + 0.06, right - 0.32):
-        canvas.upright((lamp, lamp + 0.26), (0.66, 0.84), ahead, (40, 36, 190), CAR)
+        canvas.draw_upright((lamp, lamp + 0.26), (0.66, 0.84), ahead, (40, 36, 190), CAR)
 
 
-def _draw_bus(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
-    canvas.box((right - 1.25, right + 1.25), (0.2, 3), (ahead, ahead + 10), random.uniform(50, 170, 3), BUS)
-    canvas.upright((right - 1.05, right + 1.05), (1.4, 2.6), ahead, GLASS, BUS)
+def _draw_bus(canvas: Canvas, right: float, ahead: float, rng: np.random.Generator) -> None:
+    canvas.draw_box((right - 1.25, right + 1.25), (0.2, 3), (ahead, ahead + 10), rng.uniform(50, 170, 3), BUS)
+    canvas.draw_upright((right - 1.05, right + 1.05), (1.4, 2.6), ahead, GLASS, BUS)
 
 
-def _draw_person(canvas: Canvas, right: float, ahead: float, random: np.random.Generator, label: int = PERSON) -> None:
+def _draw_person(canvas: Canvas, right: float, ahead: float, rng: np.random.Generator, label: int = PERSON) -> None:
     for leg in (right - 0.16, right + 0.02):
-        canvas.upright(
-            (leg, leg + 0.14), (0 if label == PERSON else 0.25, 1), ahead, random.uniform(50, 170, 3) / 2, label
+        canvas.draw_upright(
+            (leg, leg + 0.14), (0 if label == PERSON else 0.25, 1), ahead, rng.uniform(50, 170, 3) / 2, label
         )
-    canvas.disc((right, 1.2, ahead), (0.23, 0.4), random.uniform(50, 170, 3), label)
-    canvas.disc((right, 1.68, ahead), (0.1, 0.14), (120, 150, 200), label)
+    canvas.draw_disc((right, 1.2, ahead), (0.23, 0.4), rng.uniform(50, 170, 3), label)
+    canvas.draw_disc((right, 1.68, ahead), (0.1, 0.14), (120, 150, 200), label)
 
 
-def _draw_rider(canvas: Canvas, right: float, ahead: float, random: np.random.Generator) -> None:
+def _draw_rider(canvas: Canvas, right: float, ahead: float, rng: np.random.Generator) -> None:
     for wheel in (right - 0.5, right + 0.5):
-        canvas.disc((wheel, 0.34, ahead), (0.33, 0.33), DARK, BICYCLE, line=4)
-    _draw_person(canvas, right, ahead, random, RIDER)
+        canvas.draw_disc((wheel, 0.34, ahead), (0.33, 0.33), DARK, BICYCLE, line=4)
+    _draw_person(canvas, right, ahead, rng, RIDER)
 
 
 #: Objects along the curb: drawing function, distance from the curb, and usual gap between two, in meters.
-_ROWS = ((_draw_tree, 2.0, 14), (_sign, 0.5, 22), (_draw_car, -1.2, 9), (_draw_person, 1.6, 12))
+_ROWS = ((_draw_tree, 2.0, 14), (_draw_sign, 0.5, 22), (_draw_car, -1.2, 9), (_draw_person, 1.6, 12))

@@ -8,10 +8,10 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Iterator, List, Sequence
 
 from mmguard.tools.arguments import add_run_code, positive
-from mmguard.tools.selection import add_outcome, selection_of
+from mmguard.tools.selection import add_outcome, read_selection
 
 if TYPE_CHECKING:
-    from mmguard.properties.suite import Tested
+    from mmguard.properties.suite import PropertyRecord
 
 
 def add_to(commands: Any) -> None:
@@ -50,15 +50,15 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.outputs import write_json, write_output
     from mmguard.tools.spinner import Spinner
 
-    selection = selection_of(args)
-    tested: List[Tested] = []
+    selection = read_selection(args)
+    tested: List[PropertyRecord] = []
     with Spinner('dry-run', f'{args.config}, at most {args.seconds} s') as spinner:
         import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
         from mmguard.properties.suite import PROPERTIES
         from mmguard.tools.console import Console
-        from mmguard.tools.dry_run.render import as_json, as_page, findings_of, show, show_total
-        from mmguard.tools.machine_formats import entry_of
+        from mmguard.tools.dry_run.render import as_json, as_page, build_findings, show, show_total
+        from mmguard.tools.machine_formats import build_entry
 
         console = Console(stderr=not selection.for_people)
         for one in check_program(
@@ -74,14 +74,14 @@ def run(args: argparse.Namespace) -> int:
         write_json(args.json, as_json(args.config, tested))
     if args.html is not None:
         write_output(args.html, as_page(args.config, tested).encode('utf-8'))
-    entries = [entry_of(finding, args.config) for finding in findings_of(tested)]
+    entries = [build_entry(finding, args.config) for finding in build_findings(tested)]
     selection.write('dry-run', args.config, entries)
-    return selection.exit_code([entry.severity for entry in entries])
+    return selection.choose_exit_code([entry.severity for entry in entries])
 
 
 def check_program(
     config: str, only: Sequence[str], samples: int, seconds: float, device: str, overfit: bool, run_code: bool
-) -> Iterator[Tested]:
+) -> Iterator[PropertyRecord]:
     """Yield the result of each property of a config, as soon as it is tested."""
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Sequence
 
 import mmguard.tools.page as page
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
-from mmguard.properties.suite import PROPERTIES, Tested
+from mmguard.properties.suite import PROPERTIES, PropertyRecord
 from mmguard.text import quantity, visible
 from mmguard.tools.console import Console, Text
 from mmguard.version import __version__
@@ -26,85 +26,85 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def show(console: Any, tested: Tested) -> None:
+def show(console: Any, record: PropertyRecord) -> None:
     """Print a property: its outcome, and the results for each part where it does not simply hold."""
     line = Text()
-    line.append(f'{tested.outcome:>10} ', style=_STYLES[tested.outcome])
-    line.append(f'{tested.summary} ({tested.name})')
+    line.append(f'{record.outcome:>10} ', style=_STYLES[record.outcome])
+    line.append(f'{record.summary} ({record.name})')
     console.print(line, soft_wrap=True)
-    results = [result for result in tested.results if result.outcome != 'holds']
+    results = [result for result in record.results if result.outcome != 'holds']
     for result in results[:_SHOWN]:
-        mark = '' if result.outcome == tested.outcome else f'{result.outcome}: '
+        mark = '' if result.outcome == record.outcome else f'{result.outcome}: '
         because = 'because ' if result.outcome == 'not tested' else ''
         subject = f'{result.subject}: ' if result.subject else ''
         console.print(visible(f'           {mark}{subject}{because}{result.evidence}'), soft_wrap=True)
     if len(results) > _SHOWN:
         console.print(f'           and {len(results) - _SHOWN} more (--json)')
-    if advice_on(tested):
-        console.print(f'           do: {advice_on(tested)}', soft_wrap=True)
+    if get_advice(record):
+        console.print(f'           do: {get_advice(record)}', soft_wrap=True)
 
 
-def advice_on(tested: Tested) -> str:
+def get_advice(record: PropertyRecord) -> str:
     """Return what to do if a property is broken; empty if it is not."""
-    return PROPERTIES[tested.name].advice if tested.outcome == 'broken' else ''
+    return PROPERTIES[record.name].advice if record.outcome == 'broken' else ''
 
 
-def show_total(console: Any, tested: Sequence[Tested]) -> None:
+def show_total(console: Any, records: Sequence[PropertyRecord]) -> None:
     """Print the number of properties per outcome."""
-    counts = {outcome: sum(one.outcome == outcome for one in tested) for outcome in _STYLES}
+    counts = {outcome: sum(one.outcome == outcome for one in records) for outcome in _STYLES}
     words = ', '.join(f'{outcome}: {count}' for outcome, count in counts.items() if count)
-    seconds = sum(one.seconds for one in tested)
-    console.print(f'\n{quantity(len(tested), "property", "properties")} in {seconds:.0f} s; {words}')
+    seconds = sum(one.seconds for one in records)
+    console.print(f'\n{quantity(len(records), "property", "properties")} in {seconds:.0f} s; {words}')
 
 
-def as_json(config: str, tested: Sequence[Tested]) -> Dict[str, Any]:
+def as_json(config: str, records: Sequence[PropertyRecord]) -> Dict[str, Any]:
     """Return the results as plain data for programs, without pictures."""
     properties: List[Dict[str, Any]] = []
-    for one in tested:
+    for one in records:
         results = [found._asdict() for found in one.results]
         for result in results:
             result['data'] = {key: value for key, value in result['data'].items() if key != 'picture'}
         properties.append(
-            {**one._asdict(), 'advice': advice_on(one), 'seconds': round(one.seconds, 2), 'results': results}
+            {**one._asdict(), 'advice': get_advice(one), 'seconds': round(one.seconds, 2), 'results': results}
         )
     return {'mmguard': __version__, 'config': config, 'properties': properties}
 
 
-def findings_of(tested: Sequence[Tested]) -> List[Finding]:
+def build_findings(records: Sequence[PropertyRecord]) -> List[Finding]:
     """Return broken properties as errors and settings as remarks, with the name of the property as code."""
     severities = {'broken': ERROR, 'setting': INFO}
     return [
         Finding(
-            one.name, f'{found.outcome}: {one.summary}.', str(found), advice_on(one), PROVEN, severities[found.outcome]
+            one.name, f'{found.outcome}: {one.summary}.', str(found), get_advice(one), PROVEN, severities[found.outcome]
         )
-        for one in tested
+        for one in records
         for found in one.results
         if found.outcome in severities
     ]
 
 
-def as_text(tested: Sequence[Tested]) -> str:
+def as_text(records: Sequence[PropertyRecord]) -> str:
     """Return the output of the command."""
     lines = io.StringIO()
     console = Console(file=lines)
-    for one in tested:
+    for one in records:
         show(console, one)
-    show_total(console, tested)
+    show_total(console, records)
     return lines.getvalue()
 
 
-def as_page(config: str, tested: Sequence[Tested]) -> str:
+def as_page(config: str, records: Sequence[PropertyRecord]) -> str:
     """Return the results as one HTML document, with a picture of each failure that has one."""
     parts = []
-    for one in tested:
+    for one in records:
         parts.append(f'<div class="card verdict {_TONES[one.outcome]}"><strong>{one.outcome}</strong> {one.summary}')
         for found in one.results:
             words = html.escape(visible(f'{found.outcome}: {found}'))
             picture = str(found.data.get('picture', ''))
             figure = f'<img class="pixels" width="480" src="{html.escape(picture)}" alt="">' if picture else ''
             parts.append(f'<p class="small">{words}</p>{figure}')
-        if advice_on(one):
-            parts.append(f'<p>{html.escape(advice_on(one))}</p>')
+        if get_advice(one):
+            parts.append(f'<p>{html.escape(get_advice(one))}</p>')
         parts.append('</div>')
     style = (Path(str(page.__file__)).parent / 'templates' / 'page.css').read_text(encoding='utf-8')
     name = html.escape(visible(config))

@@ -28,20 +28,20 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from mmguard.findings.engine import diagnose
     from mmguard.findings.finding import ERROR
-    from mmguard.findings.wording import unpack
-    from mmguard.tools.env.facts import gather, show, table, worst
+    from mmguard.findings.messages import unpack
+    from mmguard.tools.env.facts import build_table, find_worst, gather, show
     from mmguard.tools.outputs import write_json
 
     environment = gather(try_imports=not args.no_import)
     findings = diagnose(environment=environment)
-    lines = table(environment, findings)
+    lines = build_table(environment, findings)
     if args.json != '-':
         show(lines, findings, args.verbose)
     if args.json is not None:
         record = {
-            'worst': worst(findings),
+            'worst': find_worst(findings),
             'lines': [asdict(line) for line in lines],
             'findings': [unpack(finding) for finding in findings],
         }
         write_json(args.json, record)
-    return FOUND if worst(findings) == ERROR else CLEAN
+    return FOUND if find_worst(findings) == ERROR else CLEAN

@@ -13,19 +13,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from mmguard.compat.stack import distributions_of, find_stacks, folder_of
+from mmguard.compat.stack import find_module_folder, find_stacks, list_distributions
 from mmguard.findings import Finding
-from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_within, line_of, version_key
+from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, build_version_key, format_module, is_within
 from mmguard.findings.finding import SEVERITIES
+from mmguard.findings.messages import format_finding
 from mmguard.findings.rules.environment import OPS, describe_limits
-from mmguard.findings.wording import finding_text
 from mmguard.text import visible
-from mmguard.tools.child import python_command
+from mmguard.tools.child import build_python_command
 
 #: Lower limit (included) and upper limit (excluded); empty: no limit.
 Limits = Tuple[str, str]
 #: Rows of versions (``torch``, ``numpy``, ``python``) with the result of the tests.
-TRIED = Path(__file__).with_name('tried.json')
+TRIED_FILE = Path(__file__).with_name('tried.json')
 #: Import order; compiled modules come last in each package.
 IMPORTS = (
     'numpy',
@@ -41,7 +41,7 @@ IMPORTS = (
     'mmguard',
 )
 IMPORT_TIMEOUT = 180
-_CHILD = """
+_CHILD_CODE = """
 import importlib, json, sys, warnings
 warnings.simplefilter('ignore')
 for name in sys.argv[1:]:
@@ -58,7 +58,7 @@ if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
 
 def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
     """Return the limits of mmcv that a framework's ``__init__.py`` checks on import; ``None`` if it has none."""
-    text = _text(folder, '__init__.py')
+    text = _read_text(folder, '__init__.py')
     said = re.findall(r"^(?:MMCV|mmcv)_(MIN|MAX|minimum|maximum)\w*\s*=\s*'([^']+)'", text, re.MULTILINE)
     limits = {key[:3].lower(): version for key, version in said}
     return (limits['min'], limits['max']) if len(limits) == 2 else None
@@ -66,30 +66,30 @@ def read_accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
 
 def read_declared_mmcv(module: str) -> Optional[Limits]:
     """Return the limits of mmcv in a framework's metadata, else ``None``: onedl's do not check it on import."""
-    for name in distributions_of(module):
+    for name in list_distributions(module):
         try:
             requirements = metadata.requires(name) or []
         except Exception:  # missing, or metadata that is broken
             continue
         for requirement in requirements:
-            limits = limits_in(requirement)
+            limits = parse_limits(requirement)
             if limits is not None:
                 return limits
     return None
 
 
-def limits_in(requirement: str) -> Optional[Limits]:
+def parse_limits(requirement: str) -> Optional[Limits]:
     """Return the version limits of a requirement if it is one of mmcv with limits; else ``None``.
 
     Example:
-        >>> limits_in('onedl-mmcv>=2.0.0; extra == "mminstall"')
+        >>> parse_limits('onedl-mmcv>=2.0.0; extra == "mminstall"')
         ('2.0.0', '')
-        >>> limits_in("mmcv <2.2.0,>=2.0.0rc4 ; extra == 'mim'")
+        >>> parse_limits("mmcv <2.2.0,>=2.0.0rc4 ; extra == 'mim'")
         ('2.0.0rc4', '2.2.0')
-        >>> limits_in('numpy>=1.20')
+        >>> parse_limits('numpy>=1.20')
     """
     named = re.match(r'[\w.-]*\w', requirement)
-    if named is None or named.group() not in distributions_of('mmcv'):
+    if named is None or named.group() not in list_distributions('mmcv'):
         return None
     limits = dict(re.findall(r'(>=|<)\s*([\w.]+)', requirement.partition(';')[0]))
     return (limits.get('>=', ''), limits.get('<', '')) if limits else None
@@ -97,7 +97,7 @@ def limits_in(requirement: str) -> Optional[Limits]:
 
 def read_matrix() -> List[Dict[str, Any]]:
     """Return the rows of ``make matrix`` in which every test passed or was skipped."""
-    return [row for row in json.loads(TRIED.read_text(encoding='utf-8')) if not row['failed']]
+    return [row for row in json.loads(TRIED_FILE.read_text(encoding='utf-8')) if not row['failed']]
 
 
 def gather(try_imports: bool = True) -> EnvironmentFacts:
@@ -105,35 +105,37 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
     facts = EnvironmentFacts(python=platform.python_version(), system=platform.platform())
     for module, distributions in DISTRIBUTIONS.items():
         for name in distributions:
-            version = _version(name)
+            version = _read_version(name)
             if version is not None:
                 facts.versions[name] = version
-        if folder_of(module) is None:
+        if find_module_folder(module) is None:
             facts.missing.append(module)
     facts.torch_cuda = _find_torch_cuda()
     _ask_driver(facts)
-    mmcv = folder_of('mmcv')
+    mmcv = find_module_folder('mmcv')
     if mmcv is not None:
         facts.ops = any(mmcv.glob('_ext*')) or any(mmcv.glob('_ext/*'))
     for module in ('mmseg', 'mmdet'):
-        limits = read_accepted_mmcv(folder_of(module)) or read_declared_mmcv(module)
+        limits = read_accepted_mmcv(find_module_folder(module)) or read_declared_mmcv(module)
         if limits is not None:
             facts.accepts[module] = limits
-    facts.tried = {name: sorted({row[name] for row in read_matrix()}, key=version_key) for name in ('torch', 'numpy')}
+    facts.tried = {
+        name: sorted({row[name] for row in read_matrix()}, key=build_version_key) for name in ('torch', 'numpy')
+    }
     if try_imports:
         names = [n for n in IMPORTS if n.split('.')[0] not in facts.missing and (n != 'mmcv.ops' or facts.ops)]
         facts.errors, facts.cuda_available = import_errors(names)
     return facts
 
 
-def _version(distribution: str) -> Optional[str]:
+def _read_version(distribution: str) -> Optional[str]:
     try:
         return metadata.version(distribution)
     except Exception:  # missing, or metadata that is broken
         return None
 
 
-def _text(folder: Optional[Path], name: str) -> str:
+def _read_text(folder: Optional[Path], name: str) -> str:
     try:
         return '' if folder is None else (folder / name).read_text(encoding='utf-8', errors='replace')
     except OSError:
@@ -141,7 +143,9 @@ def _text(folder: Optional[Path], name: str) -> str:
 
 
 def _find_torch_cuda() -> Optional[str]:
-    found = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _text(folder_of('torch'), 'version.py'), re.MULTILINE)
+    found = re.search(
+        r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _read_text(find_module_folder('torch'), 'version.py'), re.MULTILINE
+    )
     return found.group(1) if found else None
 
 
@@ -179,9 +183,16 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]
     while left:
         try:
             done = subprocess.run(
-                [*python_command(_CHILD), *left], capture_output=True, text=True, timeout=IMPORT_TIMEOUT, env=env
+                [*build_python_command(_CHILD_CODE), *left],
+                capture_output=True,
+                text=True,
+                timeout=IMPORT_TIMEOUT,
+                env=env,
             )
-            output, how = done.stdout, f'the interpreter ended (exit code {done.returncode}) {_last(done.stderr)}'
+            output, how = (
+                done.stdout,
+                f'the interpreter ended (exit code {done.returncode}) {_get_last_line(done.stderr)}',
+            )
         except subprocess.TimeoutExpired as error:
             output = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ''
             how = f'still not imported after {IMPORT_TIMEOUT} s'
@@ -200,7 +211,7 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]
     return errors, available
 
 
-def _last(text: str) -> str:
+def _get_last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1][:200] if lines else ''
 
@@ -214,18 +225,18 @@ _OPTIONAL = ('nnunetv2', 'torchvision')
 _NEEDED = ('torch', 'numpy', 'mmguard')
 
 
-def show(lines: List[Line], findings: Sequence[Finding], verbose: bool = False) -> None:
+def show(lines: List[EnvironmentLine], findings: Sequence[Finding], verbose: bool = False) -> None:
     """Print the lines and the findings; ``verbose``: with all edits and notes."""
     width = max(len(line.name) for line in lines)
     for line in lines:
         codes = f'  ({", ".join(line.codes)})' if line.codes else ''
         print(visible(f'{line.level:<7}  {line.name:<{width}}  {line.found}{codes}'))
     for finding in findings:
-        print(visible(f'\n{finding_text(finding, _UNBROKEN, verbose)}'))
+        print(visible(f'\n{format_finding(finding, _UNBROKEN, verbose)}'))
 
 
 @dataclass
-class Line:
+class EnvironmentLine:
     """A line of ``mmguard env``: its subject and content, the worst severity of its findings, and their codes."""
 
     name: str
@@ -234,38 +245,38 @@ class Line:
     codes: List[str] = field(default_factory=list)
 
 
-def table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[Line]:
+def build_table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[EnvironmentLine]:
     """Return all lines, with their findings."""
-    lines = list(_lines(environment))
+    lines = list(_build_lines(environment))
     for line in lines:
         about = [finding for finding in findings if line.name in finding.places]
         line.codes = [finding.code for finding in about]
-        line.level = worst(about)
+        line.level = find_worst(about)
     return lines
 
 
-def worst(findings: Sequence[Finding]) -> str:
+def find_worst(findings: Sequence[Finding]) -> str:
     """Return the worst severity among findings; ``'ok'`` without findings."""
     return min((finding.severity for finding in findings), key=SEVERITIES.index, default=OK)
 
 
-def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
-    yield Line('python', f'{environment.python} on {environment.system}')
-    yield Line('stack', _stack(environment))
+def _build_lines(environment: EnvironmentFacts) -> Iterator[EnvironmentLine]:
+    yield EnvironmentLine('python', f'{environment.python} on {environment.system}')
+    yield EnvironmentLine('stack', _stack(environment))
     for module in DISTRIBUTIONS:
         if module not in _OPTIONAL or environment.find_installed(module) or module in environment.errors:
-            yield Line(line_of(module), _package(module, environment))
+            yield EnvironmentLine(format_module(module), _describe_package(module, environment))
     if environment.ops is not None:
         fails = 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors
-        yield Line(OPS, 'missing' if not environment.ops else 'cannot be loaded' if fails else 'found')
-    mmcv = environment.version('mmcv')
+        yield EnvironmentLine(OPS, 'missing' if not environment.ops else 'cannot be loaded' if fails else 'found')
+    mmcv = environment.get_version('mmcv')
     for name, limits in environment.accepts.items() if mmcv else ():
-        yield Line(f'mmcv for {name}', f'{mmcv}; accepted: {describe_limits(limits)}')
+        yield EnvironmentLine(f'mmcv for {name}', f'{mmcv}; accepted: {describe_limits(limits)}')
     if 'torch' not in environment.missing:
-        yield Line('CUDA', _describe_cuda(environment))
+        yield EnvironmentLine('CUDA', _describe_cuda(environment))
     for name, versions in environment.tried.items():
-        if environment.version(name):
-            yield Line(f'mmguard with {name}', _find_among(environment.version(name), versions))
+        if environment.get_version(name):
+            yield EnvironmentLine(f'mmguard with {name}', _find_among(environment.get_version(name), versions))
 
 
 def _describe_cuda(environment: EnvironmentFacts) -> str:
@@ -280,12 +291,12 @@ def _describe_cuda(environment: EnvironmentFacts) -> str:
 def _stack(environment: EnvironmentFacts) -> str:
     found = find_stacks(environment.versions)
     if not found:
-        return f'{"nnU-Net" if environment.version("nnunetv2") else "plain PyTorch"}, no mmengine'
+        return f'{"nnU-Net" if environment.get_version("nnunetv2") else "plain PyTorch"}, no mmengine'
     named = '; '.join(f'{stack}: {", ".join(names)}' for stack, names in found.items())
     return named if len(found) == 1 else f'mixed; {named}'
 
 
-def _package(module: str, environment: EnvironmentFacts) -> str:
+def _describe_package(module: str, environment: EnvironmentFacts) -> str:
     found = ', '.join(f'{name} {version}' for name, version in environment.find_installed(module).items())
     if module not in environment.missing:
         return found or 'version unknown (not installed by pip)'
@@ -295,12 +306,12 @@ def _package(module: str, environment: EnvironmentFacts) -> str:
 
 
 def _find_among(version: str, versions: Sequence[str]) -> str:
-    key = version_key(version)
-    if any(version_key(one) == key for one in versions):
+    key = build_version_key(version)
+    if any(build_version_key(one) == key for one in versions):
         return f'{version} was tested'
     if is_within(version, '', versions[0]):
         return f'{version} is not supported'
-    newer = [one for one in versions if version_key(one) > key]
+    newer = [one for one in versions if build_version_key(one) > key]
     before = versions[len(versions) - len(newer) - 1]
     place = (
         f'between {before} and {newer[0]}, which were tested'

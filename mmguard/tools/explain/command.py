@@ -23,12 +23,12 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 if TYPE_CHECKING:
     from mmguard.findings.finding import Finding
     from mmguard.formats.options import ScanOptions
-    from mmguard.tools.explain.explained import Explanation
+    from mmguard.tools.explain.explanation import Explanation
     from mmguard.tools.explain.reader import Reader
 
 #: Maximum number of characters of a quoted line.
 _LONGEST = 200
-_UNLABELED = (
+_UNLABELED_QUESTION = (
     'Images without a label file train as background. Were they meant to? `mmguard scan data.yaml` names them: a label '
     'file of another stem or extension is not found.'
 )
@@ -91,12 +91,12 @@ def _explain_code(what: str) -> int:
     from mmguard.findings.catalogue import RETIRED, describe, find_rule
     from mmguard.findings.plugins import RefusedRule
     from mmguard.findings.signatures import read_signatures
-    from mmguard.tools.explain.render import signature_text
+    from mmguard.tools.explain.render import format_signature
 
     code = what.upper()
     signed = [signature for signature in read_signatures() if signature.code == code]
     if signed:
-        print(signature_text(signed[0]))
+        print(format_signature(signed[0]))
         return CLEAN
     if code in RETIRED:
         print(translate('{code} is retired: mmguard no longer looks for this.', code=code))
@@ -160,8 +160,8 @@ def explain_pieces(
     pieces: Iterable[bytes], name: str, config: Optional[str], data: Optional[str], options: ScanOptions
 ) -> Tuple[Reader, Optional[Explanation], Tuple[Finding, ...], List[str]]:
     """Read a log and explain its end, with a config and labels if given; also return findings and what was missing."""
-    from mmguard.tools.explain.explained import explain
-    from mmguard.tools.explain.facts import look
+    from mmguard.tools.explain.explanation import explain
+    from mmguard.tools.explain.facts import collect_findings
     from mmguard.tools.explain.reader import Reader
 
     log = Reader().read(pieces)
@@ -169,7 +169,7 @@ def explain_pieces(
     found = explain(log, names=names)
     if not (config or data):
         return log, found, (), []
-    known, problems = look(config, data, options, found)
+    known, problems = collect_findings(config, data, options, found)
     return log, explain(log, known, names), known.findings, problems
 
 
@@ -177,24 +177,24 @@ def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), 
     """Describe the errors and signs searched for in a log without any, and what config and labels show."""
     from mmguard.text import visible
     from mmguard.tools.explain.render import build_found_rows
-    from mmguard.tools.explain.scores import HARMLESS
+    from mmguard.tools.explain.scores import NAN_IN_SOME_EPOCHS_NOTE
 
     lines = [translate('{name}: no error that ended a training in {lines:,} lines', name=name, lines=log.lines)]
-    lines.append(translate('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_signs()))
+    lines.append(translate('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_list_signs()))
     if log.classes.summary:
-        lines.append(visible(f'note: {log.classes.summary}. {HARMLESS}'))
+        lines.append(visible(f'note: {log.classes.summary}. {NAN_IN_SOME_EPOCHS_NOTE}'))
     for number, line in log.facts.find_kind('unlabeled'):
-        lines.append(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED}'))
+        lines.append(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED_QUESTION}'))
         break
     return '\n'.join([*build_found_rows(findings, width), *lines] if findings else lines)
 
 
 def scan_command(data: Optional[str], options: ScanOptions) -> str:
     """Return the command that scans the given labels; empty without them."""
-    return shlex.join(['mmguard', 'scan', data, *options.arguments()]) if data else ''
+    return shlex.join(['mmguard', 'scan', data, *options.build_arguments()]) if data else ''
 
 
-def _signs() -> str:
+def _list_signs() -> str:
     from mmguard.findings.signatures import read_signatures
     from mmguard.findings.signatures.signature import SIGN
 
@@ -216,16 +216,16 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     """Return the pieces of a log, its name, and the name of the config next to it, which is not run."""
     from mmguard.text import visible_name
-    from mmguard.tools.explain.sources import config_of, logs_of, pieces_of
+    from mmguard.tools.explain.sources import find_config, find_logs, read_pieces
 
     if what == '-':
-        return pieces_of(what), 'standard input', None
+        return read_pieces(what), 'standard input', None
     path = Path(what)
-    paths: List[Path] = logs_of(path) if path.is_dir() else [path]
+    paths: List[Path] = find_logs(path) if path.is_dir() else [path]
     folder = paths[-1].parent
-    config = config_of(folder) if path.is_dir() else None
+    config = find_config(folder) if path.is_dir() else None
     # A truncated file may end in the middle of a line.
     between = [b'\n'] if len(paths) > 1 else []
-    pieces = itertools.chain.from_iterable(itertools.chain(pieces_of(str(one)), between) for one in paths)
+    pieces = itertools.chain.from_iterable(itertools.chain(read_pieces(str(one)), between) for one in paths)
     name = visible_name(str(paths[0] if len(paths) == 1 else folder))
     return pieces, name, visible_name(str(config)) if config else None

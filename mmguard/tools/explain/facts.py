@@ -10,11 +10,11 @@ from typing import List, NamedTuple, Optional, Tuple
 from mmguard.errors import CannotRun
 from mmguard.findings.finding import INFO, SEVERITIES, Finding
 from mmguard.findings.order import sort_key
-from mmguard.findings.signatures.signature import lineage
+from mmguard.findings.signatures.signature import get_lineage
 from mmguard.formats.options import ScanOptions
 from mmguard.labels.numbering import FRAMEWORKS, IDS
 from mmguard.text import describe_error
-from mmguard.tools.explain.explained import Explanation, Known
+from mmguard.tools.explain.explanation import Explanation, OutsideFacts
 
 #: Finding that a config is of a generation whose keys no other rule reads.
 _OLD_CONFIG = 'MG227'
@@ -26,9 +26,9 @@ _UNREADABLE = 'MG132'
 _OTHER_KINDS = {'boxes': ('pixels', 'voxels'), 'segmentation': ('instances',)}
 
 
-def look(
-    config: Optional[str], data: Optional[str], options: ScanOptions, found: Optional[Explanation] = None
-) -> Tuple[Known, List[str]]:
+def collect_findings(
+    config: Optional[str], data: Optional[str], options: ScanOptions, explanation: Optional[Explanation] = None
+) -> Tuple[OutsideFacts, List[str]]:
     """Return the findings of `check` for a config, those of `scan` for ``data`` or its labels, and failures.
 
     An index out of range in the error decides if ids are labels. An error is explained even without findings.
@@ -48,7 +48,7 @@ def look(
         target = data or (config if checked else None)
         if target is not None:
             try:
-                seen = _scan_for(target, options, found)
+                seen = _scan_for(target, options, explanation)
                 findings += seen.findings
                 problems += seen.failed
                 scanned, names = seen.decides and not seen.failed, seen.names
@@ -61,7 +61,7 @@ def look(
     unique = {(finding.code, finding.title): finding for finding in reported}
     ranked = sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), sort_key(finding)))
     is_read = checked and all(finding.code != _OLD_CONFIG for finding in ranked)
-    return Known(tuple(ranked), is_read, scanned, names, options.num_classes), problems
+    return OutsideFacts(tuple(ranked), is_read, scanned, names, options.num_classes), problems
 
 
 def _check(config: str, run_code: bool) -> List[Finding]:
@@ -73,7 +73,7 @@ def _check(config: str, run_code: bool) -> List[Finding]:
     return diagnose(config=read_config(config, run_code))
 
 
-class _Seen(NamedTuple):
+class _ScanOutcome(NamedTuple):
     """Result of a scan: findings, failures, and what it decides; see ``labels`` and ``names`` of :class:`Known`."""
 
     findings: List[Finding]
@@ -82,33 +82,33 @@ class _Seen(NamedTuple):
     names: bool
 
 
-def _scan_for(target: str, options: ScanOptions, found: Optional[Explanation]) -> _Seen:
+def _scan_for(target: str, options: ScanOptions, explanation: Optional[Explanation]) -> _ScanOutcome:
     """Return the result of `scan`, with the framework and the labels shown in the error."""
-    task = found.task if found is not None else ''
-    if not target.endswith('.json') or found is None or found.signature is None:
+    task = explanation.task if explanation is not None else ''
+    if not target.endswith('.json') or explanation is None or explanation.signature is None:
         return _scan(target, options, task)
     if options.framework is None:
-        known = (name for name in lineage(found.framework) if name in FRAMEWORKS)
+        known = (name for name in get_lineage(explanation.framework) if name in FRAMEWORKS)
         options = replace(options, framework=next(known, None))
     seen = _scan(target, options, task)
     unknown = any(finding.code == _PERHAPS_IDS and finding.severity == INFO for finding in seen.findings)
-    if unknown and any(_PERHAPS_IDS in cause.codes for cause in found.signature.causes):
+    if unknown and any(_PERHAPS_IDS in cause.codes for cause in explanation.signature.causes):
         return _scan(target, replace(options, labels=IDS), task)
     return seen
 
 
-def _scan(target: str, options: ScanOptions, task: str) -> _Seen:
+def _scan(target: str, options: ScanOptions, task: str) -> _ScanOutcome:
     """Return the result of `scan`, without data sets whose kind of labels the error cannot be about."""
-    from mmguard.scanning.plans import plan_of
-    from mmguard.scanning.processes import local_mapper
+    from mmguard.scanning.plans import plan_target
+    from mmguard.scanning.processes import create_mapper
     from mmguard.scanning.run import run_plan
 
-    plan = plan_of(target, options)
-    results = [one for one in run_plan(plan, local_mapper()) if one.facts.kind not in _OTHER_KINDS.get(task, ())]
+    plan = plan_target(target, options)
+    results = [one for one in run_plan(plan, create_mapper()) if one.facts.kind not in _OTHER_KINDS.get(task, ())]
     facts = [result.facts for result in results]
     is_known = all(one.total and (one.num_classes < 256 or one.class_names) for one in facts)
     from_files = (one.annotations is not None and one.annotations.names_from for one in facts)
     is_named = plan.tree is not None or not any(from_files)
     findings = [finding for result in results for finding in result.findings]
     is_read = bool(facts) and all(finding.code != _UNREADABLE for finding in findings)
-    return _Seen(findings, list(plan.failed), is_read and is_known, is_named)
+    return _ScanOutcome(findings, list(plan.failed), is_read and is_known, is_named)

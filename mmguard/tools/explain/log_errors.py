@@ -40,7 +40,7 @@ class Frame(NamedTuple):
 
 
 @dataclass
-class Raised:
+class LoggedException:
     """One exception: its type, message, traceback (the innermost frame last), and its message's lines with numbers."""
 
     kind: str = ''
@@ -88,7 +88,7 @@ class LogError:
 
     line: int
     rank: str = ''
-    chain: List[Raised] = field(default_factory=list)
+    chain: List[LoggedException] = field(default_factory=list)
     times: int = 1
     is_harmless: bool = False
     before: List[Tuple[int, str]] = field(default_factory=list)
@@ -106,7 +106,7 @@ _DATED = re.compile(
 )
 
 
-class Line(NamedTuple):
+class OutputLine(NamedTuple):
     """A line as a program wrote it, without the prefixes of its rank and logger."""
 
     text: str
@@ -114,14 +114,14 @@ class Line(NamedTuple):
     is_dated: bool = False
 
 
-def read_line(raw: bytes) -> Line:
+def read_line(raw: bytes) -> OutputLine:
     r"""Return a line without its rank, time and colors.
 
     Example:
         >>> read_line(b'[rank1]: \x1b[31mIndexError\x1b[0m: Target 7 is out of bounds.')
-        Line(text='IndexError: Target 7 is out of bounds.', rank='1', is_dated=False)
+        OutputLine(text='IndexError: Target 7 is out of bounds.', rank='1', is_dated=False)
         >>> read_line(b'2026/01/01 12:00:00 - mmengine - INFO - Iter(train) [50/100]')
-        Line(text='Iter(train) [50/100]', rank='', is_dated=True)
+        OutputLine(text='Iter(train) [50/100]', rank='', is_dated=True)
     """
     raw = raw.rstrip(b'\r')
     # Skip text that a progress bar has overwritten.
@@ -141,7 +141,7 @@ def read_line(raw: bytes) -> Line:
             break
         is_dated = True
         text = text[dated.end() :]
-    return Line(text, rank, is_dated)
+    return OutputLine(text, rank, is_dated)
 
 
 #: Number of frames, and of lines of a message, that are kept.
@@ -169,7 +169,7 @@ _JOINED = re.compile(
 
 
 @lru_cache(maxsize=None)
-def bare_pattern(signs: bool = False) -> Pattern[str]:
+def build_bare_pattern(signs: bool = False) -> Pattern[str]:
     """Return the pattern of the signatures that need no exception: errors, or signs."""
     bare = [signature for signature in read_signatures() if signature.bare]
     patterns = dict.fromkeys(signature.pattern for signature in bare if (signature.stage == SIGN) is signs)
@@ -179,7 +179,7 @@ def bare_pattern(signs: bool = False) -> Pattern[str]:
 class OpenTraceback:
     """A traceback that is being read."""
 
-    def __init__(self, trouble: LogError, line: Line, is_raised: bool = False) -> None:
+    def __init__(self, trouble: LogError, line: OutputLine, is_raised: bool = False) -> None:
         self.trouble = trouble
         self.is_dated = line.is_dated
         self.is_raised = is_raised
@@ -188,7 +188,7 @@ class OpenTraceback:
         if not is_raised:
             self._begin(line.text)
 
-    def take(self, line: Line, number: int) -> bool:
+    def take(self, line: OutputLine, number: int) -> bool:
         """Add a line; return ``False`` if it is not part of this traceback."""
         text = line.text
         self.number = number
@@ -207,7 +207,7 @@ class OpenTraceback:
 
     def _begin(self, text: str) -> None:
         named = _NOTEBOOK_HEADER.match(text)
-        self.trouble.chain.append(Raised(named.group(1) if named else ''))
+        self.trouble.chain.append(LoggedException(named.group(1) if named else ''))
         self.is_raised = self.is_joined = False
         self.lines = self.blank = 0
 
@@ -256,7 +256,7 @@ class OpenTraceback:
             return self.blank < 3
         self.lines += 1
         raised = self.trouble.chain[-1]
-        is_other = PROGRESS.search(text) or IGNORED.match(text) or bare_pattern().search(text) or LONE.match(text)
+        is_other = PROGRESS.search(text) or IGNORED.match(text) or build_bare_pattern().search(text) or LONE.match(text)
         if self.lines > _MESSAGE_LINES or (is_other and not raised.message.endswith(':')):
             return False
         if self.blank and not text[:1].isspace() and self.lines > 12:

@@ -184,7 +184,7 @@ def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
     return None
 
 
-def _find_facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional[int]) -> Iterator[Piece]:
+def _find_facts_of_classes(lines: FactLines, pieces: Sequence[Piece], num_classes: Optional[int]) -> Iterator[Piece]:
     value = next((found for found in (_VALUE.search(piece.searched) for piece in pieces[:4]) if found), None)
     number = int(value.group(1)) if value else None
     own = [(piece.line, piece.text) for piece in pieces[:4]]
@@ -194,8 +194,8 @@ def _find_facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Opt
     if number is not None:
         kind = 'is negative' if number < 0 else '255' if number in (254, 255) else 'other'
         yield Piece(pieces[0].line, pieces[0].text, f'fact: value {kind}')
-    if given is not None:
-        counts.insert(0, (0, f'--num-classes {given}', given))
+    if num_classes is not None:
+        counts.insert(0, (0, f'--num-classes {num_classes}', num_classes))
     sized = _SIZED.search(pieces[0].searched)
     if sized and int(sized.group(1)) > int(sized.group(2)) and number != 255:
         yield Piece(pieces[0].line, pieces[0].text, 'fact: value above num_classes')

@@ -11,11 +11,11 @@ from mmguard.tools.explain.log_errors import (
     LONE,
     LONGEST,
     PROGRESS,
-    Line,
     LogError,
+    LoggedException,
     OpenTraceback,
-    Raised,
-    bare_pattern,
+    OutputLine,
+    build_bare_pattern,
     read_line,
 )
 from mmguard.tools.explain.log_facts import HEAD, FactLines, find_ending
@@ -94,8 +94,8 @@ class Reader:
         if self._rest:
             self._take(b'\n')
         self._open.clear()
-        if self.classes.always:
-            predicted = ', and it is predicted' if self.classes.predicted.issuperset(self.classes.always) else ''
+        if self.classes.always_nan:
+            predicted = ', and it is predicted' if self.classes.predicted.issuperset(self.classes.always_nan) else ''
             self._add_sign(f'No label of a class: {self.classes.summary}{predicted}', *self.classes.last)
         if self.scores.sign is not None:
             self._add_sign(*self.scores.sign)
@@ -104,9 +104,9 @@ class Reader:
             self._add_sign(f'{ending.searched} ({ending.text})', ending.line, ending.text)
         return self
 
-    def _add_sign(self, text: str, line: int, quoted: str) -> None:
+    def _add_sign(self, text: str, line: int, log_line: str) -> None:
         """Add a sign: its text, and the log line that shows it."""
-        self.signs.append(LogError(line, '', [Raised('', text, lines=[(line, quoted)])]))
+        self.signs.append(LogError(line, '', [LoggedException('', text, lines=[(line, log_line)])]))
 
     def _get_last_lines(self) -> List[Tuple[int, str]]:
         rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
@@ -174,7 +174,7 @@ class Reader:
         self._progress = self._since = 0
         self._has_finite_loss = False
 
-    def _see_progress(self, line: Line) -> None:
+    def _see_progress(self, line: OutputLine) -> None:
         if PROGRESS.search(line.text) and not _IS_NAN.search(line.text):
             self._progress += 1
             self._has_finite_loss |= bool(_IS_FINITE.search(line.text))
@@ -195,12 +195,12 @@ class Reader:
         self._shapes.clear()
         self.first_rank = ''
 
-    def _add(self, trouble: LogError) -> None:
+    def _add(self, error: LogError) -> None:
         self._restart_progress()
         if len(self.troubles) < _WITH_BEFORE:
-            trouble.before = self._get_lines_before(trouble.line)
+            error.before = self._get_lines_before(error.line)
         if len(self.troubles) < _TROUBLES:
-            self.troubles.append(trouble)
+            self.troubles.append(error)
 
     def _get_lines_before(self, line: int) -> List[Tuple[int, str]]:
         place = line - self._first_row
@@ -212,7 +212,7 @@ class Reader:
 
     # ---- lines
 
-    def _take_line(self, line: Line) -> None:
+    def _take_line(self, line: OutputLine) -> None:
         if self._read < _BEGINNING and len(self.beginning) < 400:
             self.beginning.append(line.text)
         opened = self._open.get(line.rank)
@@ -232,7 +232,7 @@ class Reader:
             self._take_single(line)
         self._last_was_ignored = bool(IGNORED.match(text))
 
-    def _take_single(self, line: Line) -> None:
+    def _take_single(self, line: OutputLine) -> None:
         text = line.text
         if 'first observed failure' in text:
             self._root_cause_lines = 6
@@ -243,15 +243,15 @@ class Reader:
                 self.first_rank = named.group(1)
         single = LONE.match(text)
         if single and not line.is_dated and len(self.troubles) < _TROUBLES:
-            raised = Raised(single.group('kind'), single.group('message'), lines=[(self.lines, text.strip())])
+            raised = LoggedException(single.group('kind'), single.group('message'), lines=[(self.lines, text.strip())])
             trouble = LogError(self.lines, line.rank, [raised])
             self._open[line.rank] = OpenTraceback(trouble, line, is_raised=True)
             self._add(trouble)
-        elif bare_pattern(True).search(text):
+        elif build_bare_pattern(True).search(text):
             if len(self.signs) < _TROUBLES and all(_NUMBERS.sub('', text) != one for one in self._signs):
                 self._signs.append(_NUMBERS.sub('', text))
                 self._add_sign(text.strip(), self.lines, text.strip())
-        elif bare_pattern().search(text) and not _WARNED.search(text):
+        elif build_bare_pattern().search(text) and not _WARNED.search(text):
             # Every thread of a kernel says the same about itself.
             key = line.rank + _NUMBERS.sub('', text)
             if key in self._said:
@@ -260,7 +260,7 @@ class Reader:
                 self._restart_progress()
             else:
                 trouble = LogError(
-                    self.lines, line.rank, [Raised('', text.strip(), lines=[(self.lines, text.strip())])]
+                    self.lines, line.rank, [LoggedException('', text.strip(), lines=[(self.lines, text.strip())])]
                 )
                 if len(self._said) < _TROUBLES:
                     self._said[key] = self._bare = trouble

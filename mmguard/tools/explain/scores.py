@@ -45,10 +45,10 @@ class Sign(NamedTuple):
     quoted: str
 
 
-def find_lines(text: bytes, words: Sequence[bytes]) -> Iterator[Tuple[int, bytes]]:
+def find_lines(text: bytes, markers: Sequence[bytes]) -> Iterator[Tuple[int, bytes]]:
     """Yield the lines of a text that contain one of the words, in order, with their places."""
     places = set()
-    for word in words:
+    for word in markers:
         at = text.find(word)
         while at >= 0:
             places.add(text.rfind(b'\n', 0, at) + 1)
@@ -135,7 +135,7 @@ _CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ')
 #: nnU-Net validates on patches: in fewer epochs a class may be missing by chance.
 _ENOUGH_EPOCHS = 3
 #: Explanation for a class that is nan only in some epochs.
-HARMLESS = (
+NAN_IN_SOME_EPOCHS_NOTE = (
     'That is harmless: the class neither occurs nor is predicted in the patches of these validations. If it happens in '
     'every epoch, the labels are wrong'
 )
@@ -182,13 +182,13 @@ class ClassScores:
                 self.nan[name] = self.nan.get(name, 0) + 1
 
     @property
-    def always(self) -> List[str]:
+    def always_nan(self) -> List[str]:
         """Classes whose score is nan in every validation, if there are enough validations."""
         is_enough = self.validations or self.epochs >= _ENOUGH_EPOCHS
         return [name for name, times in self.nan.items() if times >= self._all] if is_enough else []
 
     @property
-    def is_now_and_then(self) -> bool:
+    def is_sometimes_nan(self) -> bool:
         """True if the score of a class is nan in some epochs, and that of no class in all."""
         return bool(self.nan) and self._all >= 2 and self._all not in self.nan.values()
 

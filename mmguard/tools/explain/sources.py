@@ -16,7 +16,7 @@ _ENDINGS = ('.log', '.out', '.err', '.txt')
 _FILES = 64
 
 
-def pieces_of(target: str) -> Iterator[bytes]:
+def read_pieces(target: str) -> Iterator[bytes]:
     """Yield the content of a file (``-``: standard input), piece by piece."""
     if target == '-':
         try:
@@ -39,7 +39,7 @@ def pieces_of(target: str) -> Iterator[bytes]:
             raise CannotRun(f'{visible_name(target)} cannot be read: {error.strerror or error}') from error
 
 
-def logs_of(folder: Path) -> List[Path]:
+def find_logs(folder: Path) -> List[Path]:
     """Return the logs and flight records of the newest run in or below a folder."""
     found = [path for path in folder.rglob('*') if path.suffix in _ENDINGS or path.name.startswith(Path(FLIGHT).stem)]
     files = [path for path in found if path.is_file() and path.stat().st_size]
@@ -69,7 +69,7 @@ def mark_rank(traceback: str, rank: int) -> bytes:
     return ''.join(f'[rank{rank}]: {line}\n' for line in traceback.splitlines()).encode('utf-8', 'replace')
 
 
-def config_of(folder: Path) -> Optional[Path]:
+def find_config(folder: Path) -> Optional[Path]:
     """Return the config that mmengine wrote next to a run's log; ``None`` if it is missing."""
     paths = (folder / name for name in ('vis_data/config.py', 'config.py'))
     return next((path for path in paths if path.is_file()), None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 from mmguard.text import quantity, visible_name
 from mmguard.tools.arguments import class_names, label
 from mmguard.tools.exit_codes import CLEAN, FOUND
-from mmguard.tools.scan.command import add_reading, add_split, add_valid, options_of
+from mmguard.tools.scan.command import add_reading, add_split, add_valid, build_options
 
 if TYPE_CHECKING:
     from mmguard.formats.options import Colour
@@ -172,7 +172,7 @@ def _write_edits(args: argparse.Namespace) -> int:
     from mmguard.tools.spinner import Spinner
 
     with Spinner('fix', args.target), redirect_stdout(sys.stderr):  # frameworks print
-        offered = scan(args.target, options_of(args))
+        offered = scan(args.target, build_options(args))
     chosen = choose(offered, args.edit)
     places = {path: args.out / str(n) if len(chosen.files) > 1 else args.out for n, path in enumerate(chosen.files, 1)}
     for path, options in chosen.files.items():
@@ -184,7 +184,7 @@ def _write_edits(args: argparse.Namespace) -> int:
         }
     for path, copies in written.items():
         _show(places[path], copies)
-    for line in chosen.left:
+    for line in chosen.excluded:
         print(line)
     code = _choose_exit_code(list(written.values()))
     if any(copies.left_out for copies in written.values()):
@@ -207,11 +207,11 @@ def _list_next_steps(plan: Plan, places: Mapping[str, Path], config: str) -> Lis
     return [*steps, f'the config changes, too: `{config}`'] if config else steps
 
 
-def _choose_exit_code(written: Sequence[Copies]) -> int:
+def _choose_exit_code(copies: Sequence[Copies]) -> int:
     """Return the exit code; raise the first unexpected failure, which the command line reports."""
-    for failure in (failure for copies in written for failure in copies.failures):
+    for failure in (failure for copies in copies for failure in copies.failures):
         raise failure
-    return FOUND if any(copies.left_out or copies.invalid for copies in written) else CLEAN
+    return FOUND if any(copies.left_out or copies.invalid for copies in copies) else CLEAN
 
 
 def _show(out: Path, copies: Copies) -> None:

@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Union
 
 from mmguard.files.containment import OutsideError, make_inside_check, resolve_inside
-from mmguard.files.regular import LOCK, NOT_REGULAR, check_regular, hold_folder, is_draft, write_whole
+from mmguard.files.regular import LOCK, NOT_REGULAR_FAULT, check_regular, hold_folder, is_draft, write_whole
 from mmguard.formats.correction import (
     MANIFEST,
     WRITER,
     CannotCorrect,
     LabelFiles,
     NotCorrected,
+    compute_digest,
     correct_file,
-    digest_of,
-    ending_of,
-    final_digests,
+    get_ending,
+    read_final_digests,
     read_manifest,
 )
 from mmguard.formats.detection import detect
 from mmguard.formats.format import CannotScan, Format
 from mmguard.formats.options import FixOptions
-from mmguard.text import REPORT_IT, describe_error
+from mmguard.text import REPORT_ADVICE, describe_error
 from mmguard.version import __version__
 
 
@@ -105,7 +105,7 @@ def link(file: str, path: Path, stays_link: bool) -> None:
     """
     source = Path(file)
     if not stat.S_ISREG(source.stat().st_mode):
-        raise OSError(NOT_REGULAR)
+        raise OSError(NOT_REGULAR_FAULT)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
         return
@@ -120,12 +120,15 @@ def link(file: str, path: Path, stays_link: bool) -> None:
         write_whole(path, source.read_bytes())
 
 
-def write_copies(target: Union[str, Path], out: Path, options: FixOptions, found: Optional[Format] = None) -> Copies:
-    """Write corrected copies of the label files of a target; ``found`` is its format, by default the detected one."""
+def write_copies(
+    target: Union[str, Path], out: Path, options: FixOptions, data_format: Optional[Format] = None
+) -> Copies:
+    """Write corrected copies of the label files of a target; ``data_format`` is its format, by default the detected
+    one."""
     target = os.fspath(target)
     check_places(Path(target), out)
-    files = (found or detect_correctable(target, options.suffix)).files(target, options)
-    final = final_digests(target, options)
+    files = (data_format or detect_correctable(target, options.suffix)).files(target, options)
+    final = read_final_digests(target, options)
     out.mkdir(parents=True, exist_ok=True)
     try:
         with hold_folder(out):
@@ -160,7 +163,7 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
     return found
 
 
-def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies:
+def _write(target: str, out: Path, files: LabelFiles, final_digests: Set[str]) -> Copies:
     done: List[Dict[str, Any]] = []
     left_out: List[Dict[str, str]] = []
     failures: List[Exception] = []
@@ -168,9 +171,9 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies
     linked = 0
     is_of_target = make_inside_check(target if os.path.isdir(target) else os.path.dirname(target))
     is_in_out = make_inside_check(str(out))
-    for path, name in found.files:
+    for path, name in files.files:
         try:
-            if name in found.images:
+            if name in files.images:
                 link(path, place_in(out, name, is_in_out), not is_of_target(path))
                 linked += 1
                 continue
@@ -179,8 +182,8 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies
                 raise NotCorrected(
                     'a symbolic link that leads out of TARGET: replace it with a copy of the file (cp -L)'
                 )
-            data, corrected = correct_file(found, path, name, final)
-            new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
+            data, corrected = correct_file(files, path, name, final_digests)
+            new_name = name[: len(name) - len(get_ending(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the same name as that of {taken[new_name]}')
             write_whole(place_in(out, new_name, is_in_out), corrected.data)
@@ -190,7 +193,7 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies
             )
             continue
         except Exception as error:  # continue with the other files
-            left_out.append({'file': name, 'reason': f'{describe_error(error)}; {REPORT_IT}'})
+            left_out.append({'file': name, 'reason': f'{describe_error(error)}; {REPORT_ADVICE}'})
             failures.append(error)
             continue
         taken[new_name] = name
@@ -202,8 +205,8 @@ def _write(target: str, out: Path, found: LabelFiles, final: Set[str]) -> Copies
                 'values': corrected.values,
                 'counts': corrected.counts,
                 **({'invalid': corrected.invalid} if corrected.invalid else {}),
-                'sha256_before': digest_of(data),
-                'sha256_after': digest_of(corrected.data),
+                'sha256_before': compute_digest(data),
+                'sha256_after': compute_digest(corrected.data),
             }
         )
     for entry in left_out:  # an earlier run may have written it

@@ -9,56 +9,56 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence
 
 from mmguard.errors import CannotRun
-from mmguard.findings.combined_edits import Offer, combine_edits, explain_conflict, first_safe
+from mmguard.findings.combined_edits import Offer, combine_edits, explain_conflict, select_first_safe
 from mmguard.findings.edits import ALL_SAFE, Edit
-from mmguard.findings.engine import chosen_rules, search
+from mmguard.findings.engine import search, select_rules
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import are_many, describe_format
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import Facts
 from mmguard.formats.correction import CannotCorrect
-from mmguard.formats.detection import format_of
+from mmguard.formats.detection import find_format
 from mmguard.formats.files import FILES
 from mmguard.formats.format import Format, LabelSet
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.labels.instances import BOX_REASONS
-from mmguard.scanning.plans import Plan, plan_again, plan_format, plan_of
-from mmguard.scanning.processes import local_mapper
-from mmguard.scanning.run import offers_of, run_plan
+from mmguard.scanning.plans import Plan, plan_again, plan_format, plan_target
+from mmguard.scanning.processes import create_mapper
+from mmguard.scanning.run import list_offers, run_plan
 from mmguard.text import quantity
 from mmguard.tools.fix.copies import Copies
 
 
-class Offered(NamedTuple):
+class ScanOffers(NamedTuple):
     """Plan that was scanned, and the edits that the scan offers, with their numbers."""
 
     plan: Plan
     offers: List[Offer]
 
 
-class Chosen(NamedTuple):
+class ChosenEdits(NamedTuple):
     """Combined edits: file or folder -> options; the excluded edits; the command for the config, if any."""
 
     files: Dict[str, FixOptions]
     formats: Dict[str, Format]
-    left: List[str]
+    excluded: List[str]
     config: str = ''
 
 
-def scan(target: str, options: ScanOptions) -> Offered:
+def scan(target: str, options: ScanOptions) -> ScanOffers:
     """Scan a target as `mmguard scan` does."""
-    plan = plan_of(target, options)
-    results = run_plan(plan, local_mapper())
+    plan = plan_target(target, options)
+    results = run_plan(plan, create_mapper())
     if plan.failed:
         raise CannotRun('\n'.join(plan.failed))
-    return Offered(plan, offers_of(results))
+    return ScanOffers(plan, list_offers(results))
 
 
-def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
+def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
     """Combine the edits of some numbers (``'safe'``: all without a question) per file, and try them together."""
     chosen: List[Offer] = []
     left: List[str] = []
-    for offer in (_find_offer(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
+    for offer in (_find_offer(scan_offers, number) for number in dict.fromkeys(numbers) if number != ALL_SAFE):
         differs = _find_conflict(chosen, offer)
         if differs:
             raise CannotCorrect(
@@ -68,7 +68,9 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     against = explain_conflict(chosen)
     if against:
         raise CannotCorrect(f'{against}; nothing was written. Apply one of them, then scan the copy')
-    for offer in first_safe([offer for offer in offered.offers if offer.edit.files]) if ALL_SAFE in wanted else ():
+    for offer in (
+        select_first_safe([offer for offer in scan_offers.offers if offer.edit.files]) if ALL_SAFE in numbers else ()
+    ):
         if offer.shares_finding(chosen):
             continue
         differs = _find_conflict(chosen, offer)
@@ -79,23 +81,23 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
             chosen.append(offer)
     if not chosen:
         raise CannotCorrect(
-            f'{offered.plan.target}: no edit of label files can be written without a question; nothing was written'
+            f'{scan_offers.plan.target}: no edit of label files can be written without a question; nothing was written'
         )
     edit = combine_edits([offer.edit for offer in chosen])
     files = {path: FixOptions(**dict(options)) for path, options in edit.files}
     both = [str(offer.edit.number) for offer in chosen if offer.edit.config]
     formats = {
-        path: format_of(offer.facts.labels)
+        path: find_format(offer.facts.labels)
         for offer in chosen
         for path, _ in offer.edit.files
         if offer.facts.labels is not None
     }
-    return Chosen(files, formats, left, _apply(offered.plan, *both) if both else '')
+    return ChosenEdits(files, formats, left, _apply(scan_offers.plan, *both) if both else '')
 
 
-def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
+def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
     """Return the options for which an edit's value differs from those already chosen."""
-    said = dict(combine_edits([one.edit for one in chosen]).files)
+    said = dict(combine_edits([one.edit for one in offers]).files)
     return ', '.join(
         f'--{name.replace("_", "-")}'
         for path, options in offer.edit.files
@@ -104,7 +106,7 @@ def _find_conflict(chosen: Sequence[Offer], offer: Offer) -> str:
     )
 
 
-def scan_again(plan: Plan, places: Dict[str, Path], written: Dict[str, Copies]) -> str:
+def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies]) -> str:
     """Describe the findings of a scan of the copies; empty if they cannot simply replace the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(places) != {plan.target}:
@@ -112,7 +114,7 @@ def scan_again(plan: Plan, places: Dict[str, Path], written: Dict[str, Copies]) 
     if plan.format is not None and plan.format.renames:
         left = list_findings(plan_format(str(places[plan.target]), plan.format, plan.options))
     else:
-        with FILES.replaced(_contents(places, written)):
+        with FILES.replaced(_read_contents(places, copies)):
             left = list_findings(plan_again(plan, plan.tree, {}))
     codes = ', '.join(dict.fromkeys(finding.code for finding in left))
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
@@ -123,7 +125,7 @@ def list_findings(plan: Plan) -> List[Finding]:
     return [found for result in run_plan(plan) for found in result.findings if found.severity != INFO]
 
 
-def _contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[str, bytes]:
+def _read_contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[str, bytes]:
     """Return the contents of changed copies, by the paths of the originals."""
     contents = {}
     for path, copies in written.items():
@@ -135,10 +137,10 @@ def _contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[str, 
     return contents
 
 
-def _find_offer(offered: Offered, number: str) -> Offer:
-    known = {str(offer.edit.number): offer for offer in reversed(offered.offers)}  # the first of one number
+def _find_offer(scan_offers: ScanOffers, number: str) -> Offer:
+    known = {str(offer.edit.number): offer for offer in reversed(scan_offers.offers)}  # the first of one number
     files = [name for name, offer in known.items() if offer.edit.files]
-    plan = offered.plan
+    plan = scan_offers.plan
     if number not in known:
         listed = f'it offers {", ".join(files)}' if files else 'it does not offer any'
         raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {listed}')
@@ -148,7 +150,7 @@ def _find_offer(offered: Offered, number: str) -> Offer:
 
 
 def _apply(plan: Plan, *numbers: str) -> str:
-    words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.arguments()]
+    words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.build_arguments()]
     return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
 
 
@@ -158,7 +160,7 @@ _SINGLE = ('MG109', 'MG152')
 _FORMATS = (*_SINGLE, 'MG164', 'MG172')
 
 
-def check_boxes(target: str, of_format: Format, options: FixOptions) -> None:
+def check_boxes(target: str, data_format: Format, options: FixOptions) -> None:
     """Refuse to clamp or drop boxes that appear to be in another format, and name the command that converts them.
 
     The rules of the scan decide this, unless the options give the format of the boxes.
@@ -166,28 +168,30 @@ def check_boxes(target: str, of_format: Format, options: FixOptions) -> None:
     if options.boxes:
         return
     try:
-        sets = of_format.sets(target, ScanOptions())
+        sets = data_format.sets(target, ScanOptions())
         labels = [source.scan().facts for source in sets.sources if isinstance(source, LabelSet)]
     except (CannotRun, OSError, ValueError):
         return  # the copying code reports why it cannot be copied
     for found in labels:
-        _check(found, of_format)
+        _check(found, data_format)
 
 
-def _check(labels: LabelFacts, of_format: Format) -> None:
+def _check(labels: LabelFacts, data_format: Format) -> None:
     found, facts = labels.annotations, Facts(labels)
     if found is None:
         return
     wrong = 0 if found.yolo is None else found.yolo.in_pixels
     wrong += found.over_edge + found.negative_boxes + sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
-    rules = {rule.code: rule() for rule in chosen_rules() if not rule.package}
+    rules = {rule.code: rule() for rule in select_rules() if not rule.package}
     for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
         edits = list(rules[finding.code].edits(finding, facts))
         is_way = finding.code not in _SINGLE or are_many(wrong, found)
         is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
         if is_way and all(map(_converts, edits)) and (edits or is_other_format):
             ways = replace(finding, edits=tuple(edits)).next_step
-            as_they_are = '' if found.yolo else f' If they are right as they are, add --boxes {of_format.right_boxes}.'
+            as_they_are = (
+                '' if found.yolo else f' If they are right as they are, add --boxes {data_format.right_boxes}.'
+            )
             raise CannotCorrect(
                 f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide that: nothing was '
                 f'written. {ways}{as_they_are}'

@@ -10,7 +10,7 @@ import numpy as np
 from mmguard.findings.facts import BoxedImage, DrawnBox
 from mmguard.formats.table import LARGEST_SIDE
 from mmguard.text import quantity
-from mmguard.tools.page.pictures import LONGEST, LOUD, CannotDraw, Panel, Picture, css, encode, read_photo
+from mmguard.tools.page.pictures import LONGEST, LOUD, CannotDraw, Panel, Picture, encode, format_css, read_photo
 
 #: Colors of sound boxes, of wrong edges, and of what is outside of the image.
 SOUND, EDGE, OUTSIDE = (40, 140, 255), (255, 214, 0), (206, 210, 217)
@@ -44,7 +44,7 @@ class View(NamedTuple):
         )
 
 
-def boxes_panel(image: BoxedImage) -> Panel:
+def draw_boxes_panel(image: BoxedImage) -> Panel:
     """Return the picture of an image with its boxes; without its file, on a plain canvas of the stated size."""
     pixels: Optional[np.ndarray] = None
     size = _read_size(image.size)
@@ -68,9 +68,9 @@ def boxes_panel(image: BoxedImage) -> Panel:
     picture = draw_boxes(finite, size, pixels)
     faulty = [box for box in finite if box.fault]
     marked = [box for box in faulty if any(_find_wrong_edges(box.corners, size))]
-    keys = [(css(SOUND), 'box')] if len(faulty) < len(finite) else []
-    keys += [(css(LOUD), 'faulty box')] if faulty else []
-    keys += [(css(EDGE), 'wrong edge')] if marked else []
+    keys = [(format_css(SOUND), 'box')] if len(faulty) < len(finite) else []
+    keys += [(format_css(LOUD), 'faulty box')] if faulty else []
+    keys += [(format_css(EDGE), 'wrong edge')] if marked else []
     if len(finite) < len(image.boxes):
         notes.append(f'{quantity(len(image.boxes) - len(finite), "box")} not finite')
     if image.total > len(image.boxes):
@@ -94,7 +94,7 @@ def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Opt
     from PIL import Image, ImageDraw
 
     height, width = size
-    view = _view([box.corners for box in boxes if box.fault], width, height)
+    view = _compute_view([box.corners for box in boxes if box.fault], width, height)
     canvas: Any = Image.new('RGB', (view.width, view.height), OUTSIDE)
     first = round(-view.left * view.scale), round(-view.top * view.scale)
     shown = max(1, round(width * view.scale)), max(1, round(height * view.scale))
@@ -104,13 +104,13 @@ def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Opt
         canvas.paste(Image.fromarray((pixels * 0.8 + 20).astype(np.uint8)).resize(shown), first)
     pen = ImageDraw.Draw(canvas)
     for box in sorted(boxes, key=lambda one: bool(one.fault)):
-        _outline(pen, view, box.corners, LOUD if box.fault else SOUND)
+        _draw_outline(pen, view, box.corners, LOUD if box.fault else SOUND)
         if box.fault:
             _mark(pen, view, box.corners, size)
     return encode(np.asarray(canvas), lossy=pixels is not None)
 
 
-def _view(faulty: Sequence[Sequence[float]], width: float, height: float) -> View:
+def _compute_view(faulty: Sequence[Sequence[float]], width: float, height: float) -> View:
     """Return the image with a margin on each side where a faulty box leaves it."""
     margins = []
     for axis, side in enumerate((width, height)):
@@ -124,7 +124,7 @@ def _view(faulty: Sequence[Sequence[float]], width: float, height: float) -> Vie
     return View(-left, -top, scale, *sides)
 
 
-def _outline(pen: Any, view: View, corners: Sequence[float], colour: Tuple[int, ...]) -> None:
+def _draw_outline(pen: Any, view: View, corners: Sequence[float], colour: Tuple[int, ...]) -> None:
     left, top, right, bottom = corners
     (a, b), (c, d) = view.place(left, top), view.place(right, bottom)
     if max(abs(c - a), abs(d - b)) < _TINY:

@@ -18,8 +18,8 @@ from mmguard.findings.rule import AllClear
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity, visible
-from mmguard.tools.page.boxes import boxes_panel
-from mmguard.tools.page.pictures import Panel, WorstFile, panels_of
+from mmguard.tools.page.boxes import draw_boxes_panel
+from mmguard.tools.page.pictures import Panel, WorstFile, build_panels
 from mmguard.version import __version__
 
 #: Codes of findings that say that the labels are fine.
@@ -29,7 +29,7 @@ LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
 
 
-def page(title: str, results: Sequence[SetResult], drawn: int = DRAWN) -> str:
+def build_page(title: str, results: Sequence[SetResult], drawn: int = DRAWN) -> str:
     """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
 
     Args:
@@ -38,11 +38,11 @@ def page(title: str, results: Sequence[SetResult], drawn: int = DRAWN) -> str:
         drawn (int): Files with pictures, per section.
     """
     written = time.strftime('%Y-%m-%d %H:%M')
-    return str(_template().render(title=title, results=results, drawn=drawn, version=__version__, written=written))
+    return str(_load_template().render(title=title, results=results, drawn=drawn, version=__version__, written=written))
 
 
 @lru_cache(maxsize=None)
-def _template() -> Any:
+def _load_template() -> Any:
     environment = Environment(
         loader=FileSystemLoader(str(_TEMPLATES)),
         autoescape=True,
@@ -60,13 +60,13 @@ def _template() -> Any:
         listed=LISTED,
         code_of=mark_code,
         counted=quantity,
-        found_in=found_in,
-        histogram_of=histogram_of,
+        found_in=list_invalid,
+        histogram_of=build_histogram,
         draw_panels=draw_panels,
         script=Markup(script),
         script_hash=f'sha256-{digest}',
-        tiles_of=tiles_of,
-        verdict_of=verdict_of,
+        tiles_of=build_tiles,
+        verdict_of=summarize_findings,
         worst_of=list_worst,
     )
     return environment.get_template('page.html')
@@ -110,7 +110,7 @@ def list_worst(result: SetResult) -> List[WorstFile]:
     return worst
 
 
-def verdict_of(result: SetResult) -> Tuple[str, str, str]:
+def summarize_findings(result: SetResult) -> Tuple[str, str, str]:
     """Summarize the findings of a data set in one sentence: tone, beginning (bold) and end."""
     findings, facts = result.findings, result.facts
     others = [finding for finding in findings if finding.code not in FINE]
@@ -127,7 +127,7 @@ def verdict_of(result: SetResult) -> Tuple[str, str, str]:
     return tone, f'{quantity(len(findings), "finding")}.', begin
 
 
-def tiles_of(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
+def build_tiles(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
     """Return (number, unit, True for an alarm) for each tile."""
     kind, ignored = labels.kind, '' if labels.ignore_index is None else f', {labels.ignore_index} ignored'
     invalid = sum(labels.values.values()) + sum(n for why, n in labels.reasons.items() if why != 'label')
@@ -143,10 +143,10 @@ def tiles_of(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
 
 def draw_panels(file: WorstFile) -> List[Panel]:
     """Return the pictures of a file."""
-    return panels_of(file) if file.boxed is None else [boxes_panel(file.boxed)]
+    return build_panels(file) if file.boxed is None else [draw_boxes_panel(file.boxed)]
 
 
-def found_in(file: WorstFile) -> List[str]:
+def list_invalid(file: WorstFile) -> List[str]:
     """Return ``'11: 1,201'`` for each invalid value, and the faults of boxes."""
     values = [f'{value}: {count:,}' for value, count in sorted(file.values.items(), key=lambda item: -item[1])]
     more = [f'... {len(values) - 8} more'] if len(values) > 8 else []
@@ -190,7 +190,7 @@ class Histogram(NamedTuple):
         return any(row.name for row in self.rows)
 
 
-def histogram_of(labels: LabelFacts) -> Optional[Histogram]:
+def build_histogram(labels: LabelFacts) -> Optional[Histogram]:
     """Return the histogram of all values, or of the invalid ones if no others are known; ``None`` without values."""
     counts = labels.histogram or labels.values
     if not counts:
@@ -203,7 +203,7 @@ def histogram_of(labels: LabelFacts) -> Optional[Histogram]:
         'ignored': f'ignored ({labels.ignore_index})',
         'invalid': 'invalid',
     }
-    kinds = {value: _kind_of(value, labels) for value in counts}
+    kinds = {value: _classify_value(value, labels) for value in counts}
     shown = sorted(counts, key=lambda value: (kinds[value] != 'invalid', -counts[value]))[:ROWS]
     whole, most = sum(counts.values()), max(counts.values())
     rows = []
@@ -218,15 +218,15 @@ def histogram_of(labels: LabelFacts) -> Optional[Histogram]:
     return Histogram(title, legend, rows, len(counts) - len(rows))
 
 
-def _kind_of(value: int, labels: LabelFacts) -> str:
+def _classify_value(value: int, labels: LabelFacts) -> str:
     if value == labels.ignore_index:
         return 'ignored'
     return 'valid' if 0 <= value < labels.num_classes else 'invalid'
 
 
-def format_share(part: int, whole: int) -> str:
+def format_share(part: int, total: int) -> str:
     """Return ``'12.3 %'``; a part above 0 is never rounded to 0."""
-    percent = 100 * part / whole if whole else 0.0
+    percent = 100 * part / total if total else 0.0
     if percent == 0 or percent >= 0.01:
         return f'{percent:.2f} %' if percent < 99.995 or percent == 100 else '> 99.99 %'
     return '< 0.01 %'

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from mmguard.findings.facts import BoxedImage
 from mmguard.formats.files import FILES, read_shown_size
-from mmguard.labels.rules import value_counts
+from mmguard.labels.rules import count_values
 
 #: Number of classes that the key of a label map names.
 _NAMED = 6
@@ -85,21 +85,21 @@ class Panel:
     crisp: bool = False
 
 
-def panels_of(file: WorstFile) -> List[Panel]:
+def build_panels(file: WorstFile) -> List[Panel]:
     """Return the pictures of a file with a label map."""
     image, stored = file.image_path, file.label_path
     assert stored is not None
     try:
         label = read_label(stored)
     except CannotDraw as error:
-        panels = [_draw('image', photo, image)] if image else []
-        return [*panels, _draw(f'label file: {error}', photo, stored, why=str(error))]
+        panels = [_draw('image', draw_photo, image)] if image else []
+        return [*panels, _draw(f'label file: {error}', draw_photo, stored, why=str(error))]
     invalid = np.isin(label, list(file.values))
-    keys = [(css(LOUD), 'invalid pixels')]
+    keys = [(format_css(LOUD), 'invalid pixels')]
     panels = [_draw('image,', draw_marks, image, label, invalid, keys=keys)] if image else []
     if label.dtype.kind == 'f':
         return [*panels, Panel('label map', why=f'{label.dtype} values: a label map holds integers')]
-    keys = _keys(label, file)
+    keys = _build_keys(label, file)
     return [*panels, _draw('label', draw_label, label, invalid, file.ignored, keys=keys, crisp=True)]
 
 
@@ -110,23 +110,23 @@ def _draw(name: str, draw: Callable[..., Picture], *args: Any, **more: Any) -> P
         return Panel(name.rstrip(','), why=str(error))
 
 
-def _keys(label: np.ndarray, file: WorstFile) -> List[Tuple[str, str]]:
-    counts = value_counts(label)
+def _build_keys(label: np.ndarray, file: WorstFile) -> List[Tuple[str, str]]:
+    counts = count_values(label)
     common = sorted(counts, key=lambda value: -counts[value])
     classes = [value for value in common if value not in file.values and value not in file.ignored]
-    keys = [(css(palette()[value % 256].tolist()), str(value)) for value in classes[:_NAMED]]
+    keys = [(format_css(build_palette()[value % 256].tolist()), str(value)) for value in classes[:_NAMED]]
     if len(classes) > _NAMED:
         keys.append(('', f'{len(classes) - _NAMED} more'))
     if any(value in counts for value in file.ignored):
-        keys.append((css(IGNORED), 'ignored'))
-    return [*keys, (css(LOUD), 'invalid')] if file.values else keys
+        keys.append((format_css(IGNORED), 'ignored'))
+    return [*keys, (format_css(LOUD), 'invalid')] if file.values else keys
 
 
-def css(colour: Sequence[int]) -> str:
+def format_css(colour: Sequence[int]) -> str:
     return 'rgb({},{},{})'.format(*colour)
 
 
-def photo(path: str) -> Picture:
+def draw_photo(path: str) -> Picture:
     """Return the image, reduced in size."""
     return encode(read_photo(path)[0], lossy=True)
 
@@ -136,7 +136,7 @@ def draw_marks(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
     from PIL import Image
 
     pixels, _ = read_photo(path)
-    seen = shrunk_mask(invalid)
+    seen = shrink_mask(invalid)
     if pixels.shape[:2] != seen.shape:  # another rule reports an image of another size
         pixels = np.asarray(Image.fromarray(pixels).resize(seen.shape[::-1]))
     painted = (pixels * 0.55 + 8).astype(np.uint8)
@@ -146,11 +146,11 @@ def draw_marks(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
 
 def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
     """Return a label map, (height, width), one color per value: ignored values pale, invalid pixels in ``LOUD``."""
-    step = _step(*label.shape)
+    step = _choose_step(*label.shape)
     small = label[::step, ::step]  # label values cannot be averaged
-    painted = palette()[small.astype(np.int64) % 256]
+    painted = build_palette()[small.astype(np.int64) % 256]
     painted[np.isin(small, list(ignored))] = IGNORED
-    painted[shrunk_mask(invalid)] = LOUD
+    painted[shrink_mask(invalid)] = LOUD
     return encode(painted)
 
 
@@ -168,7 +168,7 @@ def read_photo(path: str) -> Tuple[np.ndarray, Tuple[int, int]]:
     from PIL import Image, ImageOps
 
     image = _open(path)
-    step = _step(*image.size)
+    step = _choose_step(*image.size)
     size = -(-image.size[0] // step), -(-image.size[1] // step)
     try:
         full = read_shown_size(image)
@@ -205,11 +205,11 @@ def _describe(error: Exception) -> str:
     return str(error).split('\n')[0][:120] or type(error).__name__
 
 
-def shrunk_mask(mask: np.ndarray) -> np.ndarray:
+def shrink_mask(mask: np.ndarray) -> np.ndarray:
     """Return a reduced mask: a pixel is set if any that it represents is, and also around it if few are set."""
     from PIL import Image, ImageFilter
 
-    step = _step(*mask.shape)
+    step = _choose_step(*mask.shape)
     padded = np.pad(mask, [(0, -side % step) for side in mask.shape])
     height, width = (side // step for side in padded.shape)
     small = padded.reshape(height, step, width, step).any(axis=(1, 3))
@@ -218,12 +218,12 @@ def shrunk_mask(mask: np.ndarray) -> np.ndarray:
     return np.asarray(Image.fromarray(small.astype(np.uint8)).filter(ImageFilter.MaxFilter(_SQUARE))) > 0
 
 
-def _step(height: int, width: int) -> int:
+def _choose_step(height: int, width: int) -> int:
     return max(1, -(-max(height, width) // LONGEST))
 
 
 @lru_cache(maxsize=None)
-def palette() -> np.ndarray:
+def build_palette() -> np.ndarray:
     """Return 256 colors, (256, 3) uint8: neighbors differ in hue, all are darker than ``IGNORED``, none is ``LOUD``."""
     colours = []
     for value in range(256):

@@ -43,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.spinner import Spinner
 
     with Spinner('replay', args.config) as spinner:
-        from mmguard.config.classes import quiet
+        from mmguard.config.classes import suppress_output
         from mmguard.tools.console import Console
         from mmguard.tools.replay.render import as_json, show
-        from mmguard.tools.replay.run import replay, without_gpu
+        from mmguard.tools.replay.run import hide_gpus, replay
 
-        with without_gpu(), quiet():
+        with hide_gpus(), suppress_output():
             report = replay(spinner, args)
     show(Console(stderr=args.json == '-'), report, args.verbose)
     if args.json is not None:

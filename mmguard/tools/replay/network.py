@@ -21,7 +21,7 @@ _BELOW = re.compile(r'/(?:torch|numpy|mmcv|mmengine|PIL|cv2|mmguard)/|^<')
 
 
 @dataclass
-class Raised:
+class ReplayException:
     """An exception on one line, and its place: ``mmseg/models/x.py:45 in forward``; ``own``: in mmguard."""
 
     type: str
@@ -38,7 +38,7 @@ class Raised:
 class Pass:
     """Result of one forward and backward pass; gradients that are not finite are named nearest to the loss first."""
 
-    raised: Optional[Raised] = None
+    raised: Optional[ReplayException] = None
     losses: Dict[str, float] = field(default_factory=dict)
     nonfinite_losses: List[str] = field(default_factory=list)
     nonfinite_gradients: List[str] = field(default_factory=list)
@@ -88,19 +88,19 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
     return result
 
 
-def describe_raised(error: BaseException) -> Raised:
+def describe_raised(error: BaseException) -> ReplayException:
     """Describe an exception with the innermost line of framework or user code, or of mmguard if at fault."""
     frames = traceback.extract_tb(error.__traceback__)
     kind, message = type(error).__name__, ' '.join(str(error).split())[:400]
     if not frames:
-        return Raised(kind, message, '', '')
+        return ReplayException(kind, message, '', '')
     own = find_own_failure(error)
     if own:
-        return Raised(kind, message, own, (frames[-1].line or '').strip(), own=True)
+        return ReplayException(kind, message, own, (frames[-1].line or '').strip(), own=True)
     places = [(frame, frame.filename.replace(os.sep, '/')) for frame in frames]
     # mmseg and mmdet count even below a user's own code; torch and mmcv never do.
     asked = [(frame, file) for frame, file in places if _FRAMEWORKS.search(file) or not _BELOW.search(file)]
     shown, file = (asked or places)[-1]
     match = _FRAMEWORKS.search(file)
     place = f'{match[1] if match else file}:{shown.lineno} in {shown.name}'
-    return Raised(kind, message, place, (shown.line or '').strip())
+    return ReplayException(kind, message, place, (shown.line or '').strip())

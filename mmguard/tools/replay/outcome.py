@@ -9,12 +9,12 @@ import numpy as np
 
 from mmguard.errors import CannotRun
 from mmguard.findings import Finding
-from mmguard.findings.wording import unpack
-from mmguard.labels.instances import BOX_REASONS, InstanceRule, corner_faults, describe_reasons
+from mmguard.findings.messages import unpack
+from mmguard.labels.instances import BOX_REASONS, InstanceRule, describe_reasons, find_corner_faults
 from mmguard.labels.rules import BaseRule, LabelRule
 from mmguard.labels.tally import UNKNOWN, Tally
 from mmguard.log.flight_record import NAME, Flight, FlightBatch, FlightSample, read_flight
-from mmguard.tools.replay.network import Pass, Raised
+from mmguard.tools.replay.network import Pass, ReplayException
 from mmguard.tools.trace.snapshot import Snapshot
 
 _INF = float('inf')
@@ -51,28 +51,28 @@ class InvalidLabels:
         return f'{describe_reasons(self.tally)}; valid labels are 0..{self.num_classes - 1}{ignored}{shown}'
 
 
-def judge(shot: Snapshot, spaces: Mapping[str, BaseRule], source: str) -> Dict[str, InvalidLabels]:
+def judge(snapshot: Snapshot, spaces: Mapping[str, BaseRule], source: str) -> Dict[str, InvalidLabels]:
     """Return kind -> invalid labels in a sample, for the kinds that it contains."""
     judged: Dict[str, InvalidLabels] = {}
     pixels, instances = spaces.get('pixels'), spaces.get('instances')
-    if isinstance(pixels, LabelRule) and shot.label is not None:
-        label = shot.label
+    if isinstance(pixels, LabelRule) and snapshot.label is not None:
+        label = snapshot.label
         if label.dtype.kind == 'f':  # the loss also truncates fractions, or refuses them itself
             label = np.nan_to_num(label, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
         judged['pixels'] = InvalidLabels(
             'pixels', pixels.num_classes, pixels.ignore_index, pixels.sanitize(label, source)[1]
         )
-    if isinstance(instances, InstanceRule) and shot.instances is not None:
-        judged['instances'] = _judge_instances(shot, instances, source)
+    if isinstance(instances, InstanceRule) and snapshot.instances is not None:
+        judged['instances'] = _judge_instances(snapshot, instances, source)
     return judged
 
 
-def _judge_instances(shot: Snapshot, rule: InstanceRule, source: str) -> InvalidLabels:
-    found = shot.instances or []
+def _judge_instances(snapshot: Snapshot, rule: InstanceRule, source: str) -> InvalidLabels:
+    found = snapshot.instances or []
     labels = np.array([instance.label for instance in found], dtype=np.int64)
     ignored = np.array([instance.ignored for instance in found], dtype=bool)
     boxes = np.array([instance.box for instance in found], dtype=np.float64).reshape(-1, 4)
-    faults = corner_faults(boxes, shot.size or (_INF, _INF))
+    faults = find_corner_faults(boxes, snapshot.size or (_INF, _INF))
     tally = rule.sanitize(labels, ignored, faults, source).tally
     examples = []
     for instance, fault in zip(found, faults.tolist()):
@@ -102,12 +102,12 @@ class Outcome:
         findings (list[Finding]): Likely causes, the most likely first.
     """
 
-    recorded: Recorded
+    recorded: RecordedSample
     path: str = ''
     status: str = PASSES
     loaded: Dict[str, InvalidLabels] = field(default_factory=dict)
     trained: Dict[str, InvalidLabels] = field(default_factory=dict)
-    raised: Optional[Raised] = None
+    raised: Optional[ReplayException] = None
     stage: str = ''
     run: Pass = field(default_factory=Pass)
     warnings: List[str] = field(default_factory=list)
@@ -116,9 +116,9 @@ class Outcome:
     seed: int = 0
     findings: List[Finding] = field(default_factory=list)
 
-    def die(self, stage: str, raised: Raised) -> None:
+    def die(self, stage: str, exception: ReplayException) -> None:
         """End the replay with an exception in a stage; one from mmguard itself says nothing about the sample."""
-        self.status, self.stage, self.raised = (OUR_FAILURE if raised.own else DIES), stage, raised
+        self.status, self.stage, self.raised = (OUR_FAILURE if exception.own else DIES), stage, exception
 
     @property
     def fails(self) -> bool:
@@ -141,8 +141,8 @@ class Outcome:
             'unfinished_batch': self.recorded.unfinished,
             'status': self.status,
             'fails': self.fails,
-            'loaded': _counts(self.loaded),
-            'trained': _counts(self.trained),
+            'loaded': _convert_counts(self.loaded),
+            'trained': _convert_counts(self.trained),
             'exception': None if self.raised is None else {**vars(self.raised), 'stage': self.stage},
             'losses': {name: value if abs(value) < _INF else str(value) for name, value in self.run.losses.items()},
             'nonfinite_losses': self.run.nonfinite_losses,
@@ -155,7 +155,7 @@ class Outcome:
         }
 
 
-def _counts(judged: Dict[str, InvalidLabels]) -> Dict[str, Any]:
+def _convert_counts(invalid: Dict[str, InvalidLabels]) -> Dict[str, Any]:
     return {
         kind: {
             'values': {str(value): count for value, count in one.tally.values.items()},
@@ -164,12 +164,12 @@ def _counts(judged: Dict[str, InvalidLabels]) -> Dict[str, Any]:
             'num_classes': one.num_classes,
             'ignore_index': one.ignore_index,
         }
-        for kind, one in judged.items()
+        for kind, one in invalid.items()
     }
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedSample:
     """A sample of a recorded batch: original path, path in the data root; ``unfinished``: its iteration did not end."""
 
     path: str
@@ -191,7 +191,7 @@ def load_record(file: str) -> Flight:
         raise CannotRun(str(error)) from error
 
 
-def read_batches(flight: Flight, file: str) -> List[List[Recorded]]:
+def read_batches(flight: Flight, file: str) -> List[List[RecordedSample]]:
     """Return the batches of a record, the newest first; the samples of each in order, without repetitions."""
     batches = [batch for batch in reversed(flight.batches) if batch.samples]
     if not batches:
@@ -199,20 +199,20 @@ def read_batches(flight: Flight, file: str) -> List[List[Recorded]]:
             '\n'.join(
                 [
                     f'{file}: no batch is recorded. Training ended before the first one was loaded: '
-                    f'{exception_of(flight) or flight.reason}',
-                    *flight.unread.messages(),
+                    f'{describe_exception(flight) or flight.reason}',
+                    *flight.unread.list_messages(),
                 ]
             )
         )
     return [list(dict.fromkeys(_read_sample(sample, batch) for sample in batch.samples)) for batch in batches]
 
 
-def _read_sample(sample: FlightSample, batch: FlightBatch) -> Recorded:
+def _read_sample(sample: FlightSample, batch: FlightBatch) -> RecordedSample:
     path = sample.path or sample.source or UNKNOWN
-    return Recorded(path, sample.source or path, batch.iter, batch.losses is None)
+    return RecordedSample(path, sample.source or path, batch.iter, batch.losses is None)
 
 
-def exception_of(flight: Flight) -> str:
+def describe_exception(flight: Flight) -> str:
     """Return the exception that ended the training on one line; empty if the record has none."""
     error = flight.exception
     return '' if error is None else f'{error.type}: {" ".join(error.message.split())[:300]}'

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Set
 
 from mmguard.labels.instances import describe_reasons
-from mmguard.text import REPORT_IT, quantity, visible_name
-from mmguard.tools.console import Console, Text, finding_on_screen
+from mmguard.text import REPORT_ADVICE, quantity, visible_name
+from mmguard.tools.console import Console, Text, render_finding
 from mmguard.tools.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
 
 _STYLES = {
@@ -26,23 +26,23 @@ def show(console: Console, report: Dict[str, Any], verbose: bool = False) -> Non
     """Print the result of :func:`mmguard.tools.replay.run.replay`; ``verbose``: with all edits and notes."""
     ended = visible_name(str(report['exception'] or report['reason']))
     place = f'iteration {report["iter"]}' if report['iter'] is not None else 'its start'
-    _say(console, f'{visible_name(report["file"])}: training got to {place} (rank {report["rank"]}): {ended}')
+    _print_line(console, f'{visible_name(report["file"])}: training got to {place} (rank {report["rank"]}): {ended}')
     for note in report['notes']:
-        _say(console, f'note: {note}', 'dim')
+        _print_line(console, f'note: {note}', 'dim')
     printed: Set[Any] = set()
     for outcome in report['failing'][:_MOST_SHOWN]:
         _print(console, outcome, printed, verbose)
     if len(report['failing']) > _MOST_SHOWN:
-        _say(console, f'... and {len(report["failing"]) - _MOST_SHOWN} more that fail, see below')
+        _print_line(console, f'... and {len(report["failing"]) - _MOST_SHOWN} more that fail, see below')
     _print_samples(console, report['outcomes'])
     for outcome in report['outcomes']:
         name = '' if outcome.status == NOT_FOUND else f'{visible_name(outcome.recorded.source)}: '
         for note in () if outcome.fails else outcome.notes:
-            _say(console, f'{name}{note}', 'yellow')
+            _print_line(console, f'{name}{note}', 'yellow')
     _print_verdict(console, report)
 
 
-def _say(console: Console, line: str, style: str = '') -> None:
+def _print_line(console: Console, line: str, style: str = '') -> None:
     console.print(Text(line, style=style), soft_wrap=True)
 
 
@@ -75,25 +75,25 @@ def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool)
     for finding in outcome.findings:
         if (finding.code, finding.next_step) not in printed:
             printed.add((finding.code, finding.next_step))
-            console.print(finding_on_screen(finding, '  likely cause: ', verbose), soft_wrap=True)
+            console.print(render_finding(finding, '  likely cause: ', verbose), soft_wrap=True)
 
 
 def _print_samples(console: Console, outcomes: List[Outcome]) -> None:
     """Print a line per sample, the newest batch first."""
-    _say(console, '\nreplayed samples, newest batch first:')
+    _print_line(console, '\nreplayed samples, newest batch first:')
     # Failures are never left out.
     shown = outcomes if len(outcomes) <= _MOST_ROWS else sorted(outcomes, key=lambda o: not o.fails)[:_MOST_ROWS]
     for outcome in shown:
         recorded, loss = outcome.recorded, outcome.run.losses.get('loss')
         place = '' if recorded.iteration is None else f'iteration {recorded.iteration}, '
-        words = [outcome.status, _labels(outcome), '' if loss is None else f'loss {loss:.4g}']
+        words = [outcome.status, _describe_labels(outcome), '' if loss is None else f'loss {loss:.4g}']
         line = f'  {place}{visible_name(recorded.source)}: {", ".join(filter(None, words))}'
-        _say(console, line, _STYLES[outcome.status])
+        _print_line(console, line, _STYLES[outcome.status])
     if len(outcomes) > len(shown):
-        _say(console, f'  and {len(outcomes) - len(shown)} more that do not fail', 'dim')
+        _print_line(console, f'  and {len(outcomes) - len(shown)} more that do not fail', 'dim')
 
 
-def _labels(outcome: Outcome) -> str:
+def _describe_labels(outcome: Outcome) -> str:
     if not outcome.trained and not outcome.loaded:
         return ''
     return '; '.join(describe_reasons(judged.tally) for judged in outcome.invalid.values()) or 'valid labels'
@@ -104,32 +104,34 @@ def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
     missing = len(report['not_found'])
     run = len(outcomes) - missing
     if failing:
-        _say(console, f'\n{len(failing)} of {run} replayed samples fail.', 'bold red')
+        _print_line(console, f'\n{len(failing)} of {run} replayed samples fail.', 'bold red')
     if failing and report['same_for_all']:
-        _say(
+        _print_line(
             console,
             f'All of them fail by {report["same_for_all"]}, and no label explains it: look at the config and the '
             'model rather than at a sample (mmguard check CONFIG).',
         )
     if not failing and not ours:
-        _say(console, f'\nNone of {run} replayed samples fails.', 'bold green')
-        _say(console, _describe_nothing_found())
+        _print_line(console, f'\nNone of {run} replayed samples fails.', 'bold green')
+        _print_line(console, _describe_nothing_found())
     if ours:
         errors = dict.fromkeys(f'{o.raised} at {o.raised.place}' for o in ours if o.raised is not None)
-        _say(
+        _print_line(
             console,
             f'\nmmguard itself failed on {len(ours)} of {run} samples: {"; ".join(errors)}. This is '
-            f'neither your config nor your data: {REPORT_IT}.',
+            f'neither your config nor your data: {REPORT_ADVICE}.',
             'bold red',
         )
     if missing:
-        _say(
+        _print_line(
             console,
             f'{quantity(missing, "sample was", "samples were")} not found here, and may be the failing ones.',
             'yellow',
         )
     if report['older_batches']:
-        _say(console, f'{report["older_batches"]} older batches were not replayed; --last N takes N batches.', 'dim')
+        _print_line(
+            console, f'{report["older_batches"]} older batches were not replayed; --last N takes N batches.', 'dim'
+        )
 
 
 def _describe_nothing_found() -> str:

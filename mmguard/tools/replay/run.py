@@ -15,11 +15,11 @@ from torch import nn
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.errors import CannotRun
 from mmguard.findings import LabelFacts, diagnose
-from mmguard.findings.engine import chosen_rules
+from mmguard.findings.engine import select_rules
 from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.order import sort_key
 from mmguard.findings.rules.config.own_lines import OwnLineFails
-from mmguard.hooks.discovery import class_names_of, rules_in
+from mmguard.hooks.discovery import find_class_names, walk_rules
 from mmguard.labels.heads import from_model
 from mmguard.labels.rules import BaseRule
 from mmguard.log.flight_record import Flight
@@ -37,13 +37,13 @@ from mmguard.tools.replay.outcome import (
     OUR_FAILURE,
     InvalidLabels,
     Outcome,
-    Recorded,
-    exception_of,
+    RecordedSample,
+    describe_exception,
     judge,
     load_record,
     read_batches,
 )
-from mmguard.tools.samples import Sample, Samples, build_dataset, load_config, open_program, random_state
+from mmguard.tools.samples import Sample, Samples, build_dataset, get_random_state, load_config, open_program
 from mmguard.tools.spinner import Spinner
 from mmguard.tools.trace.snapshot import take
 
@@ -58,8 +58,8 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
     samples = Samples(dataset)
     model = _build_model(program, args.config)
     # Only of the heads: the effect of guards in the pipeline shows in the samples.
-    spaces = from_model(model, class_names_of(dataset)).rules()
-    notes = [*flight.unread.messages(), *_collect_notes(config, spaces)]
+    spaces = from_model(model, find_class_names(dataset)).build_rules()
+    notes = [*flight.unread.list_messages(), *_collect_notes(config, spaces)]
     replayer = Replayer(spaces, model, from_mmengine(config), args.seeds)
     batches = batches[: args.last]
     outcomes: List[Outcome] = []
@@ -82,14 +82,14 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
 def _build_model(program: Program, file: str) -> nn.Module:
     """Build the model of a config with random weights, always the same."""
     try:
-        model: nn.Module = program.model()
+        model: nn.Module = program.build_model()
         return model
     except Exception as error:
         raise CannotRun(f'{file}: the model cannot be built on the CPU: {describe_error(error)}') from error
 
 
 @contextlib.contextmanager
-def without_gpu() -> Iterator[None]:
+def hide_gpus() -> Iterator[None]:
     """Hide the GPUs from this process."""
     name = 'CUDA_VISIBLE_DEVICES'
     before = os.environ.get(name)
@@ -101,7 +101,7 @@ def without_gpu() -> Iterator[None]:
         os.environ.update({} if before is None else {name: before})
 
 
-def _create_outcomes(recorded: Recorded, samples: Samples, replayer: Replayer) -> List[Outcome]:
+def _create_outcomes(recorded: RecordedSample, samples: Samples, replayer: Replayer) -> List[Outcome]:
     try:
         path, found = samples.find(recorded.path)
     except CannotRun as error:
@@ -122,7 +122,7 @@ def _report(flight: Flight, file: str, outcomes: List[Outcome], notes: List[str]
         'reason': flight.reason,
         'rank': flight.rank,
         'iter': flight.iter,
-        'exception': exception_of(flight),
+        'exception': describe_exception(flight),
         'notes': notes,
         'outcomes': outcomes,
         'failing': failing,
@@ -194,14 +194,14 @@ class Replayer:
         is_dropped = True
         for seed in range(self._seeds):
             seed_all(seed)
-            before = random_state()
+            before = get_random_state()
             try:
                 packed = sample.load()
             except Exception as error:
                 outcome.seeds, outcome.seed = seed + 1, seed
                 outcome.die('pipeline', describe_raised(error))
                 return
-            is_random = random_state() != before
+            is_random = get_random_state() != before
             outcome.seeds = seed + 1
             if packed is not None:
                 is_dropped, outcome.seed = False, seed
@@ -230,7 +230,7 @@ class Replayer:
     def _weigh(self, sample: Sample, outcome: Outcome) -> None:
         """Note invalid labels that are in the files but in no sample drawn, and find the likely causes."""
         hidden = '; '.join(str(judged) for judged in outcome.loaded.values() if judged.is_invalid)
-        if hidden and any(True for _ in rules_in(sample.transforms)):
+        if hidden and any(True for _ in walk_rules(sample.transforms)):
             if not outcome.invalid:
                 outcome.notes.append(f'the files hold {hidden}, but the guard in the pipeline removes them')
         elif hidden and not outcome.fails:
@@ -245,7 +245,7 @@ class Replayer:
         if sample.mixes:
             outcome.notes.append('other images are mixed in: the failure may be in one of them')
         if outcome.fails and outcome.stage != 'pipeline':
-            names = class_names_of(sample.dataset)
+            names = find_class_names(sample.dataset)
             found = self._find_causes(outcome.invalid, names, outcome)
             sure = [finding for finding in found if finding.certainty != POSSIBLE]
             outcome.findings = (sure or found)[:_MOST_FINDINGS]
@@ -267,6 +267,6 @@ class Replayer:
                 class_names=names,
                 split='train',
             )
-            rules = [rule for rule in chosen_rules() if rule is not OwnLineFails]  # the crashed run had built them
+            rules = [rule for rule in select_rules() if rule is not OwnLineFails]  # the crashed run had built them
             found += [one for one in diagnose(facts, self._config, rules) if one.severity == 'error']
         return sorted(found, key=sort_key)

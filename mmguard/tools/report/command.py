@@ -10,7 +10,7 @@ from mmguard.tools.arguments import add_verbose, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
-    from mmguard.tools.explain.explained import Explanation
+    from mmguard.tools.explain.explanation import Explanation
     from mmguard.tools.report.run_report import Crash
 
 
@@ -59,11 +59,11 @@ def run(args: argparse.Namespace) -> int:
     return CLEAN
 
 
-def _explain_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
+def _explain_end(crash: Crash, codes: Container[str]) -> Optional[Explanation]:
     """Explain the exceptions of a crashed run, as `mmguard explain` does; return ``None`` if findings explain them."""
-    from mmguard.tools.explain.explained import explain_text
+    from mmguard.tools.explain.explanation import explain_text
     from mmguard.tools.explain.sources import mark_rank
 
     found = explain_text(mark_rank(rank.traceback, rank.flight.rank) for rank in crash.ranks if rank.traceback)
-    is_said = found is not None and found.signature is not None and found.signature.code in said
+    is_said = found is not None and found.signature is not None and found.signature.code in codes
     return None if is_said else found

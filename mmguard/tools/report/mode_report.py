@@ -43,7 +43,7 @@ class ModeReport:
         if self.logged is None:
             return self.lines.totals()
         # If a training died, the record may be a minute old; the lines end when their file reaches its limit.
-        filled = max(self.logged.totals.filled, self.lines.sums.filled, key=_iterations)
+        filled = max(self.logged.totals.filled, self.lines.sums.filled, key=_count_iterations)
         return replace(self.logged.totals, filled=filled)
 
     @property
@@ -61,14 +61,14 @@ class ModeReport:
         )
         return f'{self.mode} did not finish: {upto}'
 
-    def values(self, kind: str) -> Tally:
+    def get_values(self, kind: str) -> Tally:
         """Return the values and box faults, from the record or else from the lines."""
         recorded = self.in_all.kinds[kind]
         return recorded if recorded.values else self.lines.sum_files(kind)
 
-    def facts(self, kind: str) -> LabelFacts:
+    def build_facts(self, kind: str) -> LabelFacts:
         """Return the facts for the diagnosis."""
-        space, total, seen = self.spaces.get(kind), self.in_all.kinds[kind], self.values(kind)
+        space, total, seen = self.spaces.get(kind), self.in_all.kinds[kind], self.get_values(kind)
         facts = LabelFacts(
             # The user expects the values that a label_map names.
             values={v: n for v, n in seen.values.items() if space is None or v not in space.label_map},
@@ -84,11 +84,11 @@ class ModeReport:
         return facts
 
 
-def _iterations(filled: Dict[str, Dict[str, int]]) -> int:
+def _count_iterations(filled: Dict[str, Dict[str, int]]) -> int:
     return sum(sum(by_rank.values()) for by_rank in filled.values())
 
 
-def mode_reports(lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Optional[int]) -> List[ModeReport]:
+def build_mode_reports(lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Optional[int]) -> List[ModeReport]:
     """Return the modes of a run, from its log and its records; a given number of classes takes precedence over both."""
     reports = []
     for mode in dict.fromkeys((*lines, *run.modes)):
@@ -97,7 +97,7 @@ def mode_reports(lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Opti
         report = ModeReport(mode, lines.get(mode, ModeTotals()), logged, spaces)
         for kind in KINDS:
             offending = report.spaces.get(kind) is not None and report.lines.files[kind]
-            facts = report.facts(kind)
+            facts = report.build_facts(kind)
             report.findings[kind] = diagnose_for(run.framework, facts, report.data_roots) if offending else []
         reports.append(report)
     return reports

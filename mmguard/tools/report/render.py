@@ -6,16 +6,16 @@ from dataclasses import asdict, replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding
+from mmguard.findings.messages import unpack
 from mmguard.findings.run import find_unused
-from mmguard.findings.wording import unpack
 from mmguard.labels.instances import describe_reasons
-from mmguard.labels.tally import Tally, path_of
+from mmguard.labels.tally import Tally, find_path
 from mmguard.log.flight_record import FlightSample
 from mmguard.log.messages import describe_reasons_by_kind, describe_totals, describe_valid, format_files
 from mmguard.log.statistics import KINDS
 from mmguard.text import quantity, visible
-from mmguard.tools.console import Table, Text, finding_on_screen
-from mmguard.tools.explain.explained import Explanation
+from mmguard.tools.console import Table, Text, render_finding
+from mmguard.tools.explain.explanation import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
 from mmguard.tools.report.mode_report import ModeReport
 from mmguard.tools.report.run_report import Crash, RankCrash, RunReport
@@ -35,7 +35,7 @@ def show(console: Any, report: RunReport, run_findings: Sequence[Finding], verbo
     if report.crash.ranks:
         _print_crash(console, report.crash)
     for finding in run_findings:
-        console.print(finding_on_screen(finding, verbose=verbose), soft_wrap=True)
+        console.print(render_finding(finding, verbose=verbose), soft_wrap=True)
         console.print()
     for mode in report.modes:
         _print_mode(console, mode, report.ranks, verbose)
@@ -57,7 +57,7 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, verbose: bool) -> 
         findings = report.findings[kind]
         for place, finding in enumerate(findings if verbose else findings[:1]):
             head = f'{mode}, {kind}: likely cause: ' if place == 0 else '  or: '
-            console.print(finding_on_screen(finding, head, verbose), soft_wrap=True)
+            console.print(render_finding(finding, head, verbose), soft_wrap=True)
         if len(findings) > 1 and not verbose:
             console.print(f'  or, with --verbose: {", ".join(finding.code for finding in findings[1:])}')
         if lines.files[kind] and report.spaces.get(kind) is None:
@@ -71,11 +71,11 @@ def _print_skipped(console: Any, report: ModeReport, ranks: int) -> None:
     for kind in KINDS:
         if totals.files[kind]:
             title = f'mmguard: {mode}, {kind}'
-            worst = totals.worst(kind)
-            shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:_WORST]]
+            worst = totals.find_worst(kind)
+            shown = [replace(tally, source=find_path(str(tally.source), report.data_roots)) for tally in worst[:_WORST]]
             for row in format_files(title, shown, len(worst[_WORST:])):
                 console.print(row, soft_wrap=True)
-    reasons = describe_reasons_by_kind({kind: report.values(kind) for kind in KINDS})
+    reasons = describe_reasons_by_kind({kind: report.get_values(kind) for kind in KINDS})
     for line in describe_totals(replace(report.in_all, filled={}), ranks) + reasons:
         console.print(visible(line))
     console.print()
@@ -92,12 +92,12 @@ def _print_crash(console: Any, crash: Crash) -> None:
         error = f': {_shorten(visible(rank.flight.error))}' if rank.flight.error else ''
         console.print(Text(f'       {visible(rank.said)}{error}'))
     if first.batches:
-        console.print(_batches(first))
+        console.print(_build_batches(first))
     console.print(Text.assemble('  which sample it is: ', (visible(crash.replay), 'bold cyan')), soft_wrap=True)
     console.print()
 
 
-def _batches(rank: RankCrash) -> Table:
+def _build_batches(rank: RankCrash) -> Table:
     table = Table(title=f'last batches of rank {rank.flight.rank}, the newest first', title_justify='left')
     table.add_column('iteration', justify='right', no_wrap=True)
     table.add_column('losses', overflow='fold')
@@ -140,9 +140,9 @@ def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Ex
         'logs': [str(path) for path in report.files],
         'unread': asdict(report.unread),
         'findings': [unpack(finding) for finding in run_findings],
-        'modes': {mode.mode: _mode(mode) for mode in report.modes},
+        'modes': {mode.mode: _convert_mode(mode) for mode in report.modes},
         'crash': {
-            'ranks': [_rank(rank) for rank in crash.ranks],
+            'ranks': [_convert_rank(rank) for rank in crash.ranks],
             'silent_ranks': crash.silent,
             'problems': crash.problems,
             'replay': crash.replay if crash.ranks else None,
@@ -153,7 +153,7 @@ def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Ex
     }
 
 
-def _mode(report: ModeReport) -> Dict[str, Any]:
+def _convert_mode(report: ModeReport) -> Dict[str, Any]:
     lines, totals = report.lines, report.in_all
     record: Dict[str, Any] = {
         # The log only has iterations with something to report; only a record knows all of them.
@@ -173,13 +173,15 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
             'mapped': total.mapped,
             'num_classes': None if space is None else space.num_classes,
             'ignore_index': None if space is None else space.ignore_index,
-            'files': [_drop_key(tally.to_json(), 'total') for tally in lines.worst(kind)],  # only known per iteration
+            'files': [
+                _drop_key(tally.to_json(), 'total') for tally in lines.find_worst(kind)
+            ],  # only known per iteration
             'findings': [unpack(finding) for finding in report.findings[kind]],
         }
     return record
 
 
-def _rank(rank: RankCrash) -> Dict[str, Any]:
+def _convert_rank(rank: RankCrash) -> Dict[str, Any]:
     batches: List[Dict[str, Any]] = []
     for batch in rank.batches:
         samples = [

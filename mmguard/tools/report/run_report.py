@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.config.read import ReadConfig
-from mmguard.findings import Finding, chosen_rules, diagnose
+from mmguard.findings import Finding, diagnose, select_rules
 from mmguard.findings.rule import RunRule
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
 from mmguard.log.flight_record import KILLED as WAS_KILLED
 from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
-from mmguard.log.lines import Unread, read_logs, sum_lines
+from mmguard.log.lines import UnreadParts, read_logs, sum_lines
 from mmguard.log.run_files import LoggedRun, NotALog, find_run, read_run
 from mmguard.text import shorten_list
-from mmguard.tools.explain.sources import config_of
-from mmguard.tools.report.mode_report import ModeReport, mode_reports
+from mmguard.tools.explain.sources import find_config
+from mmguard.tools.report.mode_report import ModeReport, build_mode_reports
 
 _FRAME = re.compile(r'^ *File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 
@@ -81,7 +81,7 @@ class Crash:
     def replay(self) -> str:
         """Command to continue with."""
         path = self.ranks[0].path
-        config = config_of(path.parent)
+        config = find_config(path.parent)
         return f'mmguard replay {"CONFIG" if config is None else shlex.quote(str(config))} {shlex.quote(str(path))}'
 
 
@@ -102,14 +102,14 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
             crash.problems.append(f'{path}: {rank.said}')
         else:
             crash.ranks.append(rank)
-        crash.problems += flight.unread.messages()
-    crash.ranks.sort(key=_order)
+        crash.problems += flight.unread.list_messages()
+    crash.ranks.sort(key=_get_order)
     # Only if the file of another rank is expected here: a single file may come from elsewhere.
     crash.silent = [rank for rank in range(world_size) if rank not in there]
     return crash
 
 
-def _order(rank: RankCrash) -> Tuple[int, str, int]:
+def _get_order(rank: RankCrash) -> Tuple[int, str, int]:
     # A launcher kills the other ranks when one has raised an exception of its own.
     return {RAISED: 0, KILLED: 1}.get(rank.ending, 2), rank.flight.time, rank.flight.rank
 
@@ -120,7 +120,7 @@ def run_findings(report: RunReport) -> List[Finding]:
         RankFacts(rank.flight.rank, rank.ending, rank.said, rank.flight.error, rank.flight.iter)
         for rank in report.crash.ranks
     )
-    rules = [rule for rule in chosen_rules() if issubclass(rule, RunRule)]
+    rules = [rule for rule in select_rules() if issubclass(rule, RunRule)]
     return diagnose(config=_read_settings(report), rules=rules, run=_run_facts(report), ranks=ranks)
 
 
@@ -140,7 +140,7 @@ def _read_settings(report: RunReport) -> Optional[ReadConfig]:
 
     The config is searched, never run: a log may come from anywhere. ``None`` without a readable config.
     """
-    path = config_of(report.crash.ranks[0].path.parent) if report.crash.ranks else None
+    path = find_config(report.crash.ranks[0].path.parent) if report.crash.ranks else None
     try:
         text = '' if path is None else path.read_text(encoding='utf-8')
     except (OSError, ValueError):
@@ -169,7 +169,7 @@ class RunReport:
     modes: List[ModeReport] = field(default_factory=list)
     crash: Crash = field(default_factory=Crash)
     ranks: int = 1
-    unread: Unread = field(default_factory=Unread)
+    unread: UnreadParts = field(default_factory=UnreadParts)
     notes: List[str] = field(default_factory=list)
     problems: List[str] = field(default_factory=list)
     is_damaged: bool = False
@@ -183,13 +183,13 @@ class RunReport:
 
 def read_report(target: Path, num_classes: Optional[int] = None) -> RunReport:
     """Read a run from its log, record, flight record or folder; the given number of classes takes precedence."""
-    unread, files = Unread(), find_run(target)
+    unread, files = UnreadParts(), find_run(target)
     lines = sum_lines(*(read_logs([path], unread) for path in files.logs))
     run = read_run(files.records)
     crash = read_crash(files.crashes, run.world_size)
     known = LoggedRun() if files.crash_alone else run
-    modes = mode_reports(lines, known, num_classes)
-    problems = unread.messages() + run.problems + shorten_list(crash.problems, 20)
+    modes = build_mode_reports(lines, known, num_classes)
+    problems = unread.list_messages() + run.problems + shorten_list(crash.problems, 20)
     if not modes and not crash.ranks:
         raise NotALog('\n'.join([f'{target}: no output of an mmguard hook, so there is nothing to report', *problems]))
     return RunReport(

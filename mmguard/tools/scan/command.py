@@ -23,7 +23,7 @@ from mmguard.tools.arguments import (
     processes,
 )
 from mmguard.tools.exit_codes import COULD_NOT_RUN
-from mmguard.tools.selection import add_selection, selection_of
+from mmguard.tools.selection import add_selection, read_selection
 
 if TYPE_CHECKING:
     from mmguard.formats.maps.record import Journal
@@ -93,7 +93,7 @@ def add_reading(group: Any) -> None:
     group.add_argument('--suffix', metavar='END', help='read only label maps whose names end with END')
 
 
-def options_of(args: argparse.Namespace) -> ScanOptions:
+def build_options(args: argparse.Namespace) -> ScanOptions:
     """Build the options of a scan from a parsed command line."""
     from mmguard.formats.options import ScanOptions, as_pairs
 
@@ -144,32 +144,32 @@ def run(args: argparse.Namespace) -> int:
 
     with ExitStack() as stack:
         spinner = stack.enter_context(Spinner('scan', args.target))
-        from mmguard.findings.wording import apply_hint, fix_hint
-        from mmguard.scanning.plans import plan_of
-        from mmguard.scanning.processes import local_mapper
+        from mmguard.findings.messages import apply_hint, fix_hint
+        from mmguard.scanning.plans import plan_target
+        from mmguard.scanning.processes import create_mapper
         from mmguard.scanning.run import run_plan, verify_results
         from mmguard.tools.console import Console
-        from mmguard.tools.machine_formats import entry_of
+        from mmguard.tools.machine_formats import build_entry
         from mmguard.tools.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
 
         if args.html:
             import mmguard.tools.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
-        options = options_of(args)
-        selection = selection_of(args)
+        options = build_options(args)
+        selection = read_selection(args)
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
-        plan = plan_of(args.target, options)
+        plan = plan_target(args.target, options)
         journal = None
         if any(source.resumes for source in plan.sources):
             journal = stack.enter_context(_open_journal(args))
         progress = ScanProgress(spinner)
         with collect_failures() as failures:
-            results = run_plan(plan, local_mapper(args.processes), journal, progress.start, progress.advance)
+            results = run_plan(plan, create_mapper(args.processes), journal, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
             selection.hide(result)
         spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
-    entries = [entry_of(finding, args.target, result.roots) for result in results for finding in result.findings]
+    entries = [build_entry(finding, args.target, result.roots) for result in results for finding in result.findings]
     name_from_here(results)
     console = Console(stderr=not selection.for_people, soft_wrap=True)
     if args.json:
@@ -179,7 +179,7 @@ def run(args: argparse.Namespace) -> int:
     for result in results:
         show(console, result, args.verbose)
     findings = [finding for result in results for finding in result.findings]
-    words = options.arguments()
+    words = options.build_arguments()
     for hint in (apply_hint(args.target, findings, ['--scan', *words]), fix_hint(args.target, findings, words)):
         if hint:
             console.print(f'\n{hint}')
@@ -189,13 +189,13 @@ def run(args: argparse.Namespace) -> int:
     selection.write('scan', args.target, entries, plan.failed)
     if plan.failed:
         return COULD_NOT_RUN
-    return selection.exit_code([finding.severity for finding in findings])
+    return selection.choose_exit_code([finding.severity for finding in findings])
 
 
 def _open_journal(args: argparse.Namespace) -> Journal:
-    from mmguard.formats.maps.record import Journal, default_journal
+    from mmguard.formats.maps.record import Journal, get_default_journal
 
-    path = args.journal or default_journal(args.target)
+    path = args.journal or get_default_journal(args.target)
     try:
         return Journal(path, args.resume)
     except OSError:

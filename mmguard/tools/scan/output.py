@@ -9,14 +9,14 @@ from dataclasses import asdict, replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import LabelFacts
+from mmguard.findings.messages import unpack
 from mmguard.findings.volumes import VolumeFacts
-from mmguard.findings.wording import unpack
-from mmguard.formats.faults import printable
+from mmguard.formats.faults import make_printable
 from mmguard.formats.format import Source
 from mmguard.language import Message, as_message, join, translate
 from mmguard.scanning.run import SetResult
 from mmguard.text import quantity
-from mmguard.tools.console import Console, Table, Text, finding_on_screen
+from mmguard.tools.console import Console, Table, Text, render_finding
 from mmguard.tools.machine_formats import locate_file
 from mmguard.tools.spinner import Spinner
 
@@ -32,7 +32,7 @@ class ScanProgress:
 
     def start(self, source: Source) -> None:
         """Start counting the files of a source."""
-        self._name, self._done = printable(source.name), 0
+        self._name, self._done = make_printable(source.name), 0
         self._total = source.count() if self._spinner.is_terminal else None
 
     def advance(self, files: int) -> None:
@@ -62,7 +62,7 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
     for case, file, kind, _number, fault in rows[:_MOST_CASES]:
         number = f'{fault.voxels:,}' if fault.voxels else ''
         cells = (case, file, number, f'{kind}: {fault.detail}')
-        table.add_row(*(Text(printable(cell)) for cell in cells))
+        table.add_row(*(Text(make_printable(cell)) for cell in cells))
     console.print(table)
     if len(rows) > _MOST_CASES:
         console.print(Text(f'... and {len(rows) - _MOST_CASES:,} more: --json FILE lists all', style='dim'))
@@ -96,12 +96,12 @@ def name_from_here(results: Sequence[SetResult]) -> None:
 def show(console: Console, result: SetResult, verbose: bool = False) -> None:
     """Print the findings of one data set; ``verbose`` adds all edits and notes."""
     facts = result.facts
-    console.rule(Text(printable(result.name), style='bold'))
+    console.rule(Text(make_printable(result.name), style='bold'))
     for note in result.notes:
-        console.print(Text(printable(translate('note: {note}', note=as_message(note))), style='dim'))
-    console.print(Text(_seen(result)))
+        console.print(Text(make_printable(translate('note: {note}', note=as_message(note))), style='dim'))
+    console.print(Text(_describe_counts(result)))
     for finding in result.findings:
-        console.print(finding_on_screen(finding, '\n', verbose))
+        console.print(render_finding(finding, '\n', verbose))
     if result.findings:
         console.print()
     elif result.said_before:
@@ -125,7 +125,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
 def show_failed(console: Console, failed: Sequence[str]) -> None:
     """Print the data sets that could not be opened, with the reasons."""
     for failure in failed:
-        console.print(Text(translate('could not run: {failure}', failure=printable(failure)), style='bold red'))
+        console.print(Text(translate('could not run: {failure}', failure=make_printable(failure)), style='bold red'))
 
 
 def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
@@ -138,7 +138,7 @@ def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 10
     return lines.getvalue()
 
 
-def _seen(result: SetResult) -> str:
+def _describe_counts(result: SetResult) -> str:
     facts = result.facts
     known = Message(', {number:,} of them unchanged since the last scan', number=result.reused) if result.reused else ''
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
@@ -182,16 +182,16 @@ def _format_histogram(labels: LabelFacts, bar: int) -> Table:
     for label in sorted(shown):
         count = rows[label]
         style = 'red' if label in labels.values else 'dim' if label == labels.ignore_index or not count else ''
-        cells: List[str] = [str(label), _name(label, labels), f'{count:,}', f'{100 * count / whole:.2f} %']
+        cells: List[str] = [str(label), _name_label(label, labels), f'{count:,}', f'{100 * count / whole:.2f} %']
         cells += [f'{by_label[label]:,}' if label in by_label else '']
-        cells += [_block() * round(bar * count / most)] if bar else []
+        cells += [_choose_block() * round(bar * count / most)] if bar else []
         table.add_row(*(Text(cell) for cell in cells), style=style)
     if len(rows) > len(shown):
         table.add_row(Text('...'), Text(translate('{more} more', more=len(rows) - len(shown))))
     return table
 
 
-def _block() -> str:
+def _choose_block() -> str:
     """Return the bar character that standard output can encode."""
     encoding = getattr(sys.stdout, 'encoding', None) or 'ascii'
     try:
@@ -201,8 +201,8 @@ def _block() -> str:
     return '█'
 
 
-def _name(label: int, labels: LabelFacts) -> str:
-    name = printable(labels.name_of(label))
+def _name_label(label: int, labels: LabelFacts) -> str:
+    name = make_printable(labels.name_of(label))
     if label in labels.values:
         return translate('invalid: {name}', name=name) if name else translate('invalid')
     return translate('ignored') if label == labels.ignore_index else name
@@ -241,9 +241,9 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
 
 def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = None) -> str:
     """Return the HTML page; ``drawn`` is the number of files with pictures per data set."""
-    from mmguard.tools.page.html import DRAWN, page
+    from mmguard.tools.page.html import DRAWN, build_page
 
-    return page(f'Labels of {target}', results, DRAWN if drawn is None else drawn)
+    return build_page(f'Labels of {target}', results, DRAWN if drawn is None else drawn)
 
 
 def _convert_keys(value: Any) -> Any:

@@ -19,7 +19,7 @@ _DEPTH = 4
 _ELSEWHERE = 0.5
 
 
-def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, after: Snapshot) -> str:
+def explain_origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, after: Snapshot) -> str:
     """Explain why ``raw`` became ``label``, as far as the transform's attributes show.
 
     mmseg's loader casts to uint8, then shifts (``reduce_zero_label``), then maps (``label_map``), in this order.
@@ -51,12 +51,12 @@ def map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]
     said = {} if getattr(transform, 'reduce_zero_label', False) else before.label_map
     if not said or before.label is None or after.label is None:
         return []
-    became = pointwise(before.label, after.label) or {}
+    became = find_pointwise_map(before.label, after.label) or {}
     wrong = [(raw, label) for raw, label in became.items() if raw in said and raw < 256 and label != said[raw] % 256]
     return [Fault(f'{raw} became {label}, but label_map says {{{raw}: {said[raw]}}}') for raw, label in wrong]
 
 
-def fills(transform: Any) -> Dict[int, str]:
+def find_fills(transform: Any) -> Dict[int, str]:
     """Return the fill values of label maps, each with the argument that sets it, ``seg_pad_val=255``."""
     found: Dict[int, str] = {}
     # Arguments that name the label map come first: if pad_val=0 fills the image, it does not fill the label map.
@@ -67,7 +67,7 @@ def fills(transform: Any) -> Dict[int, str]:
     return found
 
 
-def interpolations(transform: Any) -> List[Tuple[str, str]]:
+def find_interpolations(transform: Any) -> List[Tuple[str, str]]:
     """Return the interpolations, ``[('interpolation', 'bilinear')]``, including those of nested transforms."""
     return [
         (name, str(value))
@@ -76,16 +76,16 @@ def interpolations(transform: Any) -> List[Tuple[str, str]]:
     ]
 
 
-def _walk_attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
+def _walk_attributes(item: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
     """Yield the plain values among the attributes of an object, including those of nested dicts and transforms."""
     if depth > _DEPTH:
         return
-    if isinstance(thing, dict):
-        items = [(str(key), value) for key, value in thing.items()]
-    elif isinstance(thing, (list, tuple)):
-        items = [('', value) for value in thing]
+    if isinstance(item, dict):
+        items = [(str(key), value) for key, value in item.items()]
+    elif isinstance(item, (list, tuple)):
+        items = [('', value) for value in item]
     else:
-        items = list(getattr(thing, '__dict__', {}).items())
+        items = list(getattr(item, '__dict__', {}).items())
     for key, value in items:
         name = f'{path}.{key}' if path and key else path or key
         if isinstance(value, (int, float, str)) and not isinstance(value, bool):
@@ -124,7 +124,7 @@ class Change:
         return self.value if self.what in ('appears', 'grows') else None
 
 
-def changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run] = ()) -> List[Change]:
+def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run] = ()) -> List[Change]:
     """Return the changes that a transform made to the label map and the instances of a sample."""
     return [
         *_find_label_changes(before, after, transform, mixed),
@@ -141,18 +141,18 @@ def _find_label_changes(before: Snapshot, after: Snapshot, transform: Any, mixed
         if after.label.ndim > 2:
             how = f'{after.step} leaves an array of shape {after.label.shape}: colors, not one value per pixel'
         return [Change('appears', v, n, how) for v, n in after.values.items()]
-    mapping = pointwise(before.label, after.label)
+    mapping = find_pointwise_map(before.label, after.label)
     if mapping is not None:
         counts = before.values
         return [
-            Change('becomes', raw, counts[raw], origin_in_loader(raw, label, transform, before, after), label)
+            Change('becomes', raw, counts[raw], explain_origin_in_loader(raw, label, transform, before, after), label)
             for raw, label in mapping.items()
             if raw != label
         ]
     return _find_moves(before, after, transform, mixed)
 
 
-def pointwise(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]:
+def find_pointwise_map(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]:
     """Return value -> value if every pixel kept its place and equal values stayed equal; else ``None``."""
     if before.shape != after.shape or 'f' in (before.dtype.kind, after.dtype.kind):
         return None
@@ -169,7 +169,7 @@ def _find_moves(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequen
     assert before.label is not None
     assert after.label is not None
     old, new = before.values, after.values
-    filled = fills(transform)
+    filled = find_fills(transform)
     found = []
     for value, count in new.items():
         if value not in old:
@@ -194,10 +194,10 @@ def _find_origin(value: int, before: Snapshot, after: Snapshot, transform: Any, 
     for run in mixed:
         if run.steps and value in run.steps[-1].after.values:
             return f'mixed in from {run.image}'
-    filled = fills(transform)
-    between = _share_between(value, after.label)
+    filled = find_fills(transform)
+    between = _compute_share_between(value, after.label)
     whole = int(np.nanmin(before.label)), int(np.nanmax(before.label))
-    named = [f'{name}={how!r}' for name, how in interpolations(transform) if how != 'nearest']
+    named = [f'{name}={how!r}' for name, how in find_interpolations(transform) if how != 'nearest']
     interpolated = whole[0] < value < whole[1] and between >= _ELSEWHERE
     if interpolated and (named or value not in filled):
         how = f' ({named[0]})' if named else ''
@@ -211,7 +211,7 @@ def _find_origin(value: int, before: Snapshot, after: Snapshot, transform: Any, 
     return f'made by {after.step}'
 
 
-def _share_between(value: int, label: np.ndarray) -> float:
+def _compute_share_between(value: int, label: np.ndarray) -> float:
     """Return the share of a value's pixels with a lower and a higher one within 5 x 5 pixels, as upscaling leaves."""
     import cv2
 
@@ -237,7 +237,7 @@ def _find_instance_changes(before: Snapshot, after: Snapshot, transform: Any, mi
     if before.instances is None:
         return [_change_instance('appears', i, f'{i} loaded by {after.step}') for i in after.instances]
     moved = _project_boxes(before, after)
-    pairs = matches(before.instances, moved, after.instances, after.size, _is_recorded(before, after))
+    pairs = match_instances(before.instances, moved, after.instances, after.size, _is_recorded(before, after))
     found: List[Change] = []
     kept, made = set(), set()
     for old, new in pairs:
@@ -265,11 +265,11 @@ def _find_instance_changes(before: Snapshot, after: Snapshot, transform: Any, mi
     return found
 
 
-def _change_instance(what: str, instance: Instance, origin: str, to: Optional[int] = None) -> Change:
-    return Change(what, instance.label, 1, origin, to, 'instances')
+def _change_instance(what: str, instance: Instance, origin: str, new_label: Optional[int] = None) -> Change:
+    return Change(what, instance.label, 1, origin, new_label, 'instances')
 
 
-def matches(
+def match_instances(
     old: Sequence[Instance],
     moved: Sequence[Tuple[float, ...]],
     new: Sequence[Instance],

@@ -65,17 +65,17 @@ def run(args: argparse.Namespace) -> int:
     # Configs and pycocotools print; standard output may be for JSON.
     with Spinner('trace', args.config) as spinner, redirect_stdout(sys.stderr):
         from mmguard.config.label_spaces import from_config
-        from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, datasets
+        from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, find_datasets
         from mmguard.config.read import from_mmengine
         from mmguard.labels.spaces import from_options
         from mmguard.tools.console import Console
         from mmguard.tools.samples import load_config
-        from mmguard.tools.trace.render import as_json, mistakes_in, print_trace, print_verdict
+        from mmguard.tools.trace.render import as_json, find_mistakes, print_trace, print_verdict
         from mmguard.tools.trace.tracer import Tracer
 
         config = load_config(args.config, args.run_code)
         read = from_mmengine(config)
-        if any(one.is_a(OF_POINTS, OF_OBJECTS_3D) for one in datasets(read)):
+        if any(one.is_a(OF_POINTS, OF_OBJECTS_3D) for one in find_datasets(read)):
             raise CannotRun(f'{args.config}: points and objects in space (MMDetection3D) are not traced')
         tracer = Tracer(config, args.split, args.seed)
         spaces = from_options(args.num_classes, None, from_config(read, args.split))
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         traces = _choose(tracer, args)
     console = Console(stderr=args.json == '-')
     # Show step by step a sample with a mistake, if there is one.
-    traces.sort(key=lambda story: (not mistakes_in(story, spaces), not story.error))
+    traces.sort(key=lambda story: (not find_mistakes(story, spaces), not story.error))
     if not traces:
         where = f'{len(tracer):,} samples of {args.split}, at no step (seed {args.seed})'
         console.print(f'{args.value} appears in none of the {where}')
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     if not traces:
         return CLEAN
     print_verdict(console, traces, spaces)
-    return FOUND if mistakes_in(traces[0], spaces) else CLEAN
+    return FOUND if find_mistakes(traces[0], spaces) else CLEAN
 
 
 def _choose(tracer: Tracer, args: argparse.Namespace) -> List[SampleTrace]:

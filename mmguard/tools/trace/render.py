@@ -16,28 +16,28 @@ from mmguard.tools.trace.tracer import SampleTrace, StepTrace
 _SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
 _PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes': 'become'}
 #: Maximum number of sentences per step.
-MOST = 12
+MAX_SENTENCES = 12
 
 
-def print_trace(console: Any, story: SampleTrace, spaces: LabelSpaces, value: Optional[int]) -> None:
+def print_trace(console: Any, trace: SampleTrace, spaces: LabelSpaces, value: Optional[int]) -> None:
     """Print the steps of a sample, each with the count of the requested value."""
-    table = Table(title=f'sample {story.index}: {visible_name(story.image)}', title_justify='left')
+    table = Table(title=f'sample {trace.index}: {visible_name(trace.image)}', title_justify='left')
     table.add_column('after', overflow='fold')
     table.add_column('size', justify='right', no_wrap=True)
     if value is not None:
         table.add_column(str(value), justify='right', no_wrap=True, style='bold')
     table.add_column('what changed', overflow='fold')
-    for leg in story.legs:
+    for leg in trace.legs:
         size = leg.after.size
         row: List[Any] = [Text(leg.name), '' if size is None else f'{size[0]} x {size[1]}']
         if value is not None:
             row.append(_count(leg.after, value))
         table.add_row(*row, _describe_labels(leg, spaces))
     console.print(table)
-    for mixed in story.mixed:
+    for mixed in trace.mixed:
         console.print(f'mixed in: {visible_name(mixed)}')
-    if story.error:
-        console.print(f'the pipeline ended here: {story.error}', style='bold red')
+    if trace.error:
+        console.print(f'the pipeline ended here: {trace.error}', style='bold red')
 
 
 def _count(after: Snapshot, value: int) -> str:
@@ -45,19 +45,19 @@ def _count(after: Snapshot, value: int) -> str:
     return '' if after.label is None and after.instances is None else f'{counts.get(value, 0):,}'
 
 
-def _describe_labels(leg: StepTrace, spaces: LabelSpaces) -> Any:
+def _describe_labels(step: StepTrace, spaces: LabelSpaces) -> Any:
     lines = Text()
-    if leg.after.note:
-        lines.append(f'{leg.after.note}\n', style='yellow')
-    if not leg.changes and leg.name in ('disk', 'annotation file'):
-        lines.append(_summary(leg, spaces))
-    for fault in leg.faults:
+    if step.after.note:
+        lines.append(f'{step.after.note}\n', style='yellow')
+    if not step.changes and step.name in ('disk', 'annotation file'):
+        lines.append(_summarize(step, spaces))
+    for fault in step.faults:
         lines.append(f'{fault.what}{f": {fault.where}" if fault.where else ""}\n', style='bold red')
-    sentences = group_changes(leg.changes, spaces)
-    for sentence, invalid in sentences[:MOST]:
+    sentences = group_changes(step.changes, spaces)
+    for sentence, invalid in sentences[:MAX_SENTENCES]:
         lines.append(f'{sentence}\n', style='bold red' if invalid else 'dim' if sentence[0] == '-' else '')
-    if len(sentences) > MOST:
-        lines.append(f'... and {len(sentences) - MOST} more\n')
+    if len(sentences) > MAX_SENTENCES:
+        lines.append(f'... and {len(sentences) - MAX_SENTENCES} more\n')
     lines.rstrip()
     return lines
 
@@ -73,33 +73,33 @@ def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[
     for (what, to, kind, origin, invalid), group in groups.items():
         count = sum(change.count for change in group)
         verb = _PLURAL.get(what, what) if len(group) > 1 else what
-        sentence = f'{_SIGNS[what]} {ranges(sorted(change.value for change in group))} {verb}'
+        sentence = f'{_SIGNS[what]} {format_ranges(sorted(change.value for change in group))} {verb}'
         sentence += '' if to is None else f' {to}'
-        shown.append((f'{sentence} ({amount(count, kind)}{", invalid" if invalid else ""}): {origin}', invalid))
+        shown.append((f'{sentence} ({format_amount(count, kind)}{", invalid" if invalid else ""}): {origin}', invalid))
     return sorted(shown, key=lambda one: not one[1])
 
 
-def _summary(leg: StepTrace, spaces: LabelSpaces) -> str:
+def _summarize(step: StepTrace, spaces: LabelSpaces) -> str:
     """Summarize the files: ``values 0..18, 255; invalid: 24 (28 px)``."""
     parts: List[str] = []
-    for kind, counts in (('pixels', leg.after.values), ('instances', leg.after.labels)):
+    for kind, counts in (('pixels', step.after.values), ('instances', step.after.labels)):
         if counts:
             wrong = {value: n for value, n in sorted(counts.items()) if is_invalid(spaces, value, kind)}
-            invalid = [f'{value} ({amount(n, kind)})' for value, n in wrong.items()]
-            marked = f'; invalid: {", ".join(invalid[:MOST])}' if invalid else ''
-            parts.append(f'{"values" if kind == "pixels" else "labels"} {ranges(sorted(counts))}{marked}')
-    ignored = sum(instance.ignored for instance in leg.after.instances or ())
+            invalid = [f'{value} ({format_amount(n, kind)})' for value, n in wrong.items()]
+            marked = f'; invalid: {", ".join(invalid[:MAX_SENTENCES])}' if invalid else ''
+            parts.append(f'{"values" if kind == "pixels" else "labels"} {format_ranges(sorted(counts))}{marked}')
+    ignored = sum(instance.ignored for instance in step.after.instances or ())
     if ignored:
-        parts.append(f'{amount(ignored, "instances")} ignored: crowds, difficult ones')
+        parts.append(f'{format_amount(ignored, "instances")} ignored: crowds, difficult ones')
     return '\n'.join(parts)
 
 
-def amount(count: int, kind: str) -> str:
+def format_amount(count: int, kind: str) -> str:
     """Return a count with its unit, ``1,204 px``, ``1 instance``."""
     return quantity(count, 'px' if kind == 'pixels' else 'instance')
 
 
-def ranges(values: List[int]) -> str:
+def format_ranges(values: List[int]) -> str:
     """Return sorted values as ranges, ``0..18, 255``."""
     parts: List[List[int]] = []
     for value in values:
@@ -108,7 +108,9 @@ def ranges(values: List[int]) -> str:
         else:
             parts.append([value])
     shown = [str(p[0]) if len(p) == 1 else f'{p[0]}..{p[-1]}' for p in parts]
-    return ', '.join(shown[:MOST]) + (f' and {len(shown) - MOST} more' if len(shown) > MOST else '')
+    return ', '.join(shown[:MAX_SENTENCES]) + (
+        f' and {len(shown) - MAX_SENTENCES} more' if len(shown) > MAX_SENTENCES else ''
+    )
 
 
 def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
@@ -117,23 +119,23 @@ def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
     return space is not None and not space.is_valid(value)
 
 
-def invalid_in(story: SampleTrace, spaces: LabelSpaces) -> Dict[str, List[int]]:
+def find_invalid(trace: SampleTrace, spaces: LabelSpaces) -> Dict[str, List[int]]:
     """Return kind -> values that are invalid at any step."""
     found: Dict[str, Set[int]] = {kind: set() for kind in KINDS}
-    for leg in story.legs:
+    for leg in trace.legs:
         for kind, counts in zip(KINDS, (leg.after.values, leg.after.labels)):
             found[kind].update(value for value in counts if is_invalid(spaces, value, kind))
     return {kind: sorted(values) for kind, values in found.items()}
 
 
-def mistakes_in(story: SampleTrace, spaces: LabelSpaces) -> List[str]:
+def find_mistakes(trace: SampleTrace, spaces: LabelSpaces) -> List[str]:
     """Return the names of everything invalid at any step: values, boxes, masks, mapped labels."""
-    values = [f'{ranges(values)} ({kind})' for kind, values in invalid_in(story, spaces).items() if values]
-    faults = [f'{fault.what} after {leg.name}' for leg in story.legs for fault in leg.faults]
+    values = [f'{format_ranges(values)} ({kind})' for kind, values in find_invalid(trace, spaces).items() if values]
+    faults = [f'{fault.what} after {leg.name}' for leg in trace.legs for fault in leg.faults]
     return list(dict.fromkeys([*values, *faults]))
 
 
-def coverage_of(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Tuple[List[str], List[str]]:
+def find_coverage(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Tuple[List[str], List[str]]:
     """Return the kinds of annotations that were checked in all traces, and other kinds that the samples have.
 
     Labels without a known number of classes are not checked.
@@ -153,9 +155,9 @@ def print_verdict(console: Any, traces: Sequence[SampleTrace], spaces: LabelSpac
     """Print the invalid values with their samples, and the kinds of annotations that were checked."""
     found: Dict[str, List[SampleTrace]] = {}
     for story in traces:
-        for mistake in mistakes_in(story, spaces):
+        for mistake in find_mistakes(story, spaces):
             found.setdefault(mistake, []).append(story)
-    number, (checked, unchecked) = quantity(len(traces), 'sample'), coverage_of(traces, spaces)
+    number, (checked, unchecked) = quantity(len(traces), 'sample'), find_coverage(traces, spaces)
     for mistake, where in found.items():
         place = f' (in {len(where)} of {number}, first: --sample {where[0].index} --seed {where[0].seed})'
         place = place if len(traces) > 1 else ''
@@ -171,7 +173,7 @@ def print_verdict(console: Any, traces: Sequence[SampleTrace], spaces: LabelSpac
 def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any]:
     """Return the first trace as plain data, and the findings of all traces."""
     story, (pixels, instances) = traces[0], (spaces.pixels, spaces.instances)
-    checked, unchecked = coverage_of(traces, spaces)
+    checked, unchecked = find_coverage(traces, spaces)
     return {
         'found': True,
         'sample': story.index,
@@ -180,12 +182,12 @@ def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any
         'error': story.error,
         'num_classes': pixels and pixels.num_classes,
         'instance_classes': instances and instances.num_classes,
-        'invalid': invalid_in(story, spaces),
+        'invalid': find_invalid(story, spaces),
         'random': story.is_random,
         'checked': checked,
         'not_checked': unchecked,
         'samples': [
-            {'sample': one.index, 'seed': one.seed, 'error': one.error, 'mistakes': mistakes_in(one, spaces)}
+            {'sample': one.index, 'seed': one.seed, 'error': one.error, 'mistakes': find_mistakes(one, spaces)}
             for one in traces
         ],
         'steps': [
@@ -193,7 +195,7 @@ def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any
                 'step': leg.name,
                 'size': leg.after.size,
                 'values': {str(value): count for value, count in leg.after.values.items()},
-                'instances': None if leg.after.instances is None else list(map(_instance, leg.after.instances)),
+                'instances': None if leg.after.instances is None else list(map(_convert_instance, leg.after.instances)),
                 'note': leg.after.note,
                 'faults': [fault._asdict() for fault in leg.faults],
                 'changes': list(map(asdict, leg.changes)),
@@ -203,7 +205,7 @@ def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any
     }
 
 
-def _instance(instance: Instance) -> Dict[str, Any]:
+def _convert_instance(instance: Instance) -> Dict[str, Any]:
     # JSON does not have NaN.
     box = [corner if math.isfinite(corner) else str(corner) for corner in instance.box]
     return {'label': instance.label, 'box': box, 'ignored': instance.ignored}

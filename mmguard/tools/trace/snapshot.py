@@ -9,9 +9,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 import numpy as np
 
 from mmguard.files.regular import open_regular
-from mmguard.labels.instances import BOX_REASONS, corner_faults, describe_boxes
-from mmguard.labels.rules import NO_LABEL, value_counts
-from mmguard.labels.tally import Tally, file_of, tallies_of
+from mmguard.labels.instances import BOX_REASONS, describe_boxes, find_corner_faults
+from mmguard.labels.rules import UNLABELED, count_values
+from mmguard.labels.tally import Tally, get_file, get_tallies
 from mmguard.properties.datasets import WatchedStep
 from mmguard.text import quantity
 
@@ -77,7 +77,7 @@ class Snapshot:
         whole = self.label
         if whole.dtype.kind == 'f':
             whole = np.nan_to_num(whole, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
-        return value_counts(whole)
+        return count_values(whole)
 
     @property
     def labels(self) -> Dict[int, int]:
@@ -147,45 +147,45 @@ def take(step: str, results: Any) -> Snapshot:
     return shot
 
 
-def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
+def _take_unpacked(snapshot: Snapshot, results: Dict[str, Any]) -> None:
     label = results.get('gt_seg_map')
     if label is not None:
-        shot.label = np.array(label)
-    shot.unchecked = {key for key in results if key.startswith('gt_') and key not in _FIELDS}
-    shot.size = _get_size(shot.label, results.get('img_shape'))
-    shot.homography = _copy_homography(results)
-    shot.guard = tallies_of(results)
+        snapshot.label = np.array(label)
+    snapshot.unchecked = {key for key in results if key.startswith('gt_') and key not in _FIELDS}
+    snapshot.size = _get_size(snapshot.label, results.get('img_shape'))
+    snapshot.homography = _copy_homography(results)
+    snapshot.guard = get_tallies(results)
     if results.get('gt_bboxes_labels') is not None or results.get('gt_bboxes') is not None:
-        shot.instances = _read_instances(
+        snapshot.instances = _read_instances(
             results.get('gt_bboxes'), results.get('gt_bboxes_labels'), results.get('gt_ignore_flags')
         )
-        _check_instances(shot, results.get('gt_bboxes'), results.get('gt_masks'), results.get('img_shape'))
+        _check_instances(snapshot, results.get('gt_bboxes'), results.get('gt_masks'), results.get('img_shape'))
     elif results.get('gt_label') is not None:
-        shot.instances = _make_image_label(results['gt_label'])
+        snapshot.instances = _make_image_label(results['gt_label'])
 
 
-def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
-    shot.unchecked = {key for key in sample.keys() if key.startswith('gt_') and key not in _FIELDS}  # noqa: SIM118
+def _take_packed(snapshot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
+    snapshot.unchecked = {key for key in sample.keys() if key.startswith('gt_') and key not in _FIELDS}  # noqa: SIM118
     packed = sample.get('gt_sem_seg')
     if packed is not None:
         data = packed.get('data') if 'data' in packed else packed.get('sem_seg')
-        shot.label = np.array(
+        snapshot.label = np.array(
             data.cpu().numpy().squeeze(0) if data.ndim == 3 and len(data) == 1 else data.cpu().numpy()
         )
-    shot.size = _get_size(shot.label, sample.get('img_shape'))
-    shot.homography = _copy_homography(sample)
-    shot.guard = tallies_of(sample)
+    snapshot.size = _get_size(snapshot.label, sample.get('img_shape'))
+    snapshot.homography = _copy_homography(sample)
+    snapshot.guard = get_tallies(sample)
     trained, ignored = sample.get('gt_instances'), sample.get('ignored_instances')
     if trained is not None and trained.keys():
-        shot.instances = _read_instances(trained.get('bboxes'), trained.get('labels'), None)
-        shot.unchecked |= {key for key in trained.keys() if key not in _OF_INSTANCES}  # noqa: SIM118
-        _check_instances(shot, trained.get('bboxes'), trained.get('masks'), sample.get('img_shape'))
+        snapshot.instances = _read_instances(trained.get('bboxes'), trained.get('labels'), None)
+        snapshot.unchecked |= {key for key in trained.keys() if key not in _OF_INSTANCES}  # noqa: SIM118
+        _check_instances(snapshot, trained.get('bboxes'), trained.get('masks'), sample.get('img_shape'))
         if ignored is not None and ignored.keys():
             flags = np.ones(len(ignored), dtype=bool)
-            shot.instances += _read_instances(ignored.get('bboxes'), ignored.get('labels'), flags)
+            snapshot.instances += _read_instances(ignored.get('bboxes'), ignored.get('labels'), flags)
     label = getattr(sample.get('gt_label'), 'label', sample.get('gt_label'))  # mmdet's has the tensor as an attribute
     if hasattr(label, 'tolist'):
-        shot.instances = _make_image_label(label)
+        snapshot.instances = _make_image_label(label)
 
 
 #: Fields of a sample that are inspected, and those of its instances.
@@ -194,26 +194,26 @@ _FIELDS |= {'gt_sem_seg', 'gt_instances'}
 _OF_INSTANCES = ('bboxes', 'labels', 'masks')
 
 
-def _check_instances(shot: Snapshot, boxes: Any, masks: Any, img_shape: Any) -> None:
+def _check_instances(snapshot: Snapshot, boxes: Any, masks: Any, img_shape: Any) -> None:
     if boxes is not None:
-        _check_boxes(shot)
+        _check_boxes(snapshot)
     if masks is None:
         return
     if not all(hasattr(masks, name) for name in ('height', 'width', 'areas')):
-        shot.unchecked.add('masks')
+        snapshot.unchecked.add('masks')
         return
-    shot.checked.add('masks')
-    shot.faults += _find_mask_faults(masks, shot.instances or [], img_shape)
+    snapshot.checked.add('masks')
+    snapshot.faults += _find_mask_faults(masks, snapshot.instances or [], img_shape)
 
 
-def _check_boxes(shot: Snapshot) -> None:
-    shot.checked.add('boxes')
-    trained = [one for one in shot.instances or () if not one.ignored]
+def _check_boxes(snapshot: Snapshot) -> None:
+    snapshot.checked.add('boxes')
+    trained = [one for one in snapshot.instances or () if not one.ignored]
     corners = np.array([one.box for one in trained], dtype=np.float64).reshape(-1, 4)
-    found = corner_faults(corners, (np.inf, np.inf) if shot.size is None else shot.size)
+    found = find_corner_faults(corners, (np.inf, np.inf) if snapshot.size is None else snapshot.size)
     for one, code in zip(trained, found.tolist()):
         if code:
-            shot.faults.append(Fault(describe_boxes({BOX_REASONS[code]: 1})[0], str(one)))
+            snapshot.faults.append(Fault(describe_boxes({BOX_REASONS[code]: 1})[0], str(one)))
 
 
 def _find_mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[Fault]:
@@ -252,7 +252,7 @@ def _read_instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
 
 def _make_image_label(labels: Any) -> List[Instance]:
     found = np.atleast_1d(np.asarray(labels)).tolist()
-    return [Instance(label, _read_box(())) for label in found if label != NO_LABEL]
+    return [Instance(label, _read_box(())) for label in found if label != UNLABELED]
 
 
 def _read_box(corners: Any) -> Tuple[float, float, float, float]:
@@ -325,7 +325,7 @@ class Recorder:
 
     def begin(self, results: Any) -> Any:
         """Begin a run, as the step before the first transform."""
-        self._open = Run(str(results.get('img_path') or file_of(results) or '<unknown>'), read_annotations(results))
+        self._open = Run(str(results.get('img_path') or get_file(results) or '<unknown>'), read_annotations(results))
         self.runs.append(self._open)
         return results
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, List, Optional, Set
 
 from mmguard.errors import CannotRun
-from mmguard.properties.datasets import innermost, seed_all
+from mmguard.properties.datasets import find_innermost, seed_all
 from mmguard.text import describe_error
-from mmguard.tools.samples import Sample, Samples, build_dataset, open_program, random_state
-from mmguard.tools.trace.changes import Change, changes, map_faults
+from mmguard.tools.samples import Sample, Samples, build_dataset, get_random_state, open_program
+from mmguard.tools.trace.changes import Change, find_changes, map_faults
 from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, take
 
 
@@ -45,7 +45,7 @@ class Tracer:
         sample, recorder = self._samples[number], self._recorder
         recorder.runs.clear()
         seed_all(self._seed + turn + number)
-        drawn = random_state()
+        drawn = get_random_state()
         error, results = '', None
         with self._program.scope(), warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -56,7 +56,7 @@ class Tracer:
                 error = describe_error(raised)
             if not recorder.runs:
                 raise CannotRun(f'sample {number}: {error or "its pipeline was not run"}')
-            is_random = drawn != random_state()
+            is_random = drawn != get_random_state()
             run = recorder.runs[0]
             if results is None and not error:
                 error = 'the pipeline dropped the sample (no target?); training draws another one instead'
@@ -65,7 +65,7 @@ class Tracer:
         return replace(build_trace(number, run, error), seed=self._seed + turn, is_random=is_random)
 
     def _watch(self, sample: Sample) -> None:
-        for dataset in innermost(sample.dataset):
+        for dataset in find_innermost(sample.dataset):
             if id(dataset) not in self._watched:
                 if not hasattr(getattr(dataset, 'pipeline', None), 'transforms'):
                     raise CannotRun(f'{type(dataset).__name__} has no pipeline that can be watched')
@@ -82,7 +82,7 @@ class Tracer:
         from mmengine.dataset import pseudo_collate
 
         try:
-            preprocessor = self._program.preprocessor()
+            preprocessor = self._program.build_preprocessor()
             batch = preprocessor(pseudo_collate([results]), self._training)
             after = take(type(preprocessor).__name__, {'data_samples': batch['data_samples'][0]})
         except Exception:  # it is missing, or needs parts of the whole model
@@ -137,7 +137,7 @@ def build_trace(index: int, run: Run, error: str = '') -> SampleTrace:
         before = replace(
             known, label=known.label if label_loaded else None, instances=known.instances if instances_loaded else None
         )
-        found = changes(before, after, step.transform, step.mixed)
+        found = find_changes(before, after, step.transform, step.mixed)
         new = Counter(fault.what for fault in after.faults) - Counter(fault.what for fault in known.faults)
         faults = [
             fault for what, more in new.items() for fault in [one for one in after.faults if one.what == what][-more:]

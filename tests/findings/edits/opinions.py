@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
-from mmguard.config.label_spaces import GUARDS, from_config
+from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import POSSIBLE
 from mmguard.formats.format import CannotScan, scan_here
 from mmguard.formats.options import ScanOptions
 from mmguard.labels.spaces import LabelSpaces, from_options
-from mmguard.scanning.plans import plan_of
+from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, run_plan
 from mmguard.tools.apply.guarded import guard_tree
 
@@ -21,7 +21,7 @@ def contradictions(path: Path) -> List[str]:
     """Where two commands say different things of a config with its data; none is right."""
     read = read_config(str(path))
     try:
-        results = run_plan(plan_of(str(path), ScanOptions()), scan_here)
+        results = run_plan(plan_target(str(path), ScanOptions()), scan_here)
     except CannotScan:  # its data cannot be opened: the scan says nothing of labels
         return among_configs(read)
     scanned = [finding for result in results for finding in result.findings]
@@ -92,7 +92,7 @@ def _guard_nodes(node: Any) -> Iterator[Tuple[str, Dict[str, Any]]]:
         for one in node:
             yield from _guard_nodes(one)
     elif isinstance(node, dict):
-        kind = GUARDS.get(str(node.get('type')).rpartition('.')[2])
+        kind = GUARD_KINDS.get(str(node.get('type')).rpartition('.')[2])
         if kind is not None:
             yield kind, node
         for one in node.values():

@@ -14,8 +14,8 @@ from PIL import Image
 from targets import scan_sets
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.formats.options import ScanOptions, settings_of
-from mmguard.scanning.plans import plan_of
+from mmguard.formats.options import ScanOptions, build_settings
+from mmguard.scanning.plans import plan_target
 
 VOID = 255
 #: Left out of a pipeline: they show other parts of a label map at each look.
@@ -112,9 +112,9 @@ def _of_folder(path: Path, options: Mapping[str, Any]) -> Trained:
     from mmseg.datasets.transforms import LoadAnnotations
 
     said = ScanOptions(**options)
-    settings = settings_of(said)
+    settings = build_settings(said)
     found = Trained('pixels', settings.num_classes, settings.ignore_index)
-    source = plan_of(str(path), said).sources[0]
+    source = plan_target(str(path), said).sources[0]
     for item in source.items():  # type: ignore[union-attr]
         results = dict(
             seg_map_path=str(item.path),
@@ -262,7 +262,7 @@ def _numbers(node: Any) -> List[int]:
 
 
 def _without_config(path: Path, options: Mapping[str, Any]) -> Trained:
-    sources = plan_of(str(path), ScanOptions(**options)).sources
+    sources = plan_target(str(path), ScanOptions(**options)).sources
     if path.is_dir() and sources and hasattr(sources[0], 'items'):
         return _of_folder(path, options)
     # A JSON or a VOC folder alone has no loader: what the scan says of it.

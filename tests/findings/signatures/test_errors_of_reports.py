@@ -13,7 +13,7 @@ import pytest
 from explained_logs import explain_log, find_first, format_traceback
 
 from mmguard.findings.finding import Finding
-from mmguard.tools.explain.explained import Known
+from mmguard.tools.explain.explanation import OutsideFacts
 
 ASSERT = 'RuntimeError: CUDA error: device-side assert triggered'
 ILLEGAL = 'RuntimeError: CUDA error: an illegal memory access was encountered'
@@ -125,7 +125,7 @@ def test_the_true_cause_comes_first(name: str) -> None:
 
 def test_of_causes_with_one_finding_the_one_that_the_log_points_to_comes_first() -> None:
     found = Finding('MG201', 'FCNMaskHead has 80 classes, the data set 3', '', '', 0.9)
-    assert explain_log(MASK_HEAD, Known(findings=(found,))).causes[0].cause.key == 'head-classes'
+    assert explain_log(MASK_HEAD, OutsideFacts(findings=(found,))).causes[0].cause.key == 'head-classes'
 
 
 @pytest.mark.parametrize('name', OPEN)

@@ -17,7 +17,7 @@ from warm import run_beside_torch
 from mmguard.cli import main
 from mmguard.findings.rules import RULES
 from mmguard.findings.signatures import Signature, read_signatures, signature
-from mmguard.findings.signatures.__main__ import page
+from mmguard.findings.signatures.__main__ import build_page
 from mmguard.tools.explain import log_facts
 
 ROOT = Path(__file__).parents[3]
@@ -135,7 +135,7 @@ def test_every_signature_is_explained(one: Signature, capsys: pytest.CaptureFixt
 
 def test_the_page_of_errors_is_current() -> None:
     written = (ROOT / 'docs' / 'errors.md').read_text(encoding='utf-8')
-    assert written == page(), 'run `python -m mmguard.findings.signatures > docs/errors.md`'
+    assert written == build_page(), 'run `python -m mmguard.findings.signatures > docs/errors.md`'
 
 
 def test_files_are_read_once_and_only_where_an_error_is_explained() -> None:
@@ -144,12 +144,12 @@ def test_files_are_read_once_and_only_where_an_error_is_explained() -> None:
         'opened = []\n'
         'sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)\n'
         'import mmguard, mmguard.findings, mmguard.findings.signatures\n'
-        'from mmguard.tools.explain import explained\n'
+        'from mmguard.tools.explain import explanation\n'
         'read = lambda: [name for name in opened if "signatures" in name and name.endswith(".json")]\n'
         'assert read() == [], read()\n'
-        'for number in range(2): explained.explain_text(["IndexError: Target 7 is out of bounds.\\n"])\n'
+        'for number in range(2): explanation.explain_text(["IndexError: Target 7 is out of bounds.\\n"])\n'
         f'assert len(read()) == len(set(read())) == {len(FILES)}, read()\n'
-        'assert 0 < explained._compile.cache_info().currsize < len(mmguard.findings.signatures.read_signatures())\n'
+        'assert 0 < explanation._compile.cache_info().currsize < len(mmguard.findings.signatures.read_signatures())\n'
     )
     assert done.returncode == 0, done.stderr
 

@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Tuple
 import pytest
 from explained_logs import explain_log, format_traceback
 
-from mmguard.tools.explain.explained import SUPPORTED
+from mmguard.tools.explain.explanation import SUPPORTED
 from mmguard.tools.explain.render import as_json
 
 

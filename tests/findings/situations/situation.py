@@ -16,7 +16,7 @@ from targets import Build, find_unwritten, scan_sets, target_of, values_of
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
 from mmguard.findings import Finding, diagnose
-from mmguard.findings.wording import unpack
+from mmguard.findings.messages import unpack
 
 SCAN, CHECK = 'scan', 'check'
 Model = Dict[str, Any]

@@ -13,7 +13,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.formats.format import scan_here
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.scanning.plans import plan_of
+from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, run_plan
 from mmguard.tools.fix.copies import MANIFEST, write_copies
 
@@ -38,7 +38,7 @@ def target_of(build: Build, root: Path) -> Target:
 
 def scan_sets(path: Path, options: Mapping[str, Any]) -> List[SetResult]:
     """Scan each data set of a target."""
-    plan = plan_of(str(path), ScanOptions(**options))
+    plan = plan_target(str(path), ScanOptions(**options))
     assert not plan.failed, plan.failed
     return run_plan(plan, scan_here)
 

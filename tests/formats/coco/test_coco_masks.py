@@ -20,7 +20,7 @@ from mmguard.findings import diagnose
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.masks import MASK_FAULTS, Rle, mask_column
 from mmguard.formats.coco.read import scan_coco
-from mmguard.scanning.config_instances import datasets_of_config, scan_detection_config
+from mmguard.scanning.config_instances import find_det_datasets, scan_detection_config
 
 _, NONE, NO_MASK, NO_NUMBERS, SHORT, FAR, OTHER_SIZE, COUNTS, EMPTY, NO_PIXEL = MASK_FAULTS
 BOX = [[10, 10, 30, 10, 30, 30, 10, 30]]
@@ -170,7 +170,7 @@ def test_a_config_asks_for_masks(tmp_path: Path) -> None:
     assert faults('val') == {NO_MASK: 1}  # they are compared with those that are predicted
     del leaf['pipeline']
     cfg['model'] = dict(roi_head=dict(mask_head=dict(type='FCNMaskHead', num_classes=3)))
-    assert [dataset.masks for dataset in datasets_of_config(cfg)] == [True]
+    assert [dataset.masks for dataset in find_det_datasets(cfg)] == [True]
 
 
 def test_many_masks_take_no_time(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scans import scanned
 
 from mmguard.cli import main
 from mmguard.formats.coco import panoptic
-from mmguard.text import REPORT_IT
+from mmguard.text import REPORT_ADVICE
 
 HEIGHT, WIDTH = 34, 32
 
@@ -73,11 +73,11 @@ def test_planted_faults_are_named_with_their_png(tmp_path: Path, snapshot: Any) 
     assert code == 1
     examples = {what: ' '.join(places) for what, places in facts['annotations']['mask_examples'].items()}
     for what, named in {
-        panoptic.NO_ENTRY: ['01.png: id 9000000, 2 ', '02.png: id 3, 50 '],
-        panoptic.NO_PIXEL: ['02.png: id 4', '13.png: id 70013'],
-        panoptic.OTHER_AREA: ['03.png: id 70003, 320 '],
-        panoptic.OTHER_SIZE: ['04.png: 1 x 272, 32 x 34 '],
-        panoptic.TWICE: ['05.png: id 3'],
+        panoptic.NO_ENTRY_FAULT: ['01.png: id 9000000, 2 ', '02.png: id 3, 50 '],
+        panoptic.EMPTY_SEGMENT_FAULT: ['02.png: id 4', '13.png: id 70013'],
+        panoptic.WRONG_AREA_FAULT: ['03.png: id 70003, 320 '],
+        panoptic.PNG_SIZE_FAULT: ['04.png: 1 x 272, 32 x 34 '],
+        panoptic.DUPLICATE_ID_FAULT: ['05.png: id 3'],
     }.items():
         assert all(place in examples[what] for place in named), what
     unreadable = ' '.join(place for places in facts['annotations']['unreadable'].values() for place in places)
@@ -106,7 +106,7 @@ def test_some_are_read_and_all_with_masks(tmp_path: Path, monkeypatch: pytest.Mo
     assert scanned(path, tmp_path / 'scan.json')[:2] == (0, {})
     code, found, facts = scanned(path, tmp_path / 'scan.json', '--masks')
     assert (code, set(found)) == (1, {'MG179'})
-    assert facts['annotations']['mask_faults'] == {panoptic.NO_PIXEL: 3, panoptic.NO_ENTRY: 1}
+    assert facts['annotations']['mask_faults'] == {panoptic.EMPTY_SEGMENT_FAULT: 3, panoptic.NO_ENTRY_FAULT: 1}
 
 
 def test_areas_alone_are_a_warning(tmp_path: Path) -> None:
@@ -170,4 +170,4 @@ def test_damaged_files_do_not_end_the_scan(tmp_path: Path, capsys: pytest.Captur
         assert main(['scan', str(path)]) == 1, name
     path.write_text(path.read_text()[:3000])
     assert main(['scan', str(path)]) == 1
-    assert REPORT_IT not in ''.join(capsys.readouterr())
+    assert REPORT_ADVICE not in ''.join(capsys.readouterr())

@@ -49,7 +49,7 @@ def test_planted_faults_are_named_with_file_and_shape(tmp_path: Path, snapshot: 
     for place in (*(place for _, _, place in PLANTED), '13.jpg', '16.jpg', '17.json'):
         assert place in named, place
     assert set(found) == {*(expected for _, expected, _ in PLANTED), 'MG150', 'MG147'}
-    faults = {labelme_json.SHORT: 1, labelme_json.NO_AREA: 2, labelme_json.NO_MASK: 1}
+    faults = {labelme_json.FEW_POINTS_FAULT: 1, labelme_json.NO_AREA_FAULT: 2, labelme_json.NO_MASK_FAULT: 1}
     assert facts['annotations']['mask_faults'] == faults
     snapshot('scan_faults', 'shapes of Labelme', '\n'.join(sorted([*faults, *facts['annotations']['unreadable']])))
     assert facts['files'] == 18

@@ -13,7 +13,7 @@ from label_files import BLOCKS
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.text import REPORT_IT
+from mmguard.text import REPORT_ADVICE
 
 #: Labels 0 to 4.
 CLEAN = BLOCKS.astype(np.int64)
@@ -138,7 +138,7 @@ def test_damaged_files_do_not_end_the_scan(tmp_path: Path, capsys: pytest.Captur
     number = sum(count for what, count in maps['counts'].items() if what.startswith('unreadable'))
     assert number == len(DAMAGED)
     assert dataset['facts']['total'] == 3 * 32 * 32
-    assert REPORT_IT not in ''.join(capsys.readouterr())
+    assert REPORT_ADVICE not in ''.join(capsys.readouterr())
 
 
 def test_nothing_is_unpickled(tmp_path: Path) -> None:

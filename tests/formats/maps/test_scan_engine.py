@@ -90,7 +90,7 @@ def test_totals_are_those_of_the_files(folder: str) -> None:
     assert (done.summary.files, done.decoded, done.reused) == (70, 70, 0)
     assert done.summary.offending_files == 8
     assert done.summary.unreadable['damaged'].count == 3
-    worst = done.summary.worst_files(folder)
+    worst = done.summary.list_worst_files(folder)
     assert [file['invalid'] for file in worst] == [8, 7, 6, 5, 4, 3, 2, 1]
     assert worst[0]['file'] == os.path.join('3', '063.png')
     assert worst[0]['stored'] == {'123': 8}

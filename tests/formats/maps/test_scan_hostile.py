@@ -13,7 +13,7 @@ from hostile_files import Kind, plant_bytes, plant_names, plant_things
 from label_files import BLOCKS, write
 
 from mmguard.cli import main
-from mmguard.formats.faults import printable
+from mmguard.formats.faults import make_printable
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem, MapRecord
 from mmguard.formats.options import MapSettings
@@ -34,7 +34,7 @@ def planted(hostile: Path) -> Dict[str, Kind]:
 
 
 def test_every_kind_is_reported(planted: Dict[str, Kind]) -> None:
-    invalid = np.array(LABELS.invalid_values())
+    invalid = np.array(LABELS.find_invalid_values())
     wrong = {}
     for name, (path, fault) in planted.items():
         if os.path.isdir(path):
@@ -72,8 +72,8 @@ def test_the_scan_goes_through(
 
 def test_names_are_shown_in_one_line_of_text() -> None:
     for name in ('a\nb', 'a\x1b[2Jb', os.fsdecode(b'\xff'), '\u202eb', 'a\u2028b'):
-        shown = printable(f'/data/{name}.png', '/data')
+        shown = make_printable(f'/data/{name}.png', '/data')
         assert shown.isprintable()
         shown.encode('utf-8')
-    assert printable('/data/a.png', '/data/') == 'a.png'
-    assert printable('/database/a.png', '/data') == '/database/a.png'
+    assert make_printable('/data/a.png', '/data/') == 'a.png'
+    assert make_printable('/database/a.png', '/data') == '/database/a.png'

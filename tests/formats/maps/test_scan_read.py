@@ -20,13 +20,13 @@ from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem, MapRecord
 from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.options import MapSettings, as_pairs
-from mmguard.labels.rules import value_counts
+from mmguard.labels.rules import count_values
 
 ANY = MapSettings(num_classes=256)
 
 
 def record_of(path: str, labels: MapSettings = ANY) -> MapRecord:
-    return read_map(MapItem(path), labels, np.array(labels.invalid_values()))
+    return read_map(MapItem(path), labels, np.array(labels.find_invalid_values()))
 
 
 def stock(path: str, labels: MapSettings) -> np.ndarray:
@@ -96,7 +96,7 @@ def test_every_form_is_counted_as_mmseg_loads_it(tmp_path: Path, shift: bool, la
     labels = MapSettings(5, reduce_zero_label=shift, label_map=as_pairs(label_map))
     for name, (path, form) in every_form(tmp_path).items():
         assert record_of(path).form == form, name
-        assert trained(path, labels) == value_counts(stock(path, labels)), name
+        assert trained(path, labels) == count_values(stock(path, labels)), name
 
 
 def test_opencv_as_the_loaders_backend(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_opencv_as_the_loaders_backend(tmp_path: Path) -> None:
     names = ['gray8', 'palette8', 'palette4', 'bool', 'gray16', 'gray2', 'gray4', 'rgb', 'rgba', 'bmp']
     for name in (*names, 'gray in rgb'):
         path, _form = forms[name]
-        assert trained(path, labels) == value_counts(stock(path, labels)), name
+        assert trained(path, labels) == count_values(stock(path, labels)), name
     record = record_of(forms['palette8'][0], labels)
-    assert record.raw == value_counts(BLOCKS), 'what is stored are indices, whoever reads them'
+    assert record.raw == count_values(BLOCKS), 'what is stored are indices, whoever reads them'
     assert record.changes == ['colours']
     assert record_of(forms['palette8'][0]).changes == [], 'pillow keeps the indices'
 
@@ -126,7 +126,7 @@ def test_what_is_stored_and_what_the_loader_changes(tmp_path: Path) -> None:
     assert [stretched.decode(value) for value in (0, 3)] == [0, 51]
     assert record_of(forms['float'][0]).fractions == {'2.5': int((BLOCKS == 2).sum())}
     gray = record_of(forms['gray in rgb'][0])
-    assert gray.raw == value_counts(BLOCKS)
+    assert gray.raw == count_values(BLOCKS)
     assert record_of(forms['rgb'][0]).raw == {}
     assert record_of(forms['rgb'][0]).colours['50,1,254'] == int((BLOCKS == 1).sum())
     assert [name for name, (path, _) in forms.items() if record_of(path).lossy] == ['jpeg']
@@ -148,10 +148,10 @@ def test_any_map_under_any_settings(
     summary = MapSummary(labels)
     summary.add(record_of(path, labels))
     seen = stock(path, labels)
-    assert dict(sorted(summary.trained.items())) == value_counts(seen)
+    assert dict(sorted(summary.trained.items())) == count_values(seen)
     invalid = (seen >= num_classes) & (seen != 255)
     facts = summary.to_facts()
-    assert facts.values == value_counts(seen[invalid])
+    assert facts.values == count_values(seen[invalid])
     assert facts.offending_files == bool(invalid.any())
     assert bool(facts.maps.all_void) == bool((seen == 255).all())
 
@@ -171,9 +171,9 @@ def test_bytes_are_counted_whatever_the_size(
     image.save(tmp_path / 'a.png')
     monkeypatch.setattr('mmguard.formats.maps.read._MOST_PACKED', most)
     any_value = MapSettings(256)
-    record = read_map(MapItem(str(tmp_path / 'a.png')), any_value, any_value.invalid_values())
+    record = read_map(MapItem(str(tmp_path / 'a.png')), any_value, any_value.find_invalid_values())
     assert record.form == ('palette8' if with_palette else 'gray8')
-    assert record.raw == value_counts(label)
+    assert record.raw == count_values(label)
 
 
 def test_interpolated_values_lie_between_their_neighbours(tmp_path: Path) -> None:
@@ -197,11 +197,11 @@ def test_the_image_is_measured_as_it_is_shown(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     image = write(tmp_path / 'a.jpg', np.zeros((20, 32, 3), np.uint8), exif=exif)
-    record = read_map(MapItem(label, image), ANY, np.array(ANY.invalid_values()))
+    record = read_map(MapItem(label, image), ANY, np.array(ANY.find_invalid_values()))
     assert record.shape == record.image_shape == (32, 20), 'stored lying, shown upright: as OpenCV loads it'
     upright = write(tmp_path / 'b.jpg', np.zeros((20, 32, 3), np.uint8))
     summary = MapSummary(ANY)
-    summary.add(read_map(MapItem(label, upright), ANY, np.array(ANY.invalid_values())))
+    summary.add(read_map(MapItem(label, upright), ANY, np.array(ANY.find_invalid_values())))
     facts = summary.to_facts(root=str(tmp_path))
     assert facts.maps.size_mismatches == [('a.png', (32, 20), (20, 32))]
 

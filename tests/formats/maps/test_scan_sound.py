@@ -19,7 +19,7 @@ from test_scan_read import every_form, record_of, stock
 
 from mmguard.cli import main
 from mmguard.formats.options import MapSettings
-from mmguard.labels.rules import value_counts
+from mmguard.labels.rules import count_values
 
 MUTATIONS = 40
 
@@ -48,7 +48,7 @@ def test_what_is_no_finding_is_loaded_as_it_is_counted(tmp_path: Path, backend: 
                 continue
             clean += 1
             loaded = stock(str(file), labels)
-            assert value_counts(loaded) == record.as_loaded, (name, number)
+            assert count_values(loaded) == record.as_loaded, (name, number)
             assert loaded.shape[:2] == record.shape, (name, number)
     assert clean > 30
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nnunet_sets import write_json
 
-from mmguard.formats.nnunet.cases import Listing, list_cases
-from mmguard.formats.nnunet.spec import KEYS, raw_datasets, read_spec
+from mmguard.formats.nnunet.cases import CaseListing, list_cases
+from mmguard.formats.nnunet.spec import KEYS, find_raw_datasets, read_spec
 
 
-def listed(root: Path, images: List[str], labels: List[str], **changes: Any) -> Listing:
+def listed(root: Path, images: List[str], labels: List[str], **changes: Any) -> CaseListing:
     """Makes empty files of these names, and lists them."""
     for folder, names in (('imagesTr', images), ('labelsTr', labels)):
         (root / folder).mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def listed(root: Path, images: List[str], labels: List[str], **changes: Any) -> 
     return list_cases(str(root), read_spec(str(root / 'dataset.json')))
 
 
-def reported(listing: Listing) -> Set[Tuple[str, str]]:
+def reported(listing: CaseListing) -> Set[Tuple[str, str]]:
     return {(kind, fault.file) for kind, fault in listing.faults}
 
 
@@ -87,13 +87,13 @@ def test_files_that_dataset_json_names_are_looked_for(tmp_path: Path, monkeypatc
 def test_a_data_set_is_known_by_its_dataset_json(tmp_path: Path) -> None:
     root = tmp_path / 'Dataset001_A'
     listed(root, TWO, ['a.nii.gz'])
-    assert raw_datasets(str(root)) == [str(root)]
-    assert raw_datasets(str(root / 'dataset.json')) == [str(root)]
-    assert raw_datasets(str(tmp_path)) == [str(root)], 'nnUNet_raw holds several'
-    assert raw_datasets(str(root / 'imagesTr')) == []
+    assert find_raw_datasets(str(root)) == [str(root)]
+    assert find_raw_datasets(str(root / 'dataset.json')) == [str(root)]
+    assert find_raw_datasets(str(tmp_path)) == [str(root)], 'nnUNet_raw holds several'
+    assert find_raw_datasets(str(root / 'imagesTr')) == []
     (tmp_path / 'other').mkdir()
     (tmp_path / 'other' / 'dataset.json').write_text('{"info": {}, "annotations": []}')
-    assert raw_datasets(str(tmp_path / 'other')) == [], 'a dataset.json of somebody else'
+    assert find_raw_datasets(str(tmp_path / 'other')) == [], 'a dataset.json of somebody else'
 
 
 NAMES = st.builds(

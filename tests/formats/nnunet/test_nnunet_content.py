@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from mmguard.formats.nnunet import volume
 from mmguard.formats.nnunet.volume import CannotRead, Content
 
-DECODERS = ['zlib'] + (['libdeflate'] if volume.gzip_decoder() else [])
+DECODERS = ['zlib'] + (['libdeflate'] if volume.find_gzip_decoder() else [])
 
 
 @pytest.fixture(params=DECODERS)
 def decoder(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """With imagecodecs, and as where it is not installed."""
     if request.param == 'zlib':
-        monkeypatch.setattr(volume, 'gzip_decoder', lambda: None)
+        monkeypatch.setattr(volume, 'find_gzip_decoder', lambda: None)
     return request.param
 
 
 def blocks_of(path: Path, begin: int, length: int, size: int) -> bytes:
     with open(path, 'rb') as file:
-        pieces = [bytes(block) for block in Content(str(path), file).blocks(begin, length, size)]
+        pieces = [bytes(block) for block in Content(str(path), file).read_blocks(begin, length, size)]
     assert all(len(piece) == size for piece in pieces[:-1])
     return b''.join(pieces)
 
@@ -53,7 +53,7 @@ def test_blocks_are_the_bytes(length: int, begin: int, size: int, packed: str, d
     assert blocks_of(path, begin, length, size) == whole[begin:]
     with open(path, 'rb') as file:
         found = Content(str(path), file)
-        assert found.head(16) == whole[:16]
+        assert found.read_head(16) == whole[:16]
         found.check(begin, length)
 
 
@@ -66,7 +66,7 @@ def test_a_file_that_was_cut_short_says_what_is_missing(
     stored = gzip.compress(whole) if packed else whole
     path = tmp_path / 'a'
     path.write_bytes(stored[: int(len(stored) * share)])
-    for ask in (lambda c: c.check(352, 399_648), lambda c: list(c.blocks(352, 399_648, 1000))):
+    for ask in (lambda c: c.check(352, 399_648), lambda c: list(c.read_blocks(352, 399_648, 1000))):
         with open(path, 'rb') as file, pytest.raises(CannotRead) as reported:
             ask(Content(str(path), file))
         assert reported.value.fault == 'truncated'
@@ -82,7 +82,7 @@ def test_one_wrong_bit_is_found(decoder: str, tmp_path: Path) -> None:
         torn = bytearray(stored)
         torn[place] ^= 4
         path.write_bytes(bytes(torn))
-        for ask in (lambda c: c.check(352, 199_648), lambda c: list(c.blocks(352, 199_648, 1000))):
+        for ask in (lambda c: c.check(352, 199_648), lambda c: list(c.read_blocks(352, 199_648, 1000))):
             with open(path, 'rb') as file, pytest.raises(CannotRead) as reported:
                 ask(Content(str(path), file))
             assert reported.value.fault in ('damaged', 'truncated')

@@ -11,8 +11,8 @@ import pytest
 from texts import make, picture, scanned
 
 from mmguard.cli import main
-from mmguard.findings.rules.labels.yolo import DataYaml
-from mmguard.text import REPORT_IT
+from mmguard.findings.rules.labels.yolo import UnusableDataYaml
+from mmguard.text import REPORT_ADVICE
 
 TEXTS: Dict[str, bytes] = {
     'nothing but blanks': b' \t\n\n',
@@ -63,7 +63,7 @@ def test_damaged_texts_do_not_end_the_scan(tmp_path: Path, capsys: pytest.Captur
     assert all(f'labels/train/{name}.txt' in said for name in ('folder', 'pipe', 'link', 'loop'))
     assert all(f'image {number}.jpg' in said for number in range(5))
     assert facts['total'] == 9 + 2 + 1 + 5  # those of the whole texts, and readable rows of the damaged ones
-    assert REPORT_IT not in ''.join(capsys.readouterr())
+    assert REPORT_ADVICE not in ''.join(capsys.readouterr())
     assert main(['fix', str(root), '--out', str(tmp_path / 'fixed')]) == 1  # those that cannot be read are left out
 
 
@@ -103,7 +103,7 @@ def test_damaged_data_yaml(name: str, tmp_path: Path, capsys: pytest.CaptureFixt
     code = main(['scan', str(root), '--json', str(tmp_path / 'scan.json')])
     # Values that ultralytics reads as a name, or leaves out, are not faults.
     assert (code == 0) == (name in ('path is a number', 'path with null', 'no names', 'names nested', 'a surrogate'))
-    assert REPORT_IT not in ''.join(capsys.readouterr())
+    assert REPORT_ADVICE not in ''.join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_each_fault_of_a_data_yaml_has_its_advice(lines: List[str], way: str, tm
     main(['scan', str(root), '--json', str(tmp_path / 'scan.json')])
     datasets = json.loads((tmp_path / 'scan.json').read_text())['datasets']
     advice = {finding['advice'] for one in datasets for finding in one['findings'] if finding['code'] == 'MG168'}
-    assert advice == {next(text for key, text in DataYaml.ways.items() if way in key)}
+    assert advice == {next(text for key, text in UnusableDataYaml.ways.items() if way in key)}
 
 
 def test_a_set_without_a_row_is_not_clean(tmp_path: Path) -> None:

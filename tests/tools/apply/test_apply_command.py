@@ -13,14 +13,14 @@ from this_stack import base_line
 
 import mmguard
 from mmguard.cli import main
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 from mmguard.config.read import ReadConfig
 from mmguard.findings import plugins
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.tools.apply.command import apply
 from mmguard.tools.apply.output import remove_scopes
-from mmguard.tools.apply.overlay import overlay_text
+from mmguard.tools.apply.overlay import write_overlay
 
 PIDNET = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 NEW_STYLE = Path(__file__).parents[3] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py'
@@ -70,7 +70,7 @@ def test_the_same_again_changes_nothing(mine: Path, tmp_path: Path) -> None:
 
 
 def test_a_shipped_file_is_inherited_from_by_its_framework(tmp_path: Path) -> None:
-    path = config_file(PIDNET)
+    path = find_config_file(PIDNET)
     out = tmp_path / 'out.py'
     assert main(['apply', path, '-o', str(out)]) == 0
     text = out.read_text()
@@ -144,7 +144,7 @@ def test_a_difference_that_loads_gives_the_new_config(old: Any, new: Any, tmp_pa
     folder = tmp_path_factory.mktemp('difference')
     new = {**old, **new}
     (folder / 'old.py').write_text(''.join(f'{key} = {value!r}\n' for key, value in old.items()))
-    (folder / 'new.py').write_text(overlay_text('./old.py', old, new))
+    (folder / 'new.py').write_text(write_overlay('./old.py', old, new))
     try:
         loaded = Config.fromfile(folder / 'new.py').to_dict()
     except TypeError as error:

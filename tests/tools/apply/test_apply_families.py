@@ -19,7 +19,7 @@ from mmguard.cli import main
 from mmguard.config.changes import walk
 from mmguard.nn.counting import CountsLabels
 from mmguard.tools.apply.command import apply
-from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.tools.apply.guarded import build_tree, guard_tree
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ def test_the_guarded_config_loads_builds_and_is_final(source: str, tmp_path: Pat
     assert base_line(source) in out.read_text()
     config = Config.fromfile(out)
     # Final: what is applied to the guarded config changes nothing.
-    assert guard_tree(tree_of(config)).changed == []
+    assert guard_tree(build_tree(config)).changed == []
     scope = source[:5]
     importlib.import_module(f'{scope}.utils').register_all_modules(init_default_scope=False)
     init_default_scope(scope)

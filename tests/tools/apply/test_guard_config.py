@@ -11,9 +11,9 @@ import pytest
 from mmengine.config import Config
 
 import mmguard
-from mmguard.compat.stack import config_file
-from mmguard.config.classes import name_of
-from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.compat.stack import find_config_file
+from mmguard.config.classes import get_type_name
+from mmguard.tools.apply.guarded import build_tree, guard_tree
 from mmguard.tools.apply.output import remove_scopes
 
 ROOT = osp.join(osp.dirname(__file__), '..', '..', '..', 'configs')
@@ -47,7 +47,7 @@ READ = ('model', 'custom_hooks', 'custom_imports', 'train_dataloader', 'val_data
 
 
 def stock(base: str, more: str = '') -> Config:
-    return Config.fromstring(f'_base_ = [{config_file(base)!r}]\n{more}\n', '.py')
+    return Config.fromstring(f'_base_ = [{find_config_file(base)!r}]\n{more}\n', '.py')
 
 
 @pytest.mark.parametrize('name', SHIPPED)
@@ -80,7 +80,7 @@ def test_twice_is_once_and_the_argument_stays(name: str) -> None:
     assert config.to_dict() == before
     assert once.to_dict() != before
     assert mmguard.guard_config(once).to_dict() == once.to_dict()
-    assert guard_tree(tree_of(once)).changed == []
+    assert guard_tree(build_tree(once)).changed == []
 
 
 def test_imports_and_hooks_that_are_there_are_kept() -> None:
@@ -105,7 +105,7 @@ def small(**more: Any) -> Dict[str, Any]:
 
 
 def names(steps: Any) -> Any:
-    return [name_of(step['type']) for step in steps]
+    return [get_type_name(step['type']) for step in steps]
 
 
 def test_guards_that_are_there_stay_as_they_are() -> None:
@@ -128,7 +128,7 @@ def test_one_sigmoid_channel_tells_two_labels_apart() -> None:
     config = Config(small())
     config.model.decode_head.num_classes = 1
     guard = mmguard.guard_config(config).train_dataloader.dataset.pipeline[-1]
-    assert (name_of(guard.type), guard.num_classes) == ('GuardSegLabels', 2)
+    assert (get_type_name(guard.type), guard.num_classes) == ('GuardSegLabels', 2)
 
 
 def test_a_transform_behind_generate_edge_gets_a_guard_behind_the_packing_too() -> None:
@@ -201,7 +201,7 @@ def test_losses_that_cannot_be_guarded_are_left_and_said() -> None:
 
 @pytest.mark.parametrize('name', ['ssd/ssd300_coco.py', 'free_anchor/freeanchor_r50_fpn_1x_coco.py'])
 def test_heads_without_a_loss_object_are_named(name: str) -> None:
-    guarded = guard_tree(tree_of(stock(f'mmdet::{name}')))
+    guarded = guard_tree(build_tree(stock(f'mmdet::{name}')))
     (line,) = guarded.left
     assert line.startswith('model.bbox_head: ')
     assert 'GuardInstanceLabels' in line
@@ -252,7 +252,7 @@ def test_what_is_no_config_is_refused() -> None:
     ],
 )
 def test_videos_and_identities_are_left_and_named(name: str, pack: str, head: str) -> None:
-    tree = tree_of(Config.fromfile(config_file(f'mmdet::{name}')))
+    tree = build_tree(Config.fromfile(find_config_file(f'mmdet::{name}')))
     guarded = guard_tree(tree)
     assert guarded.tree['train_dataloader'] == tree['train_dataloader']
     assert any('train_dataloader' in line and pack in line for line in guarded.left)

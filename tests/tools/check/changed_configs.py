@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 from mmguard.config.read import ReadConfig, read_config
-from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.finding import Finding
 
 PSPNET = 'mmseg/pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py'
@@ -61,7 +61,7 @@ def _copied(value: Any) -> Any:
 
 
 def found(config: ReadConfig) -> List[Finding]:
-    return diagnose(config=config, rules=chosen_rules())
+    return diagnose(config=config, rules=select_rules())
 
 
 TRAIN = 'train_dataloader.dataset'

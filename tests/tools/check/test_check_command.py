@@ -13,7 +13,7 @@ from warm import run
 
 from benchmarks.official_configs import check, shipped_configs
 from mmguard.cli import main
-from mmguard.findings.engine import chosen_rules
+from mmguard.findings.engine import select_rules
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
@@ -139,7 +139,7 @@ def test_an_unknown_type_is_no_exception(tmp_path):
 
 
 def test_codes_may_be_beginnings():
-    chosen = {rule.code for rule in chosen_rules(['MG21'], ['MG215'])}
+    chosen = {rule.code for rule in select_rules(['MG21'], ['MG215'])}
     assert chosen == {'MG210', 'MG211', 'MG214'}
 
 

@@ -35,7 +35,7 @@ from this_stack import IS_ONEDL
 
 from mmguard.config.changes import REMOVED
 from mmguard.config.changes import change_config as edited
-from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.rules import RULES as ALL_RULES
 from mmguard.text import shorten
@@ -340,7 +340,7 @@ def test_every_rule_has_a_case_of_both_kinds():
 def test_with_its_edit_the_finding_is_gone(case):
     config = changed(case.base, case.change)
     rule = by_code(case.code)
-    for finding in diagnose(config=config, rules=sorted({*chosen_rules(), rule}, key=lambda kind: kind.code)):
+    for finding in diagnose(config=config, rules=sorted({*select_rules(), rule}, key=lambda kind: kind.code)):
         if finding.code != case.code or finding.places[0] not in case.places:
             continue
         assert_answers_lead_on([finding])

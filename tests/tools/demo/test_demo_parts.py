@@ -8,7 +8,7 @@ import pytest
 
 from mmguard.tools.demo.dataset import RAW_IDS, SIZE, SLIP, write_dataset
 from mmguard.tools.demo.story import empty_folder
-from mmguard.tools.demo.street import street_scene
+from mmguard.tools.demo.street import draw_street
 from mmguard.tools.demo.training import Narrator
 
 
@@ -17,7 +17,7 @@ def test_planted_counts_are_those_of_the_files(dataset):
         label = cv2.imread(str(dataset.root / file), cv2.IMREAD_UNCHANGED)
         values, counts = np.unique(label[(label >= 19) & (label != 255)], return_counts=True)
         assert dict(zip(values.tolist(), counts.tolist())) == dataset.planted.get(file, {})
-        assert cv2.imread(str(dataset.image_of(file))).shape == (SIZE[1], SIZE[0], 3)
+        assert cv2.imread(str(dataset.find_image(file))).shape == (SIZE[1], SIZE[0], 3)
 
 
 def test_most_files_are_clean_and_both_faults_occur(dataset):
@@ -32,12 +32,12 @@ def test_a_seed_gives_the_same_data_set(dataset, tmp_path):
     assert again.planted == dataset.planted
     for file in (dataset.labels[0], dataset.labels[-1]):
         assert (again.root / file).read_bytes() == (dataset.root / file).read_bytes()
-        assert again.image_of(file).read_bytes() == dataset.image_of(file).read_bytes()
+        assert again.find_image(file).read_bytes() == dataset.find_image(file).read_bytes()
 
 
 @pytest.mark.parametrize('seed', range(8))
 def test_scene_labels_are_train_ids(seed):
-    image, label = street_scene(*SIZE, seed=seed)
+    image, label = draw_street(*SIZE, seed=seed)
     assert image.dtype == label.dtype == np.uint8
     assert image.std() > 20
     present = set(np.unique(label).tolist())

@@ -9,13 +9,21 @@ from typing import Any, Dict, List
 
 import pytest
 
-from mmguard.compat.stack import folder_of
+from mmguard.compat.stack import find_module_folder
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.edits import Edit
-from mmguard.findings.environment import EnvironmentFacts, version_key
+from mmguard.findings.environment import EnvironmentFacts, build_version_key
 from mmguard.findings.finding import ERROR, WARNING
-from mmguard.findings.wording import finding_text
-from mmguard.tools.env.facts import OK, Line, gather, read_accepted_mmcv, read_declared_mmcv, read_matrix, table
+from mmguard.findings.messages import format_finding
+from mmguard.tools.env.facts import (
+    OK,
+    EnvironmentLine,
+    build_table,
+    gather,
+    read_accepted_mmcv,
+    read_declared_mmcv,
+    read_matrix,
+)
 
 OPENMMLAB = {'mmengine': '0.10.7', 'mmcv': '2.1.0', 'mmsegmentation': '1.2.2', 'mmdet': '3.3.0'}
 ONEDL = {
@@ -34,9 +42,9 @@ def environment(versions: Dict[str, str], **more: Any) -> EnvironmentFacts:
     return EnvironmentFacts(python='3.11.7', versions={'torch': '2.5.0', 'numpy': '2.2.6', **versions}, **more)
 
 
-def lines_of(versions: Dict[str, str], **more: Any) -> Dict[str, Line]:
+def lines_of(versions: Dict[str, str], **more: Any) -> Dict[str, EnvironmentLine]:
     here = environment(versions, **more)
-    return {line.name: line for line in table(here, diagnose(environment=here))}
+    return {line.name: line for line in build_table(here, diagnose(environment=here))}
 
 
 def finding_at(line: str, versions: Dict[str, str], **more: Any) -> Finding:
@@ -78,7 +86,7 @@ def test_both_distributions_of_one_name_are_an_error_with_both_ways_out(snapshot
     # Then either stack, of the modules that were there, and no others.
     assert [written(edit) for edit in finding.edits] == [['mmengine', 'mmcv', 'mmsegmentation'], list(ONEDL)[:3]]
     assert {name for name, version in finding.edits[0].environment if version is None} == {'mmengine', *ONEDL}
-    snapshot('env', 'parts of both stacks', finding_text(finding, 100))
+    snapshot('env', 'parts of both stacks', format_finding(finding, 100))
 
 
 def test_parts_of_both_that_do_not_overlap_are_a_warning() -> None:
@@ -104,7 +112,7 @@ def test_advice_names_the_packages_of_the_stack_that_is_there() -> None:
 
 def test_limits_are_read_where_the_frameworks_that_are_here_say_them() -> None:
     pytest.importorskip('mmdet')
-    found = read_accepted_mmcv(folder_of('mmdet')) or read_declared_mmcv('mmdet')
+    found = read_accepted_mmcv(find_module_folder('mmdet')) or read_declared_mmcv('mmdet')
     assert found in (ACCEPTS['OpenMMLab']['mmdet'], ACCEPTS['onedl']['mmdet'])
 
 
@@ -114,7 +122,7 @@ def test_the_stack_that_is_here_is_named_alike_everywhere() -> None:
     from mmguard.compat.stack import is_onedl
     from mmguard.tools.env.facts import gather
 
-    (line,) = [line for line in table(gather(try_imports=False), []) if line.name == 'stack']
+    (line,) = [line for line in build_table(gather(try_imports=False), []) if line.name == 'stack']
     assert line.found.startswith('onedl:') == IS_ONEDL == is_onedl('mmengine')
 
 
@@ -122,8 +130,8 @@ def found_in(**facts: Any) -> List[Finding]:
     return diagnose(environment=EnvironmentFacts(python='3.11.7', **facts))
 
 
-def line_of(name: str, **facts: Any) -> Line:
-    lines = table(EnvironmentFacts(python='3.11.7', **facts), found_in(**facts))
+def line_of(name: str, **facts: Any) -> EnvironmentLine:
+    lines = build_table(EnvironmentFacts(python='3.11.7', **facts), found_in(**facts))
     (line,) = [line for line in lines if line.name == name]
     return line
 
@@ -145,7 +153,7 @@ def test_a_torch_is_compared_with_those_that_were_tried(
     seen = {'1.13.1': 0, '2.0.1': 0, '2.1.2': 0, '2.4.1': 0, '2.5.1': 3, '2.6.0': 0}
     rows = [{'torch': torch, 'numpy': '1.26.4', 'failed': failed} for torch, failed in seen.items()]
     (tmp_path / 'tried.json').write_text(json.dumps(rows))
-    monkeypatch.setattr('mmguard.tools.env.facts.TRIED', tmp_path / 'tried.json')
+    monkeypatch.setattr('mmguard.tools.env.facts.TRIED_FILE', tmp_path / 'tried.json')
     line = line_of('mmguard with torch', versions={'torch': version}, tried=gather(try_imports=False).tried)
     assert (line.level, re.findall(r'\d[\w.+]+', line.found)) == (level, [version, *between])
     assert line.codes == (['MG507'] if level == ERROR else [])
@@ -154,7 +162,7 @@ def test_a_torch_is_compared_with_those_that_were_tried(
 @pytest.mark.parametrize('name', ['torch', 'numpy'])
 def test_both_ends(name: str) -> None:
     seen = gather(try_imports=False).tried
-    ordered = sorted((row[name] for row in read_matrix()), key=version_key)
+    ordered = sorted((row[name] for row in read_matrix()), key=build_version_key)
     newer = line_of(f'mmguard with {name}', versions={name: '99.0'}, tried=seen)
     assert newer.level == OK
     assert ordered[-1] in newer.found
@@ -162,4 +170,4 @@ def test_both_ends(name: str) -> None:
     (edit,) = older.edits
     ((package, version),) = edit.environment
     assert (older.code, package) == ('MG507', name)
-    assert version_key(version) >= version_key(ordered[0])
+    assert build_version_key(version) >= build_version_key(ordered[0])

@@ -13,11 +13,11 @@ import pytest
 
 from mmguard.cli import main
 from mmguard.findings import diagnose
-from mmguard.findings.environment import EnvironmentFacts, version_key
+from mmguard.findings.environment import EnvironmentFacts, build_version_key
 from mmguard.findings.finding import ERROR, WARNING
-from mmguard.findings.wording import finding_text
-from mmguard.tools.child import python_command
-from mmguard.tools.env.facts import OK, gather, import_errors, table
+from mmguard.findings.messages import format_finding
+from mmguard.tools.child import build_python_command
+from mmguard.tools.env.facts import OK, build_table, gather, import_errors
 
 
 def facts(**more: Any) -> EnvironmentFacts:
@@ -50,7 +50,7 @@ def facts(**more: Any) -> EnvironmentFacts:
 
 def test_what_is_in_order_gets_no_advice() -> None:
     assert diagnose(environment=facts()) == []
-    lines = table(facts(), [])
+    lines = build_table(facts(), [])
     assert {line.level for line in lines} == {OK}
     assert len(lines) == 16
 
@@ -90,7 +90,7 @@ def test_what_is_not_is_a_finding_with_what_to_do(
 ) -> None:
     here = facts(**more)
     found = diagnose(environment=here)
-    lines = table(here, found)
+    lines = build_table(here, found)
     (line,) = [line for line in lines if line.name == name]
     assert (line.level, set(line.codes)) == (level, {code})
     edits = [edit for finding in found if finding.code == code for edit in finding.edits]
@@ -118,8 +118,8 @@ def test_a_missing_mmcv_is_installed_as_the_frameworks_accept_it(snapshot: Any) 
     (edit,) = finding.edits
     ((package, version),) = edit.environment
     assert package == 'mmcv'
-    assert version_key('2.0.0') <= version_key(version) < version_key('2.1.0')
-    snapshot('env', 'a missing mmcv', finding_text(finding, 100))
+    assert build_version_key('2.0.0') <= build_version_key(version) < build_version_key('2.1.0')
+    snapshot('env', 'a missing mmcv', format_finding(finding, 100))
 
 
 def test_mmcv_1_is_one_finding() -> None:
@@ -208,6 +208,6 @@ def test_mmguard_itself_is_found_in_its_own_folder(monkeypatch: pytest.MonkeyPat
     import mmguard
 
     monkeypatch.chdir(Path(mmguard.__file__).parent.parent)
-    command = python_command('import mmguard; print(mmguard.__file__)')
+    command = build_python_command('import mmguard; print(mmguard.__file__)')
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     assert Path(done.stdout.decode().strip()) == Path(mmguard.__file__)

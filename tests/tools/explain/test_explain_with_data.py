@@ -18,7 +18,7 @@ import mmguard
 from mmguard.cli import main
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
-from mmguard.tools.explain.explained import Known
+from mmguard.tools.explain.explanation import OutsideFacts
 from mmguard.tools.explain.render import as_text
 
 pytest.importorskip('msgspec')
@@ -130,8 +130,8 @@ def test_labels_without_a_number_of_classes_refute_nothing(
 
 @pytest.mark.parametrize('code', ['MG507', 'MG130', 'MG201'])
 def test_a_scan_decides_nothing_of_packages_images_and_configs(code: str) -> None:
-    assert not Known(labels=True).decides(code)
-    assert Known(config=True, labels=True).decides('MG201')
+    assert not OutsideFacts(labels=True).decides(code)
+    assert OutsideFacts(config=True, labels=True).decides('MG201')
 
 
 class ErrorBesides(NamedTuple):
@@ -170,7 +170,7 @@ EMPTY = 'ValueError: need at least one array to concatenate'
 @pytest.mark.parametrize('name', BESIDES)
 def test_the_most_severe_finding_comes_first(name: str) -> None:
     log, findings, shown = BESIDES[name]
-    found = explain_log(log, Known(tuple(finding(*one) for one in findings), labels=True))
+    found = explain_log(log, OutsideFacts(tuple(finding(*one) for one in findings), labels=True))
     text = as_text(found, verbose=False)
     assert re.findall(r'^(?:found: |also found: )?(MG\d+) ', text, re.M) == shown
     confirmed = [one.code for weighed in found.causes for one in weighed.findings]
@@ -196,7 +196,7 @@ def test_a_remark_without_an_edit_leaves_the_advice_to_the_cause(
     error: str, code: str, severity: str, edits: Tuple[Edit, ...], shown: str
 ) -> None:
     remark = Finding(code, 'A title.', 'evidence', 'An advice of its own.', 'proven', severity, edits=edits)
-    found = explain_log(format_traceback(error, CALL), Known((remark,), labels=True))
+    found = explain_log(format_traceback(error, CALL), OutsideFacts((remark,), labels=True))
     first = found.causes[0]
     assert (first.standing, first.findings) == ('confirmed', (remark,))
     text = ' '.join(as_text(found, verbose=False).split())
@@ -387,7 +387,7 @@ def test_a_file_of_boxes_decides_nothing_about_label_maps(
     log = tmp_path / 'train.log'
     log.write_text(format_traceback(error, frame))
     record = explained(capsys, str(log), '--data', coco(tmp_path / 'train.json', 1, 2, 3), '--num-classes', '2')
-    unread = explain_log(log.read_text(), Known(num_classes=2))
+    unread = explain_log(log.read_text(), OutsideFacts(num_classes=2))
     assert [one['key'] for one in record['causes']] == [one.cause.key for one in unread.causes]
     assert (record['refuted'], record['more']) == ([one.key for one in unread.refuted], [])
 
@@ -410,7 +410,7 @@ def test_label_maps_decide_nothing_about_a_loss_of_boxes(
     log = tmp_path / 'train.log'
     log.write_text(format_traceback(error, frame))
     record = explained(capsys, str(log), '--data', labels(tmp_path / 'labels', *values), '--num-classes', '2')
-    unread = explain_log(log.read_text(), Known(num_classes=2))
+    unread = explain_log(log.read_text(), OutsideFacts(num_classes=2))
     assert [one['key'] for one in record['causes']] == [one.cause.key for one in unread.causes]
     assert (record['refuted'], record['more']) == ([one.key for one in unread.refuted], [])
 
@@ -426,7 +426,7 @@ def test_label_maps_decide_nothing_about_a_loss_of_boxes(
 )
 @pytest.mark.parametrize('code', ['MG129', 'MG132', 'MG150', 'MG169'])
 def test_files_that_are_missing_end_a_training_with_another_error(log: str, code: str) -> None:
-    found = explain_log(log, Known((finding(code, 'error'),)))
+    found = explain_log(log, OutsideFacts((finding(code, 'error'),)))
     assert [one.cause for one in found.causes] == [one.cause for one in explain_log(log).causes]
     assert [one.code for one in found.more] == [code]
 

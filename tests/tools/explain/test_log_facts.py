@@ -8,7 +8,7 @@ from typing import Dict, List, Tuple
 import pytest
 from explained_logs import explain_log, find_code, raised
 
-from mmguard.tools.explain.explained import POSSIBLE, SUPPORTED, Explanation
+from mmguard.tools.explain.explanation import POSSIBLE, SUPPORTED, Explanation
 
 
 def keys(found: Explanation) -> List[str]:

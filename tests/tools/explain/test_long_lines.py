@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict, List, Pattern
 import pytest
 
 from mmguard.findings.signatures import read_signatures
-from mmguard.tools.explain import explained, log_errors, log_facts, reader
-from mmguard.tools.explain.explained import explain_text
+from mmguard.tools.explain import explanation, log_errors, log_facts, reader
+from mmguard.tools.explain.explanation import explain_text
 from mmguard.tools.report import run_report
 
 FRAME = '  File "x", line 1, in a'
@@ -52,7 +52,7 @@ def patterns() -> Dict[str, Pattern[str]]:
         for c in s.causes
         for text in (s.pattern, s.place, c.context, c.supports, c.refutes)
     ]
-    found = {text: explained._compile(text) for text in texts if text}
+    found = {text: explanation._compile(text) for text in texts if text}
     for module in (reader, log_errors, log_facts, run_report):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})
     return found

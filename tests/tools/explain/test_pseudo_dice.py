@@ -11,7 +11,7 @@ from volume_facts import voxels
 
 from mmguard.cli import main
 from mmguard.findings import diagnose
-from mmguard.tools.explain.explained import CONFIRMED, POSSIBLE, SUPPORTED, Known, explain_text
+from mmguard.tools.explain.explanation import CONFIRMED, POSSIBLE, SUPPORTED, OutsideFacts, explain_text
 from mmguard.tools.explain.reader import Reader
 
 Written = Callable[[int, str], str]
@@ -87,7 +87,7 @@ def test_an_error_that_ended_the_training_comes_first() -> None:
 
 
 def test_labels_that_have_the_class_nowhere_confirm_it() -> None:
-    known = Known(tuple(diagnose(voxels({0: 40_000_000, 1: 900_000}))), labels=True)
+    known = OutsideFacts(tuple(diagnose(voxels({0: 40_000_000, 1: 900_000}))), labels=True)
     found = explain_log(ALWAYS[0][0], known)
     assert found.causes[0].standing == CONFIRMED
 

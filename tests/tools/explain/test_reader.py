@@ -15,7 +15,7 @@ import pytest
 from explained_logs import explain_log, find_code
 
 from mmguard.cli import main
-from mmguard.tools.explain.explained import explain_text
+from mmguard.tools.explain.explanation import explain_text
 from mmguard.tools.explain.reader import Reader
 
 CROSS_ENTROPY = """\

@@ -12,7 +12,7 @@ import pytest
 from explained_logs import find_code
 
 from mmguard.cli import main
-from mmguard.tools.explain.explained import explain_text
+from mmguard.tools.explain.explanation import explain_text
 from mmguard.tools.explain.scores import Scores
 
 

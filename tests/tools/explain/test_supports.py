@@ -10,7 +10,7 @@ from explained_logs import explain_log, raised
 
 from mmguard.config.read import ReadConfig
 from mmguard.findings import diagnose
-from mmguard.tools.explain.explained import POSSIBLE, SUPPORTED, Explanation, Known
+from mmguard.tools.explain.explanation import POSSIBLE, SUPPORTED, Explanation, OutsideFacts
 
 TABLE = '2025-03-02 08:00:00,000 - mmseg - INFO - \n+-------+------+-----+\n| Class | IoU  | Acc |\n+-------+------+-----+\n|  roof | 0.0  | nan |\n|  lawn | 71.2 | 80.1 |\n+-------+------+-----+\n'
 PSEUDO_DICE = ''.join(
@@ -67,7 +67,7 @@ def test_the_quoted_text_is_in_the_line_of_the_log_with_its_number(log: str) -> 
 @pytest.mark.parametrize('log', [TABLE.replace('0.0 ', 'nan '), PSEUDO_DICE.replace(', nan', ', 0.9, nan')])
 def test_a_cause_whose_findings_were_looked_for_in_vain_is_out(log: str) -> None:
     assert 'no-file-has-it' in supported(explain_log(log))
-    found = explain_log(log, Known((), config=True, labels=True))
+    found = explain_log(log, OutsideFacts((), config=True, labels=True))
     assert 'no-file-has-it' in [cause.key for cause in found.refuted]
     assert 'no-file-has-it' not in dict(keys(found))
 
@@ -198,7 +198,7 @@ def test_the_log_puts_the_cause_first(log: str, first: str, standing: str, never
 def test_a_config_of_another_version_did_not_end_a_training_of_that_version(log: str) -> None:
     old = diagnose(config=ReadConfig(dict(data=dict(train=dict(img_dir='a', ann_dir='b')))))
     assert 'MG227' in [finding.code for finding in old]
-    found = explain_log(log, Known((*old,)))
+    found = explain_log(log, OutsideFacts((*old,)))
     assert 'unforeseen' not in dict(keys(found))
     assert 'MG227' in [finding.code for finding in found.more]
 

@@ -11,7 +11,7 @@ from typing import Callable, Dict
 import pytest
 from warm import TORCHRUN, run
 
-from mmguard.tools.explain.explained import explain_text
+from mmguard.tools.explain.explanation import explain_text
 
 PLAIN = """
 import logging

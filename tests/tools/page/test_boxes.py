@@ -18,7 +18,7 @@ from PIL import Image
 import mmguard
 from mmguard.cli import main
 from mmguard.findings.facts import BoxedImage, DrawnBox
-from mmguard.tools.page.boxes import EDGE, OUTSIDE, SOUND, boxes_panel
+from mmguard.tools.page.boxes import EDGE, OUTSIDE, SOUND, draw_boxes_panel
 from mmguard.tools.page.pictures import LONGEST, LOUD, MOST_BYTES, Picture
 
 Box = Tuple[float, float, float, float]
@@ -225,13 +225,13 @@ def test_without_its_image_boxes_are_drawn_on_the_stated_size(content: Any, tmp_
     if content is not None:
         path.write_bytes(content)
     box = DrawnBox((10, 10, 10, 60), 'box_no_area')
-    panel = boxes_panel(BoxedImage('a.png', str(path), (80, 120), (box,), 1, (('box_no_area', 1),)))
+    panel = draw_boxes_panel(BoxedImage('a.png', str(path), (80, 120), (box,), 1, (('box_no_area', 1),)))
     assert panel.picture is not None
     drawn = Drawn(panel.picture, 120, 80)
     assert drawn.has(EDGE, 10, 30)
     assert drawn.has((250, 250, 250), 60, 40)
     assert panel.keys[-1][1].startswith('without the image: ')
-    unknown = boxes_panel(BoxedImage('a.png', str(path), (float('-inf'), float('-inf')), (box,), 1, ()))
+    unknown = draw_boxes_panel(BoxedImage('a.png', str(path), (float('-inf'), float('-inf')), (box,), 1, ()))
     assert unknown.picture is None
     assert unknown.why
 
@@ -239,7 +239,7 @@ def test_without_its_image_boxes_are_drawn_on_the_stated_size(content: Any, tmp_
 def test_an_image_of_another_size_than_stated_shows_the_boxes_in_its_pixels(tmp_path: Path) -> None:
     photo(tmp_path / 'a.png', 100, 50)
     box = DrawnBox((60, 10, 140, 40), 'over_edge')
-    panel = boxes_panel(BoxedImage('a.png', str(tmp_path / 'a.png'), (100, 200), (box,), 1, (('over_edge', 1),)))
+    panel = draw_boxes_panel(BoxedImage('a.png', str(tmp_path / 'a.png'), (100, 200), (box,), 1, (('over_edge', 1),)))
     assert panel.picture is not None
     drawn = Drawn(panel.picture, 100, 50, (0, 0, 46, 0))
     assert drawn.has(EDGE, 140, 25)
@@ -252,7 +252,9 @@ def test_an_image_is_turned_as_its_tag_says(tmp_path: Path) -> None:
     tag = Image.Exif()
     tag[0x0112] = 6  # a quarter to the right: what is left comes to the top
     half.save(tmp_path / 'a.jpg', exif=tag, quality=95)
-    panel = boxes_panel(BoxedImage('a.jpg', str(tmp_path / 'a.jpg'), (120, 60), (DrawnBox((5, 5, 5, 9), 'x'),), 1, ()))
+    panel = draw_boxes_panel(
+        BoxedImage('a.jpg', str(tmp_path / 'a.jpg'), (120, 60), (DrawnBox((5, 5, 5, 9), 'x'),), 1, ())
+    )
     assert panel.picture is not None
     drawn = Drawn(panel.picture, 60, 120)
     assert drawn.has((28, 28, 220), 30, 30)
@@ -285,7 +287,7 @@ def test_any_number_is_drawn_or_refused(corners: Box, size: Tuple[float, float],
     photo(tmp_path / 'a.png', 64, 48)
     for path in ('', str(tmp_path / 'a.png')):
         boxes = (DrawnBox(corners, 'box_outside'),) * 200
-        panel = boxes_panel(BoxedImage('a.png', path, size, boxes, 1000, (('box_outside', 1000),)))
+        panel = draw_boxes_panel(BoxedImage('a.png', path, size, boxes, 1000, (('box_outside', 1000),)))
         assert (panel.picture is None) == bool(panel.why)
         if panel.picture is not None:
             assert max(panel.picture.width, panel.picture.height) <= LONGEST

@@ -18,7 +18,7 @@ from mmguard.labels.instances import InstanceRule
 from mmguard.log.flight_record import Flight, FlightBatch, FlightSample
 from mmguard.tools.replay.network import run_sample
 from mmguard.tools.replay.outcome import judge, read_batches
-from mmguard.tools.samples import Samples, common_tail, parts_of
+from mmguard.tools.samples import Samples, count_common_tail, split_folders
 from mmguard.tools.trace.snapshot import Instance, Snapshot
 
 names = st.text('abc', min_size=1, max_size=3)
@@ -30,9 +30,9 @@ def test_a_common_end_is_found_below_any_two_roots(
     tail: List[str], one: List[str], other: List[str], separator: str
 ) -> None:
     mine, yours = ['', *one, 'x', *tail], ['D:', *other, 'y', *tail]
-    assert common_tail('/'.join(mine), separator.join(yours)) == len(tail)
-    assert parts_of(separator.join(yours)) == yours
-    assert common_tail('/'.join(mine), '/'.join(mine)) == len(mine) - 1
+    assert count_common_tail('/'.join(mine), separator.join(yours)) == len(tail)
+    assert split_folders(separator.join(yours)) == yours
+    assert count_common_tail('/'.join(mine), '/'.join(mine)) == len(mine) - 1
 
 
 class Listed:
@@ -150,7 +150,7 @@ def test_labels_and_boxes_are_judged_apart_from_what_is_ignored() -> None:
         Instance(1, (4, 4, 4, 8)),
         Instance(2, (20, 20, 30, 30)),
     ]
-    judged = judge(shot, from_model(model).rules(), 'a.png')
+    judged = judge(shot, from_model(model).build_rules(), 'a.png')
     assert judged['pixels'].tally.values == {3: 1}
     assert judged['instances'].tally.values == {3: 1}
     assert judged['instances'].tally.reasons == {'box_no_area': 1, 'box_outside': 1, 'label': 1}

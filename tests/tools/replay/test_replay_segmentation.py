@@ -19,7 +19,7 @@ from this_stack import IS_ONEDL
 from torch.nn import SyncBatchNorm
 
 from mmguard.cli import main
-from mmguard.compat.stack import config_file
+from mmguard.compat.stack import find_config_file
 from mmguard.tools.samples import open_program
 
 pytestmark = pytest.mark.slow
@@ -126,7 +126,7 @@ def failing_in(report: Dict[str, Any]) -> Dict[str, Any]:
 
 def pidnet(root: str, work_dir: str) -> Tuple[str, str]:
     """Config and record of a stock PIDNet; the config is then as users have it: SyncBN, weights from the web."""
-    config = Config.fromfile(config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'))
+    config = Config.fromfile(find_config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'))
     file, record = crash(shrink(config, root, work_dir), work_dir, match='out of bounds')
     user = Config.fromfile(file)
     user.model.backbone.init_cfg = dict(type='Pretrained', checkpoint='https://download.example.org/none.pth')

@@ -20,7 +20,7 @@ from mmguard.findings.edits import Edit
 from mmguard.scanning.run import SetResult
 from mmguard.text import visible
 from mmguard.tools.page import html
-from mmguard.tools.page.html import page
+from mmguard.tools.page.html import build_page
 
 HOSTILE = (
     '<script>alert(1)</script>.png',
@@ -77,7 +77,7 @@ def section(name: str, **kwargs: Any) -> SetResult:
 
 
 def tags_of(name: str, **kwargs: Any) -> Tags:
-    return parsed(page(name, [section(name, **kwargs), section(name, **kwargs)]))
+    return parsed(build_page(name, [section(name, **kwargs), section(name, **kwargs)]))
 
 
 @pytest.mark.parametrize('name', HOSTILE)
@@ -91,13 +91,13 @@ def test_hostile_names_add_no_tag_and_no_attribute(name: str, tmp_path: Path) ->
 
 @given(st.text(alphabet=st.characters(), max_size=30))
 def test_any_text_is_text_again_in_a_browser(name: str) -> None:
-    tags = parsed(page(name, [SetResult(LabelFacts(num_classes=2), name='train')]))
+    tags = parsed(build_page(name, [SetResult(LabelFacts(num_classes=2), name='train')]))
     assert tags.text.count(visible(name)) >= 2  # the title and the heading
 
 
 @pytest.mark.parametrize('name', HOSTILE)
 def test_every_page_is_utf_8_and_loads_nothing(name: str) -> None:
-    content = page(name, [section(name)]).encode('utf-8').decode('utf-8')
+    content = build_page(name, [section(name)]).encode('utf-8').decode('utf-8')
     tags = parsed(content)
     assert [attrs for tag, attrs in tags.tags if tag == 'script'] == [{}]
     assert not {'iframe', 'link', 'object', 'form'} & {tag for tag, _ in tags.tags}
@@ -117,7 +117,7 @@ def test_templates_escape_everything_and_link_to_nothing_outside(template: Path)
 
 
 def test_the_one_script_is_the_same_everywhere_and_its_digest_allows_nothing_else() -> None:
-    made = page('t', [section('plain.png')])
+    made = build_page('t', [section('plain.png')])
     (script,) = re.findall(r'<script>(.*?)</script>', made, re.DOTALL)
     assert script == (html._TEMPLATES / 'page.js').read_text(encoding='utf-8')
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -129,22 +129,22 @@ def test_the_one_script_is_the_same_everywhere_and_its_digest_allows_nothing_els
 def test_each_edit_has_its_own_lines_to_write() -> None:
     edits = (Edit('One.', question='Is it so?', lines=('a=1',)), Edit('Both.', lines=('b=2', 'c=3')))
     finding = Finding('MG107', 'title', 'seen', 'advice', 0.5, edits=edits)
-    made = page('t', [SetResult(LabelFacts(num_classes=2), name='train', findings=[finding])])
+    made = build_page('t', [SetResult(LabelFacts(num_classes=2), name='train', findings=[finding])])
     parts = made.partition('<dl>')[2].split('<dt>')[2:]
     assert [re.findall('class="write">(.*?)<', part) for part in parts] == [['a=1'], ['b=2', 'c=3']]
 
 
 def test_fine_labels_are_called_fine_and_others_never() -> None:
     clean = LabelFacts(num_classes=2, ignore_index=255, histogram={0: 5, 1: 5}, total=10, files=1)
-    assert FINE in page('t', [SetResult(clean, name='train', findings=diagnose(clean))])
+    assert FINE in build_page('t', [SetResult(clean, name='train', findings=diagnose(clean))])
     invalid = LabelFacts(values={9: 1}, num_classes=2, ignore_index=255, total=10, files=1, offending_files=1)
     for findings in ([], diagnose(invalid)):
-        assert FINE not in page('t', [SetResult(invalid, name='train', findings=findings)])
+        assert FINE not in build_page('t', [SetResult(invalid, name='train', findings=findings)])
 
 
 def test_the_histogram_tells_valid_ignored_and_invalid_apart() -> None:
     facts = LabelFacts(values={7: 3}, num_classes=3, ignore_index=255, histogram={0: 90, 1: 1, 7: 3, 255: 6}, total=100)
-    tags = parsed(page('t', [SetResult(facts, name='train')]))
+    tags = parsed(build_page('t', [SetResult(facts, name='train')]))
     rows = [attrs['class'] for tag, attrs in tags.tags if tag == 'tr' and 'class' in attrs]
     assert rows == ['valid', 'valid', 'valid', 'invalid', 'ignored']  # 0, 1, 2 (never seen), 7, 255
 
@@ -152,6 +152,6 @@ def test_the_histogram_tells_valid_ignored_and_invalid_apart() -> None:
 def test_many_values_stay_few_rows() -> None:
     counts = {value: value + 1 for value in range(60_000)}
     facts = LabelFacts(values=counts, num_classes=2, ignore_index=255, histogram=counts, total=1)
-    made = page('t', [SetResult(facts, name='train')])
+    made = build_page('t', [SetResult(facts, name='train')])
     assert len(made) < 150_000
     assert '59,952' in made

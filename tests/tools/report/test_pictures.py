@@ -18,7 +18,7 @@ from PIL import Image
 
 from mmguard.findings import LabelFacts
 from mmguard.scanning.run import SetResult
-from mmguard.tools.page.html import page
+from mmguard.tools.page.html import build_page
 from mmguard.tools.page.pictures import (
     FEW,
     IGNORED,
@@ -27,12 +27,12 @@ from mmguard.tools.page.pictures import (
     MOST_BYTES,
     CannotDraw,
     Picture,
+    build_palette,
     draw_label,
     draw_marks,
-    palette,
-    photo,
+    draw_photo,
     read_label,
-    shrunk_mask,
+    shrink_mask,
 )
 
 
@@ -48,15 +48,15 @@ def noise(height: int, width: int, *channels: int) -> np.ndarray:
 def test_classes_ignored_and_invalid_pixels_have_their_colours() -> None:
     label = np.array([[0, 1, 255, 7]] * 3, dtype=np.uint8)
     painted = pixels(draw_label(label, label == 7, [255]))
-    assert painted[0].tolist() == [palette()[0].tolist(), palette()[1].tolist(), list(IGNORED), list(LOUD)]
+    assert painted[0].tolist() == [build_palette()[0].tolist(), build_palette()[1].tolist(), list(IGNORED), list(LOUD)]
 
 
 def test_no_class_looks_invalid_or_ignored_or_like_its_neighbour() -> None:
-    colours = palette().astype(int)
+    colours = build_palette().astype(int)
     for other in (LOUD, IGNORED):
         assert (np.abs(colours - other).sum(axis=1) > 90).all()
     assert (np.abs(colours[1:] - colours[:-1]).sum(axis=1) > 60).all()
-    assert len(np.unique(palette()[:64], axis=0)) == 64
+    assert len(np.unique(build_palette()[:64], axis=0)) == 64
 
 
 @settings(max_examples=25, deadline=None)
@@ -65,7 +65,7 @@ def test_a_single_pixel_is_always_shown(height: int, width: int, data: st.DataOb
     mask = np.zeros((height, width), dtype=bool)
     row, column = data.draw(st.integers(0, height - 1)), data.draw(st.integers(0, width - 1))
     mask[row, column] = True
-    small = shrunk_mask(mask)
+    small = shrink_mask(mask)
     step = -(-max(height, width) // max(small.shape))
     assert small[row // step, column // step]
     assert max(small.shape) <= LONGEST
@@ -74,21 +74,21 @@ def test_a_single_pixel_is_always_shown(height: int, width: int, data: st.DataOb
 
 @given(hnp.arrays(bool, st.tuples(st.integers(1, 40), st.integers(1, 40))))
 def test_a_small_mask_of_many_is_not_changed(mask: np.ndarray) -> None:
-    assert shrunk_mask(mask)[mask].all()
+    assert shrink_mask(mask)[mask].all()
     if mask.mean() > FEW:
-        assert (shrunk_mask(mask) == mask).all()
+        assert (shrink_mask(mask) == mask).all()
 
 
 def test_noise_is_encoded_until_it_fits(tmp_path: Path) -> None:
     path = tmp_path / 'noise.png'
     Image.fromarray(noise(900, 1400, 3)).save(path)
-    made = [photo(str(path)), draw_label(noise(900, 1400), noise(900, 1400) > 250, [])]
+    made = [draw_photo(str(path)), draw_label(noise(900, 1400), noise(900, 1400) > 250, [])]
     for picture in made:
         assert len(base64.b64decode(picture.data.partition(',')[2])) <= MOST_BYTES
         assert max(picture.width, picture.height) <= LONGEST
     facts = LabelFacts({300: 1}, 3, 255, files=1, offending_files=1)
     worst = [dict(file='noise.png', path=str(path), image=str(path), stored={300: 1}, invalid=1)]
-    assert made[0].data in page('noise', [SetResult(facts, worst, name='train')])  # a page shortens texts only
+    assert made[0].data in build_page('noise', [SetResult(facts, worst, name='train')])  # a page shortens texts only
 
 
 def test_the_photo_is_marked_where_the_label_is_invalid(tmp_path: Path) -> None:
@@ -161,11 +161,11 @@ def test_no_file_stops_the_page(tmp_path: Path, kind: str, role: str) -> None:
     label, image = (path, good) if role == 'label' else (good, path)
     worst = dict(file='a.png', path=str(label), image=str(image), stored={3: 1}, invalid=1)
     facts = LabelFacts(values={3: 1}, num_classes=2, ignore_index=255)
-    made = page('t', [SetResult(facts, [worst], name='train')])
+    made = build_page('t', [SetResult(facts, [worst], name='train')])
     assert 'a.png' in made
     if kind in ('empty', 'text', 'bomb', 'truncated', 'missing', 'folder'):
         with pytest.raises(CannotDraw):
-            (read_label if role == 'label' else photo)(str(path))
+            (read_label if role == 'label' else draw_photo)(str(path))
 
 
 @settings(max_examples=60, deadline=None)
@@ -177,6 +177,6 @@ def test_damage_anywhere_in_a_file_is_survived(
     content[place : place + len(damage)] = damage
     path = tmp_path_factory.mktemp('damaged') / 'x.png'
     path.write_bytes(bytes(content[: len(content) - cut]))
-    for read in (lambda: photo(str(path)), lambda: read_label(str(path))):
+    for read in (lambda: draw_photo(str(path)), lambda: read_label(str(path))):
         with suppress(CannotDraw):  # and nothing else
             read()

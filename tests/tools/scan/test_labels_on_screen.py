@@ -13,7 +13,7 @@ from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.merging import merge_facts
 from mmguard.formats.voc.read import scan_voc
 from mmguard.scanning.run import SetResult
-from mmguard.tools.page.html import page
+from mmguard.tools.page.html import build_page
 
 #: Category ids of the annotations of each image: 7 twice in one, 9 in two, 30 in none.
 IDS = [[7, 7, 9], [9], [20], []]
@@ -63,7 +63,7 @@ def test_files_of_a_voc_scan(voc: Path, capsys: pytest.CaptureFixture) -> None:
 def test_names_of_category_ids(coco: Path, capsys: pytest.CaptureFixture) -> None:
     expected = [['7', 'cat', '2', '1'], ['9', 'dog', '2', '2'], ['20', 'invalid: horse', '1', '1']]
     assert rows(capsys, coco, '--num-classes', 10, '--labels', 'ids') == expected
-    made = page('labels', [SetResult(scan_coco(str(coco), 10, labels='ids'), name='train')])
+    made = build_page('labels', [SetResult(scan_coco(str(coco), 10, labels='ids'), name='train')])
     assert all(f'<td>{name}</td>' in made for name in ('cat', 'dog', 'horse'))
 
 

@@ -21,7 +21,7 @@ from small_runs import GUARD, LOAD, NUM_CLASSES, PACK, PLANTED, dataset_config, 
 from mmguard.errors import CannotRun
 from mmguard.labels.spaces import from_options
 from mmguard.tools.samples import open_program
-from mmguard.tools.trace.render import invalid_in, mistakes_in
+from mmguard.tools.trace.render import find_invalid, find_mistakes
 from mmguard.tools.trace.tracer import SampleTrace, Tracer
 
 #: Resizes the label map as if it were an image: what a hand-written pipeline does.
@@ -116,7 +116,7 @@ def test_a_label_map_of_the_guard_is_named(cityscapes: str) -> None:
 def test_a_resize_with_the_wrong_interpolation_is_traced_to_its_step(clean_cityscapes: str) -> None:
     # Only what lies between 18 and 255 is new; between two classes there are classes.
     traced = story(clean_cityscapes, [dict(type='RandomFlip', prob=1.0), RESIZE_AS_IMAGE])
-    invalid = invalid_in(traced, from_options(NUM_CLASSES))['pixels']
+    invalid = find_invalid(traced, from_options(NUM_CLASSES))['pixels']
     assert len(invalid) >= 3
     for value in invalid:
         ((step, change),) = news(traced, value)
@@ -271,4 +271,4 @@ def test_a_label_map_that_the_loader_does_not_follow(
     assert [leg.name for leg in traced.legs if leg.faults] == [loader] * bool(wrong)
     found = [int(fault.what.split()[0]) for leg in traced.legs for fault in leg.faults]
     assert found == wrong
-    assert len(mistakes_in(traced, from_options(NUM_CLASSES))) == len(wrong)
+    assert len(find_mistakes(traced, from_options(NUM_CLASSES))) == len(wrong)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple
 
-from mmguard.config.head_classes import Count, counts, data_counts, has_ignored_channel, is_one_more, training_data
-from mmguard.config.parts import Part, classes_path
+from mmguard.config.head_classes import (
+    Count,
+    count_data_classes,
+    find_class_counts,
+    find_training_datasets,
+    has_ignored_channel,
+    is_one_more,
+)
+from mmguard.config.parts import Part, get_classes_path
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import match_heads_and_list
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.views import annotations_of
+from mmguard.findings.views import get_annotations
 from mmguard.text import quantity
 
 #: Kind of classes that a head counts -> text.
@@ -45,7 +52,7 @@ class HeadNumClasses(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for count, expected, dataset in _find_mismatches(config):
             given = quantity(count.value, *NOUNS[count.kind])
-            words = dict(head=count.head.name, given=given, expected=expected, source=classes_path(dataset))
+            words = dict(head=count.head.name, given=given, expected=expected, source=get_classes_path(dataset))
             title = self.title_top if config.data.get('num_classes') == expected else self.title
             yield self.report_at(count.path, count.value, words, title)
 
@@ -57,8 +64,8 @@ class HeadNumClasses(ConfigRule):
 
 def _find_mismatches(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
     """Yield each number of classes that differs from the data set's, with the right number and the data set."""
-    data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
-    for count in counts(config):
+    data = [(dataset, count_data_classes(dataset)) for dataset in find_training_datasets(config)]
+    for count in find_class_counts(config):
         for dataset, numbers in data:
             expected = numbers.get(count.kind, numbers.get('all') if count.kind == 'things' else None)
             if count.kind == 'all' and config.framework == 'mmdet':
@@ -101,24 +108,24 @@ class BackgroundCounted(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for count, expected, dataset in _one_more(config):
-            words = dict(head=count.head.name, expected=expected, source=classes_path(dataset))
+        for count, expected, dataset in _find_one_more(config):
+            words = dict(head=count.head.name, expected=expected, source=get_classes_path(dataset))
             yield self.report_at(count.path, count.value, words)
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.config is not None:
-            wanted = {count.path: expected for count, expected, _ in _one_more(facts.config)}
+            wanted = {count.path: expected for count, expected, _ in _find_one_more(facts.config)}
             yield from match_heads_and_list(facts, wanted, finding.value, counted_one_more=True)
 
-    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+    def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
         # The annotations have as many categories as the heads: a name is missing in the list.
-        known = annotations_of(labels)
-        return POSSIBLE if known.left_out_names and len(known.categories) == found.value else PROVEN
+        known = get_annotations(labels)
+        return POSSIBLE if known.left_out_names and len(known.categories) == finding.value else PROVEN
 
 
-def _one_more(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
-    data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
-    for count in counts(config) if config.framework == 'mmdet' else ():
+def _find_one_more(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
+    data = [(dataset, count_data_classes(dataset)) for dataset in find_training_datasets(config)]
+    for count in find_class_counts(config) if config.framework == 'mmdet' else ():
         for dataset, numbers in data:
             expected = numbers.get('things', numbers.get('all'))
             if expected is not None and count.kind == 'all' and is_one_more(count, expected):

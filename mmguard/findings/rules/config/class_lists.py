@@ -8,20 +8,20 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import (
-    counts,
+    find_class_counts,
     has_open_vocabulary,
     has_stuff_among_things,
     lists_untrained_classes,
     read_part_of_classes,
 )
-from mmguard.config.parts import Part, classes_of, classes_path, datasets, metainfo_of, says_classes
+from mmguard.config.parts import Part, find_datasets, get_class_names, get_classes_path, get_metainfo, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import move_class_list, name_classes
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose, set_heads
-from mmguard.findings.views import listing
+from mmguard.findings.views import join_items
 from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
 
@@ -55,7 +55,7 @@ class ClassList(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for dataset in datasets(config):
+        for dataset in find_datasets(config):
             metainfo, at = dataset.config.get('metainfo'), dataset.place('metainfo')
             given, place = dataset.config.get('classes'), dataset.place('classes')
             if given is not None and dataset.cls is not None and not dataset.is_old:
@@ -65,28 +65,28 @@ class ClassList(ConfigRule):
             yield from self._look_at_class(config, dataset)
             if not isinstance(metainfo, dict):
                 continue
-            capitals, own = metainfo.get('CLASSES'), list(metainfo_of(dataset).get('classes') or ())
+            capitals, own = metainfo.get('CLASSES'), list(get_metainfo(dataset).get('classes') or ())
             if capitals and 'classes' not in metainfo and list(capitals) != own:
                 ways = _write_list(config, 'Write classes in lower case.', f'{at}.classes', capitals, f'{at}.CLASSES')
                 words = dict(kind=dataset.name)
                 yield self.report_at(f'{at}.CLASSES', capitals, words, self.title_capitals, edits=ways)
             classes, place = metainfo.get('classes'), f'{at}.classes'
-            if isinstance(classes, str) and classes_of(dataset) is None and not _is_file_name(classes):
+            if isinstance(classes, str) and get_class_names(dataset) is None and not _is_file_name(classes):
                 ways = _write_list(config, 'Write a tuple, with a comma after the name.', place, classes)
                 yield self.report_at(place, classes, dict(letters=len(classes)), self.title_string, edits=ways)
             elif isinstance(classes, (list, tuple)):
                 twice = sorted(name for name, times in Counter(map(str, classes)).items() if times > 1)
                 if twice:
-                    yield self.report_at(place, classes, dict(names=listing(map(repr, twice))), self.title_twice)
+                    yield self.report_at(place, classes, dict(names=join_items(map(repr, twice))), self.title_twice)
 
     def _look_at_class(self, config: ReadConfig, dataset: Part) -> Iterator[Finding]:
         """Yield a class list of a data set's class that is not read, or is a string."""
         if says_classes(dataset) or dataset.is_old:
             return
-        classes, capitals = metainfo_of(dataset).get('classes'), getattr(dataset.cls, 'CLASSES', None)
+        classes, capitals = get_metainfo(dataset).get('classes'), getattr(dataset.cls, 'CLASSES', None)
         if isinstance(classes, str) and not _is_file_name(classes):
             # No edit: a list in the config must be a part of the one in the class.
-            yield self.report_at(classes_path(dataset), classes, dict(letters=len(classes)), self.title_string)
+            yield self.report_at(get_classes_path(dataset), classes, dict(letters=len(classes)), self.title_string)
         elif classes is None and isinstance(capitals, (list, tuple)) and capitals:
             place = f'{dataset.path} ({dataset.name}.CLASSES)'
             ways = _write_list(config, 'Write the classes as metainfo.', dataset.place('metainfo.classes'), capitals)
@@ -94,11 +94,11 @@ class ClassList(ConfigRule):
 
     def _find_stuff_among_things(self, config: ReadConfig, dataset: Part) -> Iterator[Finding]:
         """Yield a class list of a panoptic set, in the config or in its class, whose things are not first."""
-        classes, things = classes_of(dataset) or (), read_part_of_classes(dataset, 'thing_classes')
+        classes, things = get_class_names(dataset) or (), read_part_of_classes(dataset, 'thing_classes')
         if config.framework == 'mmdet' and has_stuff_among_things(classes, things):
             label = next(label for label, name in enumerate(classes) if name not in things)
             words: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
-            yield self.report_at(classes_path(dataset), classes, words, self.title_stuff)
+            yield self.report_at(get_classes_path(dataset), classes, words, self.title_stuff)
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
@@ -135,8 +135,8 @@ class SplitClasses(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         known: List[Tuple[Part, List[str]]] = []
-        for dataset in datasets(config):
-            names = classes_of(dataset)
+        for dataset in find_datasets(config):
+            names = get_class_names(dataset)
             if names is not None and not lists_untrained_classes(dataset):
                 known.append((dataset, names))
         if not known or known[0][0].split != 'train' or has_open_vocabulary(config):
@@ -146,21 +146,21 @@ class SplitClasses(ConfigRule):
             # Classes that the config does not name are up to its author, unless it names others.
             if names == expected or not (says_classes(first) or says_classes(dataset) or _is_same_kind(first, dataset)):
                 continue
-            place, ways = classes_path(first), _unify_lists(config, first, dataset)
+            place, ways = get_classes_path(first), _unify_lists(config, first, dataset)
             if sorted(names) == sorted(expected):
                 label = next(i for i, pair in enumerate(zip(names, expected)) if pair[0] != pair[1])
                 words = dict(place=place, label=label, here=shorten(names[label]), there=shorten(expected[label]))
-                yield self.report_at(classes_path(dataset), names, words, self.title_order, edits=ways)
+                yield self.report_at(get_classes_path(dataset), names, words, self.title_order, edits=ways)
                 continue
-            number, difference = quantity(len(names), 'class'), _difference(names, expected)
+            number, difference = quantity(len(names), 'class'), _describe_difference(names, expected)
             words = dict(number=number, expected=len(expected), place=place, difference=difference)
             severity = None if len(names) != len(expected) else WARNING
-            yield self.report_at(classes_path(dataset), names, words, severity=severity, edits=ways)
+            yield self.report_at(get_classes_path(dataset), names, words, severity=severity, edits=ways)
 
 
 def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
     """Return an edit that writes the training's list here, and if both are in the config, one for the reverse."""
-    names, expected = classes_of(dataset) or [], classes_of(first) or []
+    names, expected = get_class_names(dataset) or [], get_class_names(first) or []
     forgotten = says_classes(first) and not says_classes(dataset)
     # Annotation files name their categories, so the order does not matter.
     certain = forgotten or (config.framework == 'mmdet' and sorted(names) == sorted(expected))
@@ -173,11 +173,15 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
     if forgotten:
         return [here]
     arrived = says_classes(dataset) and not says_classes(first)
-    heads = {count.path: len(names) for count in counts(config) if count.kind == 'all' and count.value != len(names)}
+    heads = {
+        count.path: len(names)
+        for count in find_class_counts(config)
+        if count.kind == 'all' and count.value != len(names)
+    }
     numbers = set_heads(config, heads).config if heads else ()
     there = propose(
         'Write this class list in the training data set.',
-        *(change for one in datasets(config) for change in name_classes(one, names)),
+        *(change for one in find_datasets(config) for change in name_classes(one, names)),
         *numbers,
         question='Are the training files labeled by this list?',
     )
@@ -193,7 +197,7 @@ def _is_made_of(one: Any, other: Any) -> bool:
     return inspect.isclass(one) and inspect.isclass(other) and issubclass(one, other)
 
 
-def _difference(names: List[str], expected: List[str]) -> str:
+def _describe_difference(names: List[str], expected: List[str]) -> str:
     known, meant = set(names), set(expected)
     here: Dict[str, None] = dict.fromkeys(n for n in names if n not in meant)
     there: Dict[str, None] = dict.fromkeys(n for n in expected if n not in known)

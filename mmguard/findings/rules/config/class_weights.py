@@ -6,19 +6,19 @@ from dataclasses import replace
 from typing import Any, Iterator, List, Sequence
 
 from mmguard.compat.stack import weighs_ignored_labels
-from mmguard.config.ignored import find_ignored_labels
+from mmguard.config.ignored_labels import find_ignored_labels
 from mmguard.config.losses import (
     count_expected_weights,
     find_ignore_index,
     find_weighted_cross_entropies,
     fit_weights,
     format_weights,
+    get_output_channels,
     is_sigmoid_of_maps,
-    output_channels,
 )
-from mmguard.config.parts import Part, losses
+from mmguard.config.parts import Part, find_losses
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import Edit, config_lines
+from mmguard.findings.edits import Edit, format_config_lines
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
@@ -52,7 +52,7 @@ class ClassWeightLength(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for loss in losses(config):
+        for loss in find_losses(config):
             path, given = loss.place('class_weight'), loss.config.get('class_weight')
             if not isinstance(given, (list, tuple)):
                 continue
@@ -69,9 +69,9 @@ class ClassWeightLength(ConfigRule):
             elif is_sigmoid_of_maps(loss) and len(given) > 1:
                 yield self.report_at(path, given, title=self.title_sigmoid, edits=_weigh_maps(config, loss))
             elif expected is not None and len(given) != expected:
-                yield self._other_length(loss, given, expected, extra)
+                yield self._report_length(loss, given, expected, extra)
 
-    def _other_length(self, loss: Part, given: Sequence[Any], expected: int, extra: str) -> Finding:
+    def _report_length(self, loss: Part, given: Sequence[Any], expected: int, extra: str) -> Finding:
         new, follows = fit_weights(given, expected, extra)
         edit = propose(
             'Write as many weights as the head needs.',
@@ -88,7 +88,7 @@ class ClassWeightLength(ConfigRule):
 def _weigh_maps(config: ReadConfig, loss: Part) -> List[Edit]:
     """Return edits after which a sigmoid loss of label maps no longer spreads its weights."""
     unweighted = propose('Leave class_weight out.', (loss.place('class_weight'), None))
-    if loss.owner is not None and output_channels(loss.owner) == 1:
+    if loss.owner is not None and get_output_channels(loss.owner) == 1:
         return [unweighted]
     # Softmax without a guard looks up the weight of ignored labels.
     guarded = guard_losses(config, [loss.path], 'Use softmax, which weighs classes.')
@@ -98,7 +98,7 @@ def _weigh_maps(config: ReadConfig, loss: Part) -> List[Edit]:
             guarded,
             question='Does each pixel have one class?',
             config=(*guarded.config, *softmax),  # the guard replaces the loss
-            lines=(*config_lines(softmax), *guarded.lines),
+            lines=(*format_config_lines(softmax), *guarded.lines),
             if_not='Leave class_weight out.',
         ),
         unweighted,
@@ -166,7 +166,7 @@ class WeightedIgnored(ConfigRule):
             title = self.title_filled if filled else self.title
             yield self.report_at(place, weights, dict(ignored=ignored, place=filled), title, edits=ways)
 
-    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+    def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
         if labels.values:
             return POSSIBLE  # an invalid label may have ended it as well
         # If no file has one, padding adds some.
@@ -178,7 +178,7 @@ def _guard_all(config: ReadConfig) -> Edit:
     weighted = [loss.path for loss in find_weighted_cross_entropies(config)]
     swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
     ignored = set_ignore_index(Facts(config=config), 255).config
-    return replace(swap, config=(*ignored, *swap.config), lines=(*config_lines(ignored), *swap.lines))
+    return replace(swap, config=(*ignored, *swap.config), lines=(*format_config_lines(ignored), *swap.lines))
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import kind_of
+from mmguard.config.types import name_type
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.text import quantity
@@ -51,5 +51,5 @@ class WrongType(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for one in config.wrong_types:
-            words = dict(key=one.path.rpartition('.')[2], wanted=one.wanted, kind=kind_of(one.value))
+            words = dict(key=one.path.rpartition('.')[2], wanted=one.wanted, kind=name_type(one.value))
             yield self.report_at(one.path, one.value, words)

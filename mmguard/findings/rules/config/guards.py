@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Iterator, List, Optional
 
 from mmguard.config.guards import (
+    GUARD_TRANSFORMS,
     HOOK,
-    TRANSFORMS,
     add_reporting,
+    find_guards,
     find_mismatched_guards,
     find_unguarded_evaluation,
-    guards_in,
     is_guarded_type,
 )
-from mmguard.config.ignored import ALWAYS, has_threshold
-from mmguard.config.label_spaces import GUARDS, from_config
-from mmguard.config.parts import Part, assigners, hooks, losses, pipelines, transforms
+from mmguard.config.ignored_labels import ALWAYS, has_threshold
+from mmguard.config.label_spaces import GUARD_KINDS, from_config
+from mmguard.config.parts import Part, find_assigners, find_hooks, find_losses, find_pipelines, find_transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
@@ -23,7 +23,7 @@ from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
 from mmguard.text import plural
 
-PIXELS, INSTANCES, IMAGES = TRANSFORMS
+PIXELS, INSTANCES, IMAGES = GUARD_TRANSFORMS
 
 
 class GuardMisplaced(ConfigRule):
@@ -50,13 +50,13 @@ class GuardMisplaced(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for pipeline in pipelines(config):
+        for pipeline in find_pipelines(config):
             steps = [step for step in pipeline if step.path.count('[') == pipeline[0].path.count('[')]
             pack = next((step for step in steps if step.name.startswith('Pack')), None)
-            for guard in guards_in(steps):
+            for guard in find_guards(steps):
                 wanted = _guard_of(pack, steps)
                 if pack is not None and wanted not in ('', guard.name):
-                    space = from_config(config).get(GUARDS[wanted])
+                    space = from_config(config).get(GUARD_KINDS[wanted])
                     classes = guard.config.get('num_classes') if space is None else space.num_classes
                     edit = propose(
                         'Write the guard of this task.',
@@ -121,17 +121,17 @@ class IgnoredAsBackground(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         moving = [
             guard
-            for guard in transforms(config)
+            for guard in find_transforms(config)
             if guard.name == 'GuardInstanceLabels'
             and guard.split == 'train'
             and guard.config.get('on_invalid', 'ignore') == 'ignore'
         ]
         if not moving:
             return
-        heeding = [one for one in assigners(config) if one.name in ALWAYS or has_threshold(one)]
+        heeding = [one for one in find_assigners(config) if one.name in ALWAYS or has_threshold(one)]
         # If no assigner uses ignored regions, crowds must be trained as before.
         leaving = () if heeding else tuple((guard.place('keep_ignored'), False) for guard in moving)
-        for assigner in assigners(config):
+        for assigner in find_assigners(config):
             if assigner.name in ALWAYS or assigner.cls is None:
                 continue
             place, threshold = assigner.place('ignore_iof_thr'), assigner.get('ignore_iof_thr')
@@ -160,8 +160,8 @@ class GuardReportMissing(ConfigRule):
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for pipeline in pipelines(config):
-            guards = guards_in(pipeline)
+        for pipeline in find_pipelines(config):
+            guards = find_guards(pipeline)
             pack = next((t for t in pipeline if t.name.startswith('Pack')), None)
             if pack is None or not any(pipeline.index(guard) < pipeline.index(pack) for guard in guards):
                 continue
@@ -214,8 +214,11 @@ class GuardsNotReported(ConfigRule):
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        guards = [*guards_in(transforms(config)), *(loss for loss in losses(config) if is_guarded_type(loss.name))]
-        hook = next((one for one in hooks(config) if one.name == HOOK), None)
+        guards = [
+            *find_guards(find_transforms(config)),
+            *(loss for loss in find_losses(config) if is_guarded_type(loss.name)),
+        ]
+        hook = next((one for one in find_hooks(config) if one.name == HOOK), None)
         if guards and hook is None:
             names = [one.get('type') for one in config.data.get('custom_hooks') or [] if isinstance(one, dict)]
             words = dict(guard=guards[0].name, place=guards[0].path)

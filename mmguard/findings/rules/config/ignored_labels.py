@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator, List
 
-from mmguard.config.head_classes import classes_in
-from mmguard.config.ignored import Ignored, find_ignored_labels, find_leading
+from mmguard.config.head_classes import count_classes
+from mmguard.config.ignored_labels import IgnoredLabel, find_ignored_labels, find_leading
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
 from mmguard.findings.edits import Edit
@@ -50,7 +50,7 @@ class IgnoredLabelsAgree(ConfigRule):
         first = find_leading(config, places)
         if first is None:  # ignore_index=None, for masked binary cross entropy; a detector
             return
-        classes = classes_in(first.part)
+        classes = count_classes(first.part)
         for place in places:
             if place.value == first.value or place is first:
                 continue
@@ -67,12 +67,12 @@ class IgnoredLabelsAgree(ConfigRule):
             ways, severity = _unify_labels(config, place, first, is_class), ERROR if severe else WARNING
             yield self.report_at(place.path, place.value, words, title, severity, ways)
 
-    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
-        is_cause = found.severity == ERROR and (not labels.values or found.value in labels.values)
+    def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
+        is_cause = finding.severity == ERROR and (not labels.values or finding.value in labels.values)
         return LIKELY if is_cause else POSSIBLE
 
 
-def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
+def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, is_class: bool) -> List[Edit]:
     """Return an edit that sets the head's ignored label here, and one that sets this label everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {value} your void (unlabeled) value?'
@@ -81,7 +81,7 @@ def _unify_labels(config: ReadConfig, place: Ignored, first: Ignored, is_class: 
     there = set_ignore_index(Facts(config=config), place.value, Message(asked, value=place.value))
     if first.value < 0:  # no label is
         there = replace(there, question='')
-    classes = classes_in(first.part) or 0
+    classes = count_classes(first.part) or 0
     both = [here] if is_class or filled or place.value < 0 else [here, there]
     return [there] if first.value < classes and not is_class and place.value >= 0 else both
 
@@ -110,13 +110,13 @@ class IgnoredClass(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         places = find_ignored_labels(config)
         for place in places:
-            classes = classes_in(place.part if place.role == 'head' else place.part.owner)
+            classes = count_classes(place.part if place.role == 'head' else place.part.owner)
             if place.role in ('head', 'loss') and classes is not None and 0 <= place.value < classes:
                 # Pixels with the value that these parts fill in or ignore are then trained, or are out of range.
                 others = [one for one in places if one.value != place.value and one.role in ('head', 'loss', 'fill')]
-                yield self._inside(place.path, place.value, classes, ERROR if others else WARNING)
+                yield self._report_class(place.path, place.value, classes, ERROR if others else WARNING)
 
-    def _inside(self, path: str, ignored: int, classes: int, severity: str = WARNING) -> Finding:
+    def _report_class(self, path: str, ignored: int, classes: int, severity: str = WARNING) -> Finding:
         words = dict(ignored=ignored, classes=quantity(classes, 'class'), last=classes - 1)
         return self.report_at(path, ignored, words, severity=severity)
 
@@ -140,8 +140,8 @@ class IgnoredClass(ConfigRule):
         if facts.config is None and labels is not None and labels.kind == 'pixels' and has_num_classes(labels):
             ignored = labels.ignore_index
             if ignored is not None and 0 <= ignored < labels.num_classes:
-                found = self._inside('ignore_index', ignored, labels.num_classes)
+                found = self._report_class('ignore_index', ignored, labels.num_classes)
                 yield replace(found, certainty=self.certainty_given(found, labels))
 
-    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+    def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
         return POSSIBLE if labels.values else LIKELY

@@ -3,13 +3,13 @@ from __future__ import annotations
 import posixpath
 from typing import Iterator
 
-from mmguard.config.parts import datasets, metrics
+from mmguard.config.parts import find_datasets, find_metrics
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
 
-METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
+ANNOTATION_METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
 
 
 class MetricAnnotations(ConfigRule):
@@ -30,10 +30,10 @@ class MetricAnnotations(ConfigRule):
     advice = 'Write the ann_file of the data set in the metric, too.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for metric in metrics(config):
-            sets = [dataset for dataset in datasets(config) if dataset.split == metric.split]
+        for metric in find_metrics(config):
+            sets = [dataset for dataset in find_datasets(config) if dataset.split == metric.split]
             file = metric.config.get('ann_file')
-            if len(sets) != 1 or metric.name not in METRICS or not isinstance(file, str):
+            if len(sets) != 1 or metric.name not in ANNOTATION_METRICS or not isinstance(file, str):
                 continue
             dataset = sets[0]
             if dataset.is_a('CocoPanopticDataset') != (metric.name == 'CocoPanopticMetric'):

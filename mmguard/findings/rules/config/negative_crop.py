@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.config.parts import datasets, transforms
+from mmguard.config.parts import find_datasets, find_transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
-from mmguard.findings.views import annotations_of
+from mmguard.findings.views import get_annotations
 
 
 class NegativeCrop(ConfigRule):
@@ -32,13 +32,13 @@ class NegativeCrop(ConfigRule):
         kept = any(
             False
             in (dataset.config.get('filter_empty_gt'), (dataset.config.get('filter_cfg') or {}).get('filter_empty_gt'))
-            for dataset in datasets(config)
+            for dataset in find_datasets(config)
             if dataset.split == 'train'
         )
-        for crop in transforms(config) if kept and config.framework == 'mmdet' else ():
+        for crop in find_transforms(config) if kept and config.framework == 'mmdet' else ():
             if crop.split == 'train' and crop.name == 'RandomCrop' and not crop.config.get('allow_negative_crop'):
                 place = crop.place('allow_negative_crop')
                 yield self.report_at(place, False, edits=[propose('Keep crops without an object.', (place, True))])
 
-    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
-        return LIKELY if annotations_of(labels).images_without_target else POSSIBLE
+    def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
+        return LIKELY if get_annotations(labels).images_without_target else POSSIBLE

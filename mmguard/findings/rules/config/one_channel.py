@@ -6,9 +6,17 @@ from dataclasses import replace
 from typing import Iterator, List, Sequence
 
 from mmguard.config.changes import REMOVED, Changes
-from mmguard.config.head_classes import counts
-from mmguard.config.losses import is_softmax, one_channel_softmax, output_channels
-from mmguard.config.parts import Part, classes_of, classes_path, datasets, heads, losses_of, metrics
+from mmguard.config.head_classes import find_class_counts
+from mmguard.config.losses import find_one_channel_softmax, get_output_channels, is_softmax
+from mmguard.config.parts import (
+    Part,
+    find_datasets,
+    find_head_losses,
+    find_heads,
+    find_metrics,
+    get_class_names,
+    get_classes_path,
+)
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import name_classes
 from mmguard.findings.edits import Edit
@@ -45,26 +53,26 @@ class OneChannelSoftmax(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         ways = _offer_ways(config)
-        for loss in one_channel_softmax(config):
+        for loss in find_one_channel_softmax(config):
             head = loss.owner
             assert head is not None  # one_channel_softmax looks only at losses of heads
             key = 'out_channels' if head.config.get('out_channels') == 1 else 'num_classes'
             words = dict(loss=loss.name, place=loss.path)
-            yield self.report_at(head.place(key), output_channels(head), words, edits=ways)
+            yield self.report_at(head.place(key), get_output_channels(head), words, edits=ways)
         yield from () if ways else self._find_single_class(config)
 
     def _find_single_class(self, config: ReadConfig) -> Iterator[Finding]:
         """Yield the class lists of one name over which IoUMetric evaluates a head with one channel."""
         ones = _find_heads_of_one_class(config)
-        if config.scope != 'mmseg' or not ones or not any(metric.is_a('IoUMetric') for metric in metrics(config)):
+        if config.scope != 'mmseg' or not ones or not any(metric.is_a('IoUMetric') for metric in find_metrics(config)):
             return
         changes = tuple(change for head in ones for change in _count_two_in_one_channel(head))
         way = propose('Count the background as a class, and keep one output channel.', *changes)
-        for dataset in datasets(config):
-            names = classes_of(dataset) or ()
+        for dataset in find_datasets(config):
+            names = get_class_names(dataset) or ()
             if dataset.split != 'train' and len(names) == 1:
                 words, ways = dict(name=names[0]), _name_background(config, names, [way])
-                yield self.report_at(classes_path(dataset), names, words, self.title_metric, WARNING, ways)
+                yield self.report_at(get_classes_path(dataset), names, words, self.title_metric, WARNING, ways)
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)
@@ -82,7 +90,7 @@ class OneChannelSoftmax(ConfigRule):
 
 def _offer_ways(config: ReadConfig) -> List[Edit]:
     """Return edits of all heads: two classes in one channel with a sigmoid, or in two channels with a softmax."""
-    found = one_channel_softmax(config)
+    found = find_one_channel_softmax(config)
     if not found:
         return []
     heads = list({loss.owner.path: loss.owner for loss in found if loss.owner is not None}.values())
@@ -98,12 +106,14 @@ def _offer_ways(config: ReadConfig) -> List[Edit]:
     two = propose('Use two channels, one per class.', *number, *kept, *gone)
     has_ohem = any(loss.name == 'OhemCrossEntropy' for loss in found)
     ways = [two] if has_ohem else [two, one] if number else [one, two]
-    names = next((classes_of(dataset) for dataset in datasets(config) if dataset.split == 'train'), None) or []
+    names = (
+        next((get_class_names(dataset) for dataset in find_datasets(config) if dataset.split == 'train'), None) or []
+    )
     return _name_background(config, names, ways) if len(names) == 1 else _add_settings_to_all(config, ways)
 
 
 def _find_heads_of_one_class(config: ReadConfig) -> List[Part]:
-    return [count.head for count in counts(config) if count.kind == 'all' and count.value == 1]
+    return [count.head for count in find_class_counts(config) if count.kind == 'all' and count.value == 1]
 
 
 def _count_two_in_one_channel(head: Part) -> Changes:
@@ -112,7 +122,9 @@ def _count_two_in_one_channel(head: Part) -> Changes:
 
 def _name_background(config: ReadConfig, names: Sequence[str], ways: Sequence[Edit]) -> List[Edit]:
     """Add the background to a class list of one object, if that is what the files hold."""
-    more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
+    more = tuple(
+        change for dataset in find_datasets(config) for change in name_classes(dataset, ('background', *names))
+    )
     asked = 'Is 0 the background in the files, and 1 the object?'
     return _add_settings_to_all(config, [replace(way, question=asked, config=(*way.config, *more)) for way in ways])
 
@@ -144,9 +156,9 @@ class SamplerOneChannel(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         if config.scope != 'mmseg':
             return
-        for head in heads(config):
+        for head in find_heads(config):
             sampler = head.config.get('sampler')
-            if not isinstance(sampler, dict) or output_channels(head) != 1:
+            if not isinstance(sampler, dict) or get_output_channels(head) != 1:
                 continue
             part = Part(head.place('sampler'), sampler, head.scope, owner=head)
             if part.name == 'OHEMPixelSampler' and part.get('thresh') is not None:
@@ -159,7 +171,7 @@ class SamplerOneChannel(ConfigRule):
 
 def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[Edit]:
     """Yield an edit to one channel without the sampler, and one to two channels with it."""
-    losses = losses_of(config, head)
+    losses = find_head_losses(config, head)
     crossed = [loss for loss in losses if loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss')]
     if losses != crossed:
         return

@@ -5,19 +5,19 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any, Dict, Iterator, List
 
-from mmguard.config.classes import SCOPES, full_name, name_of
+from mmguard.config.classes import SCOPES, build_full_name, get_type_name
 from mmguard.config.guards import (
+    GUARD_TRANSFORMS,
     HOOKS,
-    TRANSFORMS,
     add_reporting,
     build_error,
+    find_custom_imports,
+    find_own_parts,
     find_similar_name,
-    imports_of,
-    own_lines,
 )
 from mmguard.config.parts import Part
 from mmguard.config.read import ReadConfig, load_config
-from mmguard.config.recognized import bases_of
+from mmguard.config.recognition import find_bases
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, propose
@@ -43,27 +43,27 @@ class OwnLineFails(ConfigRule):
     advice = (
         'Correct the line as the message says. GuardedX exists for each loss X of the frameworks; a loss of your own '
         "goes into dict(type='GuardedLoss', loss=...). The transforms and hooks are "
-        f'{", ".join((*TRANSFORMS, *HOOKS))}.'
+        f'{", ".join((*GUARD_TRANSFORMS, *HOOKS))}.'
     )
     aliases = ('MG224',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        parts = own_lines(config)
+        parts = find_own_parts(config)
         # A full path imports its module.
-        plain = [part for part in parts if not full_name(part.config['type']).startswith('mmguard.')]
-        if plain and not _may_import(imports_of(config)):
-            yield self._not_imported(config, plain[0])
+        plain = [part for part in parts if not build_full_name(part.config['type']).startswith('mmguard.')]
+        if plain and not _may_import(find_custom_imports(config)):
+            yield self._report_missing_import(config, plain[0])
         for part in parts:
             if part.cls is None:
                 if find_similar_name(part) != part.name:  # otherwise its framework is not installed
-                    yield self._unknown(part)
+                    yield self._report_unknown(part)
             elif config.file.endswith('.py'):  # a program that has already run; YAML, JSON and a log are data
                 error = build_error(part)
                 if error:
                     yield self.report_at(part.path, part.config, dict(part=part.name, error=error))
 
-    def _not_imported(self, config: ReadConfig, part: Part) -> Finding:
-        names, place = imports_of(config), 'custom_imports.imports'
+    def _report_missing_import(self, config: ReadConfig, part: Part) -> Finding:
+        names, place = find_custom_imports(config), 'custom_imports.imports'
         near = _find_misspelt(names)
         edit = propose('Import mmguard.', *add_reporting(config))
         if near:
@@ -71,7 +71,7 @@ class OwnLineFails(ConfigRule):
         words = dict(part=part.name, place=part.path)
         return self.report_at(place, names, words, self.title_import, edits=[edit])
 
-    def _unknown(self, part: Part) -> Finding:
+    def _report_unknown(self, part: Part) -> Finding:
         name, path = find_similar_name(part), part.place('type')
         ways = [propose('Correct the name.', (path, name))] if name else []
         title = self.title_misspelt if name else self.title_unknown
@@ -113,13 +113,13 @@ class BaseHooksReplaced(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         held = _read_hooks(config)
-        names = [name_of(hook['type']) for hook in held]
+        names = [get_type_name(hook['type']) for hook in held]
         if not set(names) & set(HOOKS):
             return
-        of_bases = [hook for base in bases_of(config.file) for hook in _read_base_hooks(base)]
-        gone = [hook for hook in of_bases if name_of(hook['type']) not in names]
+        of_bases = [hook for base in find_bases(config.file) for hook in _read_base_hooks(base)]
+        gone = [hook for hook in of_bases if get_type_name(hook['type']) not in names]
         if gone:
-            missing = ', '.join(name_of(hook['type']) for hook in gone)
+            missing = ', '.join(get_type_name(hook['type']) for hook in gone)
             title, question = 'Keep the hooks of the base config.', f'Should {missing} run, as in the base config?'
             lines = (f'custom_hooks = [{", ".join(map(as_code, [*gone, *held]))}]',)
             edit = propose(title, ('custom_hooks', [*gone, *held]), question=question, lines=lines)

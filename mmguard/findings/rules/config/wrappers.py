@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, List
 
 from mmguard.config.changes import REMOVED, Changes
-from mmguard.config.parts import Part, classes_of, datasets, says_classes
+from mmguard.config.parts import Part, find_datasets, get_class_names, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import move_class_list
 from mmguard.findings.edits import Edit
@@ -33,7 +33,7 @@ class WrapperMetainfo(ConfigRule):
     advice = 'Write metainfo inside of every wrapped data set. If these have lists of their own, keep the right one.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for wrapper in datasets(config, wrappers=True):
+        for wrapper in find_datasets(config, wrappers=True):
             for key in ('metainfo', 'classes'):
                 value = wrapper.config.get(key)
                 if value is not None:
@@ -45,8 +45,10 @@ def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
     """Return an edit that moves the list into every wrapped data set, and one that also changes differing heads."""
     value: Any = wrapper.config[key]
     metainfo = value if isinstance(value, dict) else {'classes': (value,) if isinstance(value, str) else value}
-    inner = [dataset for dataset in datasets(config) if dataset.path.startswith(wrapper.path)]
-    other = any(says_classes(dataset) and classes_of(dataset) != list(metainfo.get('classes', ())) for dataset in inner)
+    inner = [dataset for dataset in find_datasets(config) if dataset.path.startswith(wrapper.path)]
+    other = any(
+        says_classes(dataset) and get_class_names(dataset) != list(metainfo.get('classes', ())) for dataset in inner
+    )
     changes: Changes = tuple(
         (dataset.place('metainfo'), {**(dataset.config.get('metainfo') or {}), **metainfo}) for dataset in inner
     )

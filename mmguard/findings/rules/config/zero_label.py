@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from mmguard.config.classes import default_of
-from mmguard.config.parts import Part, classes_of, datasets, metainfo_of, pipelines, says_classes
+from mmguard.config.classes import get_default
+from mmguard.config.parts import Part, find_datasets, find_pipelines, get_class_names, get_metainfo, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
-from mmguard.findings.config_facts import label_map_of
+from mmguard.findings.config_facts import find_label_map
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
@@ -37,7 +37,7 @@ class ReduceZeroLabelDiffers(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for pipeline in pipelines(config):
+        for pipeline in find_pipelines(config):
             for loader in (t for t in pipeline if t.name == 'LoadAnnotations' and t.scope == 'mmseg'):
                 dataset, shift = loader.owner, loader.config.get('reduce_zero_label')
                 of_data = None if dataset is None else dataset.get('reduce_zero_label')
@@ -48,12 +48,15 @@ class ReduceZeroLabelDiffers(ConfigRule):
                         if said
                         else Message('{of_data} (the default of {name})', of_data=of_data, name=dataset.name)
                     )
-                    words, ways = dict(here=shift, there=there, place=place), _both(config, of_data if said else shift)
+                    words, ways = (
+                        dict(here=shift, there=there, place=place),
+                        _offer_both(config, of_data if said else shift),
+                    )
                     yield self.report_at(loader.place('reduce_zero_label'), shift, words, self.title_loader, edits=ways)
         if config.scope != 'mmseg':
             return
         first = None
-        for dataset in datasets(config):
+        for dataset in find_datasets(config):
             shift = dataset.get('reduce_zero_label')
             if not isinstance(shift, bool):
                 continue
@@ -61,11 +64,11 @@ class ReduceZeroLabelDiffers(ConfigRule):
             if first is None or first.name != dataset.name or shift == first.get('reduce_zero_label'):
                 continue
             there, place = first.get('reduce_zero_label'), first.place('reduce_zero_label')
-            words, ways = dict(here=shift, there=there, place=place), _both(config, there is True)
+            words, ways = dict(here=shift, there=there, place=place), _offer_both(config, there is True)
             yield self.report_at(dataset.place('reduce_zero_label'), shift, words, edits=ways)
 
 
-def _both(config: ReadConfig, likelier: bool) -> List[Edit]:
+def _offer_both(config: ReadConfig, likelier: bool) -> List[Edit]:
     asked = {
         True: 'Does 0 mean unlabeled in the files of every split, and do classes count from 1?',
         False: 'Is 0 a class in the files of every split?',
@@ -100,8 +103,8 @@ class ReducedBackground(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for dataset in datasets(config):
-            names, place = classes_of(dataset), dataset.place('reduce_zero_label')
+        for dataset in find_datasets(config):
+            names, place = get_class_names(dataset), dataset.place('reduce_zero_label')
             if not names or _fits_its_files(dataset, names[0]) or dataset.get('reduce_zero_label') is not True:
                 continue
             if names[0].strip().strip('_').lower().replace(' ', '_') in BACKGROUND:
@@ -115,8 +118,8 @@ class ReducedBackground(ConfigRule):
 def _fits_its_files(dataset: Part, first: str) -> bool:
     """Return True if the shift fits the data set class: LoveDA stores the background as 1, missing data as 0."""
     stock = str(getattr(dataset.cls, '__module__', '')).startswith('mmseg.')
-    chosen = says_classes(dataset) and first not in (metainfo_of(dataset).get('classes') or ())
-    return stock and not chosen and default_of(dataset.cls, 'reduce_zero_label') is True
+    chosen = says_classes(dataset) and first not in (get_metainfo(dataset).get('classes') or ())
+    return stock and not chosen and get_default(dataset.cls, 'reduce_zero_label') is True
 
 
 def _offer_ways(config: ReadConfig, first: str) -> List[Edit]:
@@ -153,7 +156,7 @@ class ShiftAndMap(ConfigRule):
         yield from super().find(facts) if facts.labels is None else ()
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for dataset in datasets(config):
-            is_moved = any(raw != label for raw, label in label_map_of(dataset).items())
+        for dataset in find_datasets(config):
+            is_moved = any(raw != label for raw, label in find_label_map(dataset).items())
             if is_moved and dataset.get('reduce_zero_label') is True:
                 yield self.report_at(dataset.place('reduce_zero_label'), True, dict(kind=dataset.name))

@@ -7,11 +7,11 @@ from typing import Dict, Iterator, List
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.file_edits import corrections, describe_format, rewrite
+from mmguard.findings.file_edits import describe_format, propose_corrections, rewrite
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
-from mmguard.findings.views import annotations_of, certainty_of_share, listing, share
+from mmguard.findings.views import compute_share, get_annotations, join_items, rate_share
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.language import Message, join
 from mmguard.text import quantity
@@ -48,29 +48,31 @@ class UnusableBoxes(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        boxes, found = self._boxes(labels), annotations_of(labels)
+        boxes, found = self._count_boxes(labels), get_annotations(labels)
         number = sum(boxes.values())
-        certainty = certainty_of_share(share(number, sum(labels.reasons.values())))
+        certainty = rate_share(compute_share(number, sum(labels.reasons.values())))
         if certainty is None:
             return
         files = [box for reason in boxes for box in found.box_examples.get(reason, [])]
         seen = labels.evidence
         if files:
-            seen = Message('{evidence}, e.g. {boxes}', evidence=seen, boxes=listing(files, 3))
+            seen = Message('{evidence}, e.g. {boxes}', evidence=seen, boxes=join_items(files, 3))
         evidence = join('; ', filter(None, (seen, describe_format(found))))
         yield self.report_in(facts, certainty, evidence, {'number': f'{number:,}'}, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        yield from corrections(self, facts, sum(self._boxes(labels).values()), 'Leave these boxes out.')
+        yield from propose_corrections(self, facts, sum(self._count_boxes(labels).values()), 'Leave these boxes out.')
 
-    def _boxes(self, labels: LabelFacts) -> Dict[str, int]:
+    def _count_boxes(self, labels: LabelFacts) -> Dict[str, int]:
         return {reason: count for reason, count in labels.reasons.items() if reason != LABEL_REASON and count > 0}
 
 
 #: Share of the boxes over the edge below which they are due to rounding.
 MANY = 0.01
 #: Note of the edit of corners at -1.
-_COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: the reader of VOC subtracts 1, as mmdet does.'
+_COUNTED_FROM_ZERO_ADVICE = (
+    'If the corners count from 0 already, add 1 to all: the reader of VOC subtracts 1, as mmdet does.'
+)
 
 
 class BoxesBeyondImage(AnnotationRule):
@@ -94,8 +96,8 @@ class BoxesBeyondImage(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = annotations_of(labels)
-        if not found.negative_boxes and share(found.over_edge, found.annotations) < MANY:
+        found = get_annotations(labels)
+        if not found.negative_boxes and compute_share(found.over_edge, found.annotations) < MANY:
             return
         texts: List[str] = []
         if found.negative_boxes:
@@ -109,18 +111,18 @@ class BoxesBeyondImage(AnnotationRule):
         yield self.report_in(facts, LIKELY, evidence, {'which': which}, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        found = annotations_of(labels)
+        found = get_annotations(labels)
         # All negative corners are -1, in a format from which 1 is subtracted.
         if found.counts_from_one and found.negative_boxes and not found.below_minus_one:
             for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.'):
-                yield replace(edit, notes=(*edit.notes, _COUNTED_FROM_ZERO))
+                yield replace(edit, notes=(*edit.notes, _COUNTED_FROM_ZERO_ADVICE))
         else:
             boxes = found.negative_boxes + found.over_edge
-            yield from corrections(self, facts, boxes, 'Clamp these boxes into their images.')
+            yield from propose_corrections(self, facts, boxes, 'Clamp these boxes into their images.')
 
 
 #: Minimum share of the boxes that fit as corners, since a few slips may fit no format, and of those within [0, 1].
-NEARLY_ALL, MOST = 0.98, 0.9
+NEARLY_ALL_INSIDE, MOST_IN_UNIT_SQUARE = 0.98, 0.9
 #: Minimum number of boxes (a few may all be near the upper left, where valid ones also fit as corners), of fractions.
 ENOUGH, SOME = 8, 3
 
@@ -156,7 +158,7 @@ class BoxesInAnotherForm(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found, form = annotations_of(labels), self._find_format(labels)
+        found, form = get_annotations(labels), self._find_format(labels)
         boxes = quantity(found.annotations, 'box')
         if form == FRACTIONS:
             evidence = Message('{number:,} of {boxes} lie within [0, 1]', number=found.inside_unit, boxes=boxes)
@@ -178,7 +180,7 @@ class BoxesInAnotherForm(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         form = self._find_format(labels)
         if form == FRACTIONS:
-            is_sure = annotations_of(labels).counts_from_one
+            is_sure = get_annotations(labels).counts_from_one
             corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the center, as in YOLO)?'
             title = 'Multiply the boxes by width and height of the image.'
             yield from rewrite(self, facts, title, corner, boxes=FRACTIONS)
@@ -189,22 +191,26 @@ class BoxesInAnotherForm(AnnotationRule):
 
     def _find_format(self, labels: LabelFacts) -> str:
         """Return the format of nearly all boxes if it is wrong; empty if unknown."""
-        found = annotations_of(labels)
-        if found.inside_unit >= SOME and share(found.inside_unit, found.annotations) >= MOST:
+        found = get_annotations(labels)
+        if found.inside_unit >= SOME and compute_share(found.inside_unit, found.annotations) >= MOST_IN_UNIT_SQUARE:
             return FRACTIONS
         is_outside = found.over_edge or found.box_examples.get('box_outside')
         if found.annotations < ENOUGH or not is_outside:
             return ''
-        fit = [name for name in ORDERS if share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL]
+        fit = [
+            name
+            for name in ORDERS
+            if compute_share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL_INSIDE
+        ]
         return max(fit, key=lambda name: found.inside_as[name], default='')
 
 
 #: Faults in COCO panoptic.
-AREA = 'the area of a segment is not the number of its pixels'
+WRONG_AREA_FAULT = 'the area of a segment is not the number of its pixels'
 #: Faults in Labelme.
-THIN = 'a point or a line encloses no area'
-SHORT = 'a polygon has fewer than 6 numbers, or an odd count'
-NO_PIXEL = 'polygons cover no pixel'
+NO_AREA_FAULT = 'a point or a line encloses no area'
+SHORT_POLYGON_FAULT = 'a polygon has fewer than 6 numbers, or an odd count'
+NO_PIXEL_FAULT = 'polygons cover no pixel'
 
 
 class UnusableMasks(AnnotationRule):
@@ -233,19 +239,23 @@ class UnusableMasks(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        known = annotations_of(labels)
+        known = get_annotations(labels)
         texts = [
-            f'{fault}: {quantity(count, "annotation")} ({listing(known.mask_examples.get(fault, []), 3)})'
+            f'{fault}: {quantity(count, "annotation")} ({join_items(known.mask_examples.get(fault, []), 3)})'
             for fault, count in known.mask_faults.items()
         ]
-        severity = WARNING if set(known.mask_faults) <= {SHORT, THIN, AREA, NO_PIXEL} else ERROR
+        severity = (
+            WARNING
+            if set(known.mask_faults) <= {SHORT_POLYGON_FAULT, NO_AREA_FAULT, WRONG_AREA_FAULT, NO_PIXEL_FAULT}
+            else ERROR
+        )
         files = [one for examples in known.mask_examples.values() for one in examples]
         if texts:
-            words = {'reasons': listing(known.mask_faults, 4)}
+            words = {'reasons': join_items(known.mask_faults, 4)}
             yield self.report_in(facts, LIKELY, '; '.join(texts), words, severity=severity, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        found = annotations_of(labels)
-        if not found.names_from and THIN not in found.mask_faults:
+        found = get_annotations(labels)
+        if not found.names_from and NO_AREA_FAULT not in found.mask_faults:
             question = 'Can these shapes be dropped, with their objects?'
             yield from rewrite(self, facts, 'Leave these masks out.', question)

@@ -11,24 +11,24 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
-from mmguard.findings.rules.labels.yolo import yolo_of
+from mmguard.findings.rules.labels.yolo import get_yolo
 from mmguard.findings.views import (
-    annotations_of,
-    certainty_of_share,
-    config_of,
-    label_share,
-    listing,
+    compute_label_share,
+    get_annotations,
+    get_config,
+    join_items,
+    rate_share,
 )
-from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, framework_titles
+from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, get_framework_titles
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
 #: Largest id for which a model may have an output.
 _MOST = 1000
 #: Looking up your own ids in COCO's table trains other classes, often without an error.
-_OWN_IDS = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False`.'
-_ASKED = Message(
-    'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=framework_titles(IDS)
+_REMAP_NOTE = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False`.'
+_IDS_QUESTION = Message(
+    'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=get_framework_titles(IDS)
 )
 
 
@@ -54,8 +54,8 @@ class IdsAsLabels(DataRule):
         '{by_position} renumber the categories to 0..N-1, whatever the ids are. {by_id} take category_id '
         'as the label: in DETR and similar models, the label num_classes means "no object" and is trained as such '
         'without an error, and a larger one ends the run; in torchvision, num_classes includes the background, 0.',
-        by_position=framework_titles(POSITIONS),
-        by_id=framework_titles(IDS),
+        by_position=get_framework_titles(POSITIONS),
+        by_id=get_framework_titles(IDS),
     )
     example = Example(wrong='DETR: category ids 1..3, num_classes=3', right='num_classes=4  # the highest id + 1')
     limits = 'A loop of your own may renumber the ids: say so with `--labels positions`.'
@@ -75,13 +75,13 @@ class IdsAsLabels(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found, ids = annotations_of(labels), self._ids(labels)
-        if not found.categories or config_of(labels).framework == 'mmdet':
+        found, ids = get_annotations(labels), self._list_ids(labels)
+        if not found.categories or get_config(labels).framework == 'mmdet':
             return
         beyond = self._count_beyond(labels)
         words = {
-            'ids': listing(ids),
-            'beyond': listing(beyond),
+            'ids': join_items(ids),
+            'beyond': join_items(beyond),
             'number': quantity(len(ids), 'category'),
             'first': found.min_label,
             'highest': ids[-1],
@@ -105,42 +105,43 @@ class IdsAsLabels(DataRule):
             title, severity = self.title_no_class if labels.num_classes <= found.min_label else self.title, ERROR
         else:
             evidence = Message(
-                'category ids {ids} in {images}', ids=listing(ids), images=quantity(labels.files, 'image')
+                'category ids {ids} in {images}', ids=join_items(ids), images=quantity(labels.files, 'image')
             )
         yield self.report_in(facts, certainty, evidence, words, title, severity, advice=advice)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
         """Return the certainty that ids, which are labels, do not fit the classes; ``None`` if they may fit."""
-        found, ids = annotations_of(labels), self._ids(labels)
+        found, ids = get_annotations(labels), self._list_ids(labels)
         if self._is_background(labels):
             return PROVEN
         if labels.values:
             known = set() < set(labels.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
-            return certainty_of_share(label_share(labels)) if known and ids != list(range(len(ids))) else None
+            return rate_share(compute_label_share(labels)) if known and ids != list(range(len(ids))) else None
         # RF-DETR counts the classes itself, and one more.
         counted = len(ids) + 1 - found.ungrouped if found.framework == 'rf-detr' else len(ids) + found.min_label
         return PROVEN if found.classes_counted and labels.num_classes > counted else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if annotations_of(labels).classes_counted:
+        if get_annotations(labels).classes_counted:
             return  # the number of classes of the model decides what is wrong
-        is_unknown = annotations_of(labels).labelled_by == 'unknown'
-        yield from self._fit_ids(facts, labels, _ASKED if is_unknown else '')
+        is_unknown = get_annotations(labels).labelled_by == 'unknown'
+        yield from self._fit_ids(facts, labels, _IDS_QUESTION if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
             question = Message(
-                ('Does the training take positions as labels ({frameworks})?'), frameworks=framework_titles(POSITIONS)
+                ('Does the training take positions as labels ({frameworks})?'),
+                frameworks=get_framework_titles(POSITIONS),
             )
             yield Edit(title, question, options=(('labels', POSITIONS),))
 
     def _fit_ids(self, facts: Facts, labels: LabelFacts, question: str) -> Iterator[Edit]:
-        first, ids = annotations_of(labels).min_label, self._ids(labels)
+        first, ids = get_annotations(labels).min_label, self._list_ids(labels)
         contiguous = ids == list(range(first, first + len(ids)))
         if not contiguous:
             title: str = Message('Number the categories from {first}, in their order.', first=first)
             for edit in rewrite(self, facts, title, question, renumber=first):
                 if not first:
-                    edit = replace(edit, notes=(*edit.notes, _OWN_IDS))
+                    edit = replace(edit, notes=(*edit.notes, _REMAP_NOTE))
                 if self._is_background(labels):
                     enough = len(ids) + first  # counts the background
                     edit = replace(edit, lines=(f'num_classes={enough}',), options=(('num_classes', enough),))
@@ -153,20 +154,20 @@ class IdsAsLabels(DataRule):
             title = 'Give the model one output more than the highest id.'
             asked = question if contiguous else 'Should the ids remain the labels?'
             options, lines = (('num_classes', ids[-1] + 1),), (f'num_classes={ids[-1] + 1}',)
-            notes = () if first else (_OWN_IDS,)
+            notes = () if first else (_REMAP_NOTE,)
             yield Edit(title, asked, options=options, lines=lines, notes=notes)
 
-    def _ids(self, labels: LabelFacts) -> List[int]:
-        return sorted(annotations_of(labels).categories) or [0]
+    def _list_ids(self, labels: LabelFacts) -> List[int]:
+        return sorted(get_annotations(labels).categories) or [0]
 
     def _count_beyond(self, labels: LabelFacts) -> Dict[int, int]:
         """Count the annotations of each id that would be out of range as a label."""
-        instances = annotations_of(labels).instances_of
-        counts = {number: instances.get(str(number), 0) for number in self._ids(labels)}
+        instances = get_annotations(labels).instances_of
+        counts = {number: instances.get(str(number), 0) for number in self._list_ids(labels)}
         return {number: n for number, n in counts.items() if n and not 0 <= number < labels.num_classes}
 
     def _describe_beyond(self, labels: LabelFacts, beyond: Dict[int, int]) -> str:
-        ids = self._ids(labels)
+        ids = self._list_ids(labels)
         classes = Message(
             '{classes}, 0..{last}', classes=quantity(labels.num_classes, 'class'), last=labels.num_classes - 1
         )
@@ -174,15 +175,15 @@ class IdsAsLabels(DataRule):
         are_raw = len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
         return Message(
             'category ids {ids}{raw}; as labels of {classes}, {beyond} would be out of range ({number})',
-            ids=listing(ids),
+            ids=join_items(ids),
             raw=Message(' (those of COCO, with gaps)') if are_raw else '',
             classes=classes,
-            beyond=listing(beyond),
+            beyond=join_items(beyond),
             number=quantity(sum(beyond.values()), 'annotation'),
         )
 
     def _is_background(self, labels: LabelFacts) -> bool:
-        return 0 in labels.values and annotations_of(labels).min_label > 0
+        return 0 in labels.values and get_annotations(labels).min_label > 0
 
 
 class CocoIdsLookedUp(AnnotationRule):
@@ -218,9 +219,9 @@ class CocoIdsLookedUp(AnnotationRule):
             yield self.report(f'num_classes: {number}', {'number': number}, self.title_config)
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found, original = annotations_of(labels), yolo_of(labels).original
+        found, original = get_annotations(labels), get_yolo(labels).original
         if original is not None:
-            texts = listing(
+            texts = join_items(
                 Message('{name}: {here:,} here, {there:,} there', name=name, here=here, there=there)
                 for name, (here, there) in original.counts.items()
             )
@@ -235,7 +236,7 @@ class CocoIdsLookedUp(AnnotationRule):
         said = Message(
             '{categories}, ids {ids}',
             categories=quantity(len(found.categories), 'category'),
-            ids=listing(found.categories),
+            ids=join_items(found.categories),
         )
         evidence = join('; ', (said, labels.evidence))
         if unknown:
@@ -243,15 +244,15 @@ class CocoIdsLookedUp(AnnotationRule):
             evidence = Message(
                 '{said}; not ids of COCO: {unknown} ({annotations})',
                 said=said,
-                unknown=listing(unknown),
+                unknown=join_items(unknown),
                 annotations=annotations,
             )
         yield self.report_in(facts, PROVEN, evidence, files=found.sources)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if yolo_of(labels).original is not None:
+        if get_yolo(labels).original is not None:
             return
-        enough = max(annotations_of(labels).categories, default=0) + 1
+        enough = max(get_annotations(labels).categories, default=0) + 1
         options: List[Tuple[str, Any]] = [('labels', IDS)]
         lines = ['remap_mscoco_category: False']
         if enough != labels.num_classes:

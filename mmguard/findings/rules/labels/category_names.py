@@ -6,25 +6,25 @@ from dataclasses import replace
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.config.classes import is_background
-from mmguard.config.head_classes import counts
-from mmguard.config.parts import classes_of, classes_path, datasets, says_classes
+from mmguard.config.head_classes import find_class_counts
+from mmguard.config.parts import find_datasets, get_class_names, get_classes_path, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import set_classes_and_heads
 from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
-from mmguard.findings.map_edits import splits_of
+from mmguard.findings.map_edits import list_splits
 from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, Example, Facts, Rule
 from mmguard.findings.views import (
-    annotations_of,
-    class_lists,
-    config_of,
+    find_class_lists,
+    find_nearest,
+    get_annotations,
+    get_config,
     has_config,
     is_trained_on,
-    listing,
-    nearest,
+    join_items,
     normalize_name,
 )
 from mmguard.language import Message
@@ -63,19 +63,19 @@ class NamesNotInFile(AnnotationRule):
         if not missing:
             return
         letters = self._find_letters(labels)
-        path = next((path for path, listed in class_lists(labels).items() if listed == names), 'metainfo.classes')
+        path = next((path for path, listed in find_class_lists(labels).items() if listed == names), 'metainfo.classes')
         empty = len(missing) == len(names) and not any(labels.histogram.values())
         evidence = Message(
             '{number} of {listed} names in {path}: {missing}{left}',
             number=len(missing),
             listed=len(names),
             path=path,
-            missing=listing(map(repr, missing)),
+            missing=join_items(map(repr, missing)),
             left=Message('; no object is left, and with `filter_empty_gt` no image either') if empty else '',
         )
         words = {
-            'missing': listing(map(repr, missing)),
-            'known': listing(map(repr, self._names_in_file(labels))),
+            'missing': join_items(map(repr, missing)),
+            'known': join_items(map(repr, self._list_names_in_file(labels))),
             'shown': shorten(''.join(letters)),
         }
         # If the list did not reach the data set, the MG2xx about heads and lists are consequences.
@@ -95,20 +95,22 @@ class NamesNotInFile(AnnotationRule):
         known = self._names_in_files(facts)
         meant = self._match_names(labels, known)
         written = [meant.get(name) or name for name in names]
-        if annotations_of(labels).names_from == 'categories' or not meant:
+        if get_annotations(labels).names_from == 'categories' or not meant:
             chosen = set(written)
             written = (
-                [name for name in known if name in chosen] if meant else self._names_of_split(facts, known) or known
+                [name for name in known if name in chosen]
+                if meant
+                else self._find_names_of_split(facts, known) or known
             )
         certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
         yield set_classes_and_heads(
             facts,
             written,
-            '' if certain else Message('Are {written} the classes?', written=listing(map(repr, written))),
+            '' if certain else Message('Are {written} the classes?', written=join_items(map(repr, written))),
         )
 
-    def _names_in_file(self, labels: LabelFacts) -> List[str]:
-        found = annotations_of(labels)
+    def _list_names_in_file(self, labels: LabelFacts) -> List[str]:
+        found = get_annotations(labels)
         if found.names_from != 'objects':
             return [str(name) for name in found.categories.values()]
         # XML files have no list of categories, only the names of objects.
@@ -117,16 +119,16 @@ class NamesNotInFile(AnnotationRule):
 
     def _names_in_files(self, facts: Facts) -> List[str]:
         """Return the names in the files of all splits, those of the training first."""
-        splits = sorted(splits_of(facts), key=lambda labels: not is_trained_on(labels))
-        return list(dict.fromkeys(name for labels in splits for name in self._names_in_file(labels)))
+        splits = sorted(list_splits(facts), key=lambda labels: not is_trained_on(labels))
+        return list(dict.fromkeys(name for labels in splits for name in self._list_names_in_file(labels)))
 
     def _find_missing(self, labels: LabelFacts) -> Tuple[List[str], List[str]]:
         """Return the names without a category from the worst class list, and that list."""
-        known = self._names_in_file(labels)
-        found = annotations_of(labels)
+        known = self._list_names_in_file(labels)
+        found = get_annotations(labels)
         if not found.names_from or not known:
             return [], []
-        lists = [labels.class_names] if labels.class_names else list(class_lists(labels).values())
+        lists = [labels.class_names] if labels.class_names else list(find_class_lists(labels).values())
         there = set(known)
         lacks = [([str(name) for name in names if name not in there], list(map(str, names))) for names in lists]
         missing, names = max(lacks, key=lambda pair: len(pair[0]) / len(pair[1]), default=([], []))
@@ -134,20 +136,20 @@ class NamesNotInFile(AnnotationRule):
             # A class may be missing in a small set of XML files, but not if a similar name is left out.
             left_out = list(found.left_out_names)
             alike = {normalize_name(name) for name in left_out}
-            close = nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
+            close = find_nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
             missing = [name for name in missing if close.get(name, name)]
         spelt = self._find_letters(labels)
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
-    def _names_of_split(self, facts: Facts, known: Sequence[str]) -> List[str]:
+    def _find_names_of_split(self, facts: Facts, known: Sequence[str]) -> List[str]:
         """Return the classes of a split that match the files, since their order is the user's."""
-        lists = (labels.class_names for labels in splits_of(facts))
+        lists = (labels.class_names for labels in list_splits(facts))
         return next((list(names) for names in lists if known and set(names) == set(known)), [])
 
     def _find_letters(self, labels: LabelFacts) -> List[str]:
         """Return the letters of a class list that is a string, if any."""
-        known = self._names_in_file(labels)
-        for names in [labels.class_names, *class_lists(labels).values()]:
+        known = self._list_names_in_file(labels)
+        for names in [labels.class_names, *find_class_lists(labels).values()]:
             letters = len(names) > 1 and all(len(name) == 1 for name in names)
             # Classes may be named a, b and c if the file has them.
             if letters and (''.join(names) in known or not set(names) & set(known)):
@@ -159,7 +161,7 @@ class NamesNotInFile(AnnotationRule):
         missing, names = self._find_missing(labels)
         alike = {normalize_name(name): name for name in known}
         listed = set(names)
-        close = nearest(missing, [name for name in known if name not in listed], 0.7)
+        close = find_nearest(missing, [name for name in known if name not in listed], 0.7)
         meant = {name: alike.get(normalize_name(name), found) for name, found in close.items()}
         # In an unrelated list, similar names are a coincidence.
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
@@ -167,7 +169,7 @@ class NamesNotInFile(AnnotationRule):
     def _is_of_the_type(self, labels: LabelFacts) -> bool:
         """True if the names are the defaults of the data set's type, because the config sets none."""
         missing, names = self._find_missing(labels)
-        lists = config_of(labels).dataset_classes
+        lists = get_config(labels).dataset_classes
         path = next((path for path, listed in lists.items() if list(listed) == names), '')
         return len(missing) == len(names) and 'METAINFO' in path
 
@@ -192,33 +194,41 @@ class CategoriesLeftOut(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        names = self._names(labels)
+        names = self._count_left_out(labels)
         if names:
-            evidence = listing(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in names.items())
-            words = {'names': listing(map(repr, names)), 'number': len(self._all(labels))}
-            files = annotations_of(labels).left_out_files
+            evidence = join_items(f'{quantity(n, "annotation")} of {shorten(name)}' for name, n in names.items())
+            words = {'names': join_items(map(repr, names)), 'number': len(self._list_categories(labels))}
+            files = get_annotations(labels).left_out_files
             yield self.report_in(facts, POSSIBLE, evidence, words, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        names = list(self._names(labels))
-        close = nearest(names, labels.class_names, 0.8)
+        names = list(self._count_left_out(labels))
+        close = find_nearest(names, labels.class_names, 0.8)
         slips = {name: found for name, found in close.items() if found}
         if slips:
-            asked = f'Is it a slip: {listing(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
+            asked = (
+                f'Is it a slip: {join_items(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
+            )
             yield from rewrite(self, facts, 'Correct the names.', asked, rename=slips)
         # If every head has as many classes as the list, the others were left out on purpose.
-        counted = {} if facts.config is None else {count.value for count in counts(facts.config) if count.kind == 'all'}
+        counted = (
+            {}
+            if facts.config is None
+            else {count.value for count in find_class_counts(facts.config) if count.kind == 'all'}
+        )
         if facts.config is not None and counted != {len(labels.class_names)}:
             edit = set_classes_and_heads(
-                facts, self._all(labels), f'Are {listing(map(repr, names))} to be learned, too?'
+                facts, self._list_categories(labels), f'Are {join_items(map(repr, names))} to be learned, too?'
             )
             yield replace(edit, if_not='Nothing needs to change.')
 
-    def _all(self, labels: LabelFacts) -> List[str]:
-        return list(dict.fromkeys([*map(str, annotations_of(labels).categories.values()), *self._names(labels)]))
+    def _list_categories(self, labels: LabelFacts) -> List[str]:
+        return list(
+            dict.fromkeys([*map(str, get_annotations(labels).categories.values()), *self._count_left_out(labels)])
+        )
 
-    def _names(self, labels: LabelFacts) -> Dict[str, int]:
-        return {name: number for name, number in annotations_of(labels).left_out_names.items() if number}
+    def _count_left_out(self, labels: LabelFacts) -> Dict[str, int]:
+        return {name: number for name, number in get_annotations(labels).left_out_names.items() if number}
 
 
 class BackgroundListed(Rule):
@@ -241,14 +251,14 @@ class BackgroundListed(Rule):
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        labels, places = facts.labels, _places(facts.config)
+        labels, places = facts.labels, _find_background_lists(facts.config)
         if labels is not None and labels.kind != 'instances':
             return
-        in_files = [] if labels is None else _categories(labels)
+        in_files = [] if labels is None else _find_background_categories(labels)
         if labels is not None and not (in_files and (places or not has_config(labels))):
             return  # a name that the files lack (MG140), or that the config leaves out
         if in_files and labels is not None:
-            found = annotations_of(labels)
+            found = get_annotations(labels)
             of = ', '.join(f'{shorten(name)} has id {i}' for i, name in in_files)
             used = sum(found.instances_of.get(str(i), 0) for i, _ in in_files)
             evidence = f'{of} in the categories of the file; {quantity(used, "annotation")}'
@@ -258,42 +268,42 @@ class BackgroundListed(Rule):
             evidence = f'{" and ".join(path for path, _ in places)} = {format_value(places[0][1])}'
         else:
             return
-        named = {'names': listing(map(repr, names))}
+        named = {'names': join_items(map(repr, names))}
         yield self.report(evidence, named, places=tuple(path for path, _ in places))
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels, places = facts.labels, _places(facts.config)
+        labels, places = facts.labels, _find_background_lists(facts.config)
         question = 'Does this class mean that no object is there?'
         if places and facts.config is not None:
             names = [name for name in places[0][1] if not is_background(name)]
             if names:
                 yield set_classes_and_heads(facts, names, question)
         elif labels is not None:
-            names = [name for name in annotations_of(labels).categories.values() if not is_background(name)]
+            names = [name for name in get_annotations(labels).categories.values() if not is_background(name)]
             for edit in (
                 rewrite(self, facts, 'Leave the background out of the categories.', question, classes=names)
                 if names
                 else ()
             ):
-                if not annotations_of(labels).classes_counted and labels.num_classes == len(names) + 1:
+                if not get_annotations(labels).classes_counted and labels.num_classes == len(names) + 1:
                     line = f'num_classes={len(names)}'
                     edit = replace(edit, lines=(line,), options=(('num_classes', len(names)),))
                 yield edit
 
 
-def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
+def _find_background_lists(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
     """Return the class lists of a detection config that contain it."""
     found = []
-    for dataset in datasets(config) if config is not None and config.framework == 'mmdet' else ():
-        names = classes_of(dataset) or []
+    for dataset in find_datasets(config) if config is not None and config.framework == 'mmdet' else ():
+        names = get_class_names(dataset) or []
         things = says_classes(dataset) and not dataset.is_a('CocoPanopticDataset', 'BaseSegDataset')
         if things and any(map(is_background, names)):
-            found.append((classes_path(dataset), names))
+            found.append((get_classes_path(dataset), names))
     return found
 
 
-def _categories(labels: LabelFacts) -> List[Tuple[int, str]]:
-    found = annotations_of(labels)
+def _find_background_categories(labels: LabelFacts) -> List[Tuple[int, str]]:
+    found = get_annotations(labels)
     if found.names_from != 'categories':
         return []
     # If ids are labels, 0 only costs an output; in torchvision it is the background.

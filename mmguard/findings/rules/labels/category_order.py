@@ -10,7 +10,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
-from mmguard.findings.views import annotations_of, class_lists, has_config, is_trained_on, listing
+from mmguard.findings.views import find_class_lists, get_annotations, has_config, is_trained_on, join_items
 from mmguard.text import shorten
 
 
@@ -43,9 +43,9 @@ class OrderDiffers(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        displaced, ids = self._find_displaced(labels), list(annotations_of(labels).categories)
+        displaced, ids = self._find_displaced(labels), list(get_annotations(labels).categories)
         is_sorted_as_texts = ids != sorted(ids) and ids == sorted(ids, key=str)  # 1, 10, 2
-        evidence = f'category ids in the file: {listing(ids)}'
+        evidence = f'category ids in the file: {join_items(ids)}'
         if displaced is not None:
             path, names, ordered = displaced
             wrong = [
@@ -54,12 +54,12 @@ class OrderDiffers(AnnotationRule):
                 if a != b
             ]
             texts = '; the file lists its ids sorted as strings: 1, 10, 2' if is_sorted_as_texts else ''
-            yield self.report_in(facts, PROVEN, listing(wrong, 3) + texts)
+            yield self.report_in(facts, PROVEN, join_items(wrong, 3) + texts)
         elif is_part_of_a_list(labels):
             words = {'number': len(ids), 'id': ids[-1], 'label': len(ids) - 1}
             yield self.report_in(facts, LIKELY, evidence, words, self.title_part, WARNING)
-        elif annotations_of(labels).labelled_by == 'unknown' and is_sorted_as_texts:
-            yield self.report_in(facts, POSSIBLE, evidence, {'ids': listing(ids, 4)}, self.title_texts, WARNING)
+        elif get_annotations(labels).labelled_by == 'unknown' and is_sorted_as_texts:
+            yield self.report_in(facts, POSSIBLE, evidence, {'ids': join_items(ids, 4)}, self.title_texts, WARNING)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         displaced = self._find_displaced(labels)
@@ -73,11 +73,11 @@ class OrderDiffers(AnnotationRule):
 
     def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
         """Return path of the classes, the classes, and these in the file's order; ``None`` if the order is the same."""
-        found = annotations_of(labels)
+        found = get_annotations(labels)
         if found.names_from != 'categories' or not has_config(labels) or found.labelled_by == 'class list':
             return None
         known = [str(name) for name in found.categories.values()]
-        lists = class_lists(labels)
+        lists = find_class_lists(labels)
         if labels.class_names:
             lists = {path: names for path, names in lists.items() if names == labels.class_names}
             lists = lists or {'metainfo.classes': labels.class_names}
@@ -97,7 +97,7 @@ class OrderDiffers(AnnotationRule):
 
 def is_part_of_a_list(labels: LabelFacts) -> bool:
     """True if the ids of a file, renumbered by its framework, are a subset of those counted by num_classes."""
-    found = annotations_of(labels)
+    found = get_annotations(labels)
     ids = sorted(found.categories)
     if (
         found.names_from != 'categories'
@@ -112,5 +112,5 @@ def is_part_of_a_list(labels: LabelFacts) -> bool:
 
 def _is_sorted_as_texts(labels: LabelFacts) -> bool:
     """True if the file sorts numbers as text: 1, 10, 2."""
-    ids = list(annotations_of(labels).categories)
+    ids = list(get_annotations(labels).categories)
     return ids != sorted(ids) and ids == sorted(ids, key=str)

@@ -11,16 +11,16 @@ from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import (
-    annotations_of,
     count_stored,
     count_trained,
+    get_annotations,
+    get_maps,
     has_config,
-    ids_of,
     is_trained_on,
-    listing,
-    maps_of,
+    join_items,
+    select_ids,
 )
-from mmguard.labels.numbering import POSITIONS, framework_titles
+from mmguard.labels.numbering import POSITIONS, get_framework_titles
 from mmguard.language import Message
 from mmguard.text import quantity
 
@@ -60,7 +60,7 @@ class MoreClassesThanHead(DataRule):
         if labels.annotations is not None and labels.annotations.labelled_by == 'unknown':
             question: str = Message(
                 'Does your training code renumber the categories ({frameworks})?',
-                frameworks=framework_titles(POSITIONS),
+                frameworks=get_framework_titles(POSITIONS),
             )
             edit = set_num_classes(facts, listed, question)
             yield replace(edit, options=(*edit.options, ('labels', POSITIONS)))
@@ -109,24 +109,24 @@ class OnlyOneClass(DataRule):
         rare = _find_rarer_than_folds(labels)
         if rare:
             named = [f'{labels.name_of(label)} ({label}) in {quantity(cases, "case")}' for label, cases in rare.items()]
-            words = {'folds': FOLDS, 'rare': listing(named)}
+            words = {'folds': FOLDS, 'rare': join_items(named)}
             label, cases = min(rare.items(), key=lambda pair: pair[1])
             text = 'at least {number} of {folds} folds validate without {name} ({label}): its Dice is nan there'
             seen_in = Message(text, number=FOLDS - cases, folds=FOLDS, name=labels.name_of(label), label=label)
             yield self.report_in(facts, PROVEN, seen_in, words, self.title_rare, INFO, advice=self.advice_rare)
-        seen, never = ids_of(count_trained(labels)) - {labels.ignore_index}, _list_untrained(labels)
+        seen, never = select_ids(count_trained(labels)) - {labels.ignore_index}, _list_untrained(labels)
         if never:
             named = [f'{labels.name_of(label)} ({label})' for label in never]
-            words = {'missing': len(never), 'never': listing(named)}
+            words = {'missing': len(never), 'never': join_items(named)}
             severity = INFO if labels.kind == 'instances' else None
             evidence = f'{sum(count_trained(labels).values()):,} {labels.kind} of {len(seen)} classes'
             yield self.report_in(facts, POSSIBLE, evidence, words, self.title_never, severity)
             return
         is_only_one = labels.kind == 'pixels' and len(seen) == 1 and not labels.values and labels.num_classes > 1
-        if is_only_one and (len(ids_of(maps_of(labels).raw)) > 1 or labels.files >= ENOUGH_FILES):
-            before, after = listing(sorted(count_stored(labels))), listing(sorted(count_trained(labels)))
+        if is_only_one and (len(select_ids(get_maps(labels).raw)) > 1 or labels.files >= ENOUGH_FILES):
+            before, after = join_items(sorted(count_stored(labels))), join_items(sorted(count_trained(labels)))
             evidence = f'values as stored: {before}; as trained: {after}'
-            yield self.report_in(facts, LIKELY, evidence, {'only': listing(sorted(seen))})
+            yield self.report_in(facts, LIKELY, evidence, {'only': join_items(sorted(seen))})
 
 
 def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:
@@ -179,7 +179,7 @@ class OutputsNeverTrained(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found, needed = annotations_of(labels), self._count_needed(labels)
+        found, needed = get_annotations(labels), self._count_needed(labels)
         if found.names_from != 'categories' or found.classes_counted or has_config(labels) or not found.categories:
             return
         enough = max(needed, max(found.categories) + 1) if found.labelled_by == 'unknown' else needed
@@ -203,5 +203,5 @@ class OutputsNeverTrained(DataRule):
         )
 
     def _count_needed(self, labels: LabelFacts) -> int:
-        found = annotations_of(labels)
+        found = get_annotations(labels)
         return max(found.categories, default=0) + 1 if found.labelled_by == 'category id' else len(found.categories)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import AbstractSet, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
-from mmguard.config.parts import datasets, palette_of, transforms
+from mmguard.config.parts import find_datasets, find_transforms, get_palette
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour, grays, match_grays, voc_colour
-from mmguard.findings.map_edits import convert_files, list_stored_values, renumber, splits_of
+from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour, compute_grays, compute_voc_colour, match_grays
+from mmguard.findings.map_edits import convert_files, list_splits, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts, find_files_with
 from mmguard.findings.views import (
     MANY_CHANNELS,
@@ -19,13 +19,13 @@ from mmguard.findings.views import (
     count_stored,
     count_trained,
     find_files_named,
+    get_maps,
     has_config,
     has_num_classes,
-    ids_of,
     is_whole,
-    listing,
-    maps_of,
+    join_items,
     rise_evenly,
+    select_ids,
     subtracts_one,
 )
 from mmguard.language import Message, join
@@ -61,36 +61,36 @@ class StoredAsColours(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        maps, forms = maps_of(labels), self._forms(labels)
+        maps, forms = get_maps(labels), self._count_forms(labels)
         if not forms:
             return
-        evidence = listing(
+        evidence = join_items(
             Message('{files} with {form}', files=quantity(count, 'file'), form=Message(MANY_CHANNELS[form]))
             for form, count in forms.items()
         )
         ranked = sorted(maps.colours, key=lambda colour: -maps.colours[colour])
-        evidence += f'; {quantity(len(ranked), "color")}: {listing(ranked, FEW_COLOURS)}' if ranked else ''
+        evidence += f'; {quantity(len(ranked), "color")}: {join_items(ranked, FEW_COLOURS)}' if ranked else ''
         files = [file for form in forms for file in maps.form_examples.get(form, ())]
         files = files or find_files_with(labels, labels.values) or find_files_named(labels, '')
         # If files with several channels are gray, values changed by compression (MG136) are the worse fault.
         certainty = LIKELY if maps.lossy and self._is_gray(labels) else PROVEN
-        words = {'forms': listing(Message(MANY_CHANNELS[form]) for form in forms)}
+        words = {'forms': join_items(Message(MANY_CHANNELS[form]) for form in forms)}
         yield self.report_in(facts, certainty, evidence, words, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        maps = maps_of(labels)
+        maps = get_maps(labels)
         if self._is_gray(labels) or self._is_alpha(labels):
             yield from self._edit_equal_channels(facts, labels)
             return
-        colours = {colour for split in splits_of(facts) for colour in maps_of(split).colours}
+        colours = {colour for split in list_splits(facts) for colour in get_maps(split).colours}
         if maps.lossy or not colours:
             return
-        title, known = 'Rewrite the files, each color as the index of its class.', self._table(facts, colours)
+        title, known = 'Rewrite the files, each color as the index of its class.', self._build_table(facts, colours)
         if known:
             clear = colours <= set(known)
             others = {} if clear else dict.fromkeys(colours - set(known), VOID)
             question = (
-                '' if clear else Message('Is {others} your void (unlabeled) color?', others=listing(sorted(others)))
+                '' if clear else Message('Is {others} your void (unlabeled) color?', others=join_items(sorted(others)))
             )
             note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
@@ -120,13 +120,13 @@ class StoredAsColours(DataRule):
             if name or not rise_evenly(values):
                 return
             table = {level: label for label, level in enumerate(values)}
-            question = Message('Are {values} the classes, in the order of your list?', values=listing(values))
+            question = Message('Are {values} the classes, in the order of your list?', values=join_items(values))
             yield from convert_files(facts, title, question, label_map=table)
 
-    def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
+    def _build_table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
         """Map colors to labels by the config, or by a palette that contains all of them."""
-        for dataset in datasets(facts.config) if facts.config is not None else ():
-            palette = palette_of(dataset)
+        for dataset in find_datasets(facts.config) if facts.config is not None else ():
+            palette = get_palette(dataset)
             table: Dict[Colour, int] = {}
             for label, colour in enumerate(palette):
                 table.setdefault(colour, label)
@@ -139,15 +139,15 @@ class StoredAsColours(DataRule):
         classes = len(names) if facts.labels is None else facts.labels.num_classes
         return {colour: label for colour, label in known.items() if colour in colours or label < classes}
 
-    def _forms(self, labels: LabelFacts) -> Dict[str, int]:
-        return {form: n for form, n in maps_of(labels).forms.items() if form in MANY_CHANNELS and n > 0}
+    def _count_forms(self, labels: LabelFacts) -> Dict[str, int]:
+        return {form: n for form, n in get_maps(labels).forms.items() if form in MANY_CHANNELS and n > 0}
 
     def _is_gray(self, labels: LabelFacts) -> bool:
-        return maps_of(labels).gray_in_colour >= sum(self._forms(labels).values())
+        return get_maps(labels).gray_in_colour >= sum(self._count_forms(labels).values())
 
     def _find_levels(self, labels: LabelFacts) -> List[int]:
         """Return the gray levels if they are too high for class indices and no more than the classes."""
-        values = sorted(maps_of(labels).raw)
+        values = sorted(get_maps(labels).raw)
         high = (
             has_num_classes(labels)
             and values
@@ -158,7 +158,7 @@ class StoredAsColours(DataRule):
 
     def _is_alpha(self, labels: LabelFacts) -> bool:
         """True if all files are gray with an alpha channel: the labels are in the first channel."""
-        return set(maps_of(labels).forms) == {'gray_alpha'} and bool(maps_of(labels).raw)
+        return set(get_maps(labels).forms) == {'gray_alpha'} and bool(get_maps(labels).raw)
 
 
 def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
@@ -177,11 +177,11 @@ def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int
     The palette is one of the config, or of Cityscapes.
     """
     values = {value for value in list_stored_values(facts) if value >= 0}
-    if labels.kind != 'pixels' or subtracts_one(labels) or 'palette8' in maps_of(labels).forms:
+    if labels.kind != 'pixels' or subtracts_one(labels) or 'palette8' in get_maps(labels).forms:
         return '', {}
     palettes = {
-        dataset.place('metainfo.palette'): {colour: label for label, colour in enumerate(palette_of(dataset))}
-        for dataset in (datasets(facts.config) if facts.config is not None else ())
+        dataset.place('metainfo.palette'): {colour: label for label, colour in enumerate(get_palette(dataset))}
+        for dataset in (find_datasets(facts.config) if facts.config is not None else ())
     }
     if labels.num_classes == len(set(CITYSCAPES.values()) - {VOID}):
         palettes['Cityscapes'] = CITYSCAPES
@@ -194,13 +194,13 @@ def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int
 
 _CONVERTED = 'Were they drawn in the palette of {name} and converted to gray?'
 VOC_GRAYS = 'VOC (labelme)'
-_COLOURS = [voc_colour(label) for label in range(1, 64)]
+_COLOURS = [compute_voc_colour(label) for label in range(1, 64)]
 #: Values of VOC's palette read as colors: one channel, or its gray.
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
 #: One channel of the first 64 colors, without 0.
-FEW = frozenset({64, 128, 192})
+CHANNEL_LEVELS = frozenset({64, 128, 192})
 #: Gray -> label.
-GRAYS = grays((voc_colour(label), label) for label in range(1, 21))
+GRAYS = compute_grays((compute_voc_colour(label), label) for label in range(1, 21))
 #: Grays of the first six labels, which make VOC's palette unmistakable.
 FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
 
@@ -238,7 +238,7 @@ class PaletteReadAsColours(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        maps, stored = maps_of(labels), count_stored(labels)
+        maps, stored = get_maps(labels), count_stored(labels)
         table = _match_palette(facts, labels)[1]
         is_mapped = all(
             sum(stored.get(value, 0) for value in table if table[value] == label) == labels.histogram.get(label, 0)
@@ -253,7 +253,7 @@ class PaletteReadAsColours(DataRule):
                 '{black:,} of {files:,} files; values {values}',
                 black=maps.black_palettes,
                 files=labels.files,
-                values=listing(sorted(stored)),
+                values=join_items(sorted(stored)),
             )
             yield self.report_in(facts, certainty, evidence, title=self.title_black, severity=WARNING)
             return
@@ -264,17 +264,17 @@ class PaletteReadAsColours(DataRule):
             texts.append(
                 Message('{number:,} files that the loader reads as colors', number=maps.loaded_otherwise['colours'])
             )
-        depends, seen = self._depends_on_reader(labels), ids_of(stored) - {0}
+        depends, seen = self._depends_on_reader(labels), select_ids(stored) - {0}
         is_gray = table or (maps.forms and not maps.forms.get('palette8') and seen and seen <= set(GRAYS))
         title = self.title_reader if depends else self.title_gray if is_gray else ''
         title = self.title_batch if self._is_batch(labels) else title
-        words = {'levels': listing(sorted(ids_of(count_trained(labels)))), 'name': VOC_GRAYS}
+        words = {'levels': join_items(sorted(select_ids(count_trained(labels)))), 'name': VOC_GRAYS}
         severity = INFO if depends else None
         yield self.report_in(facts, certainty, join('; ', texts), words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
         """Return the certainty that indices are, or were, read as colors; ``None`` if nothing shows it."""
-        maps = maps_of(labels)
+        maps = get_maps(labels)
         palette = maps.forms.get('palette8', 0)
         # Multi-channel files are also read as colors, and rightly so.
         others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
@@ -282,7 +282,7 @@ class PaletteReadAsColours(DataRule):
             return PROVEN
         if self._is_black(labels) or self._depends_on_reader(labels):
             return POSSIBLE
-        seen = ids_of(count_trained(labels)) - {0}
+        seen = select_ids(count_trained(labels)) - {0}
         invalid = set(labels.values) - {VOID}
         if not invalid or not seen:
             return None
@@ -296,7 +296,7 @@ class PaletteReadAsColours(DataRule):
         if is_whole(labels) and seen == {38} and labels.num_classes == 2:
             return PROVEN
         # A gray picture would have as many levels as classes; a channel of the colors has four in total.
-        if self._is_batch(labels) and seen <= FEW and labels.num_classes > len(FEW) + 2:
+        if self._is_batch(labels) and seen <= CHANNEL_LEVELS and labels.num_classes > len(CHANNEL_LEVELS) + 2:
             return PROVEN
         # A full count shows if they are the gray levels of as many classes (MG125).
         is_counted = is_whole(labels) or bool(maps.raw)
@@ -305,12 +305,12 @@ class PaletteReadAsColours(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if self._depends_on_reader(labels):
             return
-        loaders = [t for t in transforms(facts.config) if t.name == 'LoadAnnotations'] if facts.config else []
+        loaders = [t for t in find_transforms(facts.config) if t.name == 'LoadAnnotations'] if facts.config else []
         places = tuple(
             (t.place('imdecode_backend'), 'pillow') for t in loaders if t.get('imdecode_backend') != 'pillow'
         )
-        ids = ids_of(list_stored_values(facts)) - {0}
-        if maps_of(labels).forms.get('palette8'):
+        ids = select_ids(list_stored_values(facts)) - {0}
+        if get_maps(labels).forms.get('palette8'):
             if places:
                 yield Edit('Read them with Pillow, in the pipelines of all splits.', config=places)
             yield from convert_files(facts, 'Rewrite the files as plain index images.')
@@ -326,15 +326,15 @@ class PaletteReadAsColours(DataRule):
     def _depends_on_reader(self, labels: LabelFacts) -> bool:
         """True if the indices are labels, and the reader of the files is unknown."""
         is_unknown = not has_config(labels) and not self._is_black(labels)
-        return 'palette8' in maps_of(labels).forms and is_unknown and not set(labels.values) - {VOID}
+        return 'palette8' in get_maps(labels).forms and is_unknown and not set(labels.values) - {VOID}
 
     def _is_black(self, labels: LabelFacts) -> bool:
-        maps = maps_of(labels)
+        maps = get_maps(labels)
         return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
 
     def _is_batch(self, labels: LabelFacts) -> bool:
         """True if the facts come from a batch of tensors, not from files."""
-        return not labels.files and not maps_of(labels).forms
+        return not labels.files and not get_maps(labels).forms
 
 
 def _are_grays(seen: AbstractSet[int]) -> bool:

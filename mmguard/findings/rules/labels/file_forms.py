@@ -15,9 +15,9 @@ from mmguard.findings.views import (
     as_map,
     count_stored,
     count_trained,
+    get_maps,
     has_config,
-    listing,
-    maps_of,
+    join_items,
     rise_evenly,
 )
 
@@ -54,10 +54,10 @@ class NotEightBits(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        maps = maps_of(labels)
+        maps = get_maps(labels)
         values = {value: count for value, count in maps.raw.items() if value > 255} or labels.values
         if maps.loaded_otherwise.get('scaled'):
-            before, after = listing(sorted(count_stored(labels))), listing(sorted(count_trained(labels)))
+            before, after = join_items(sorted(count_stored(labels))), join_items(sorted(count_trained(labels)))
             evidence = f'{maps.loaded_otherwise["scaled"]:,} files; values as stored: {before}; as loaded: {after}'
             yield self.report_in(facts, PROVEN, evidence, title=self.title_few, values=values)
             return
@@ -73,7 +73,7 @@ class NotEightBits(DataRule):
         if wide:
             texts.append(f'as stored, and as loaded: {as_map(wide, 6)}')
         elif maps.raw:
-            texts.append(f'values as stored: {listing(sorted(maps.raw))}')
+            texts.append(f'values as stored: {join_items(sorted(maps.raw))}')
         evidence = '; '.join(texts) or f'{wrapped:,} files are loaded modulo 256'
         certainty, severity = (PROVEN, ERROR) if is_proven else (LIKELY, WARNING)
         follow = tuple(code for code in SUPERSEDES[self.code] if code not in ('MG103', 'MG121'))
@@ -84,14 +84,14 @@ class NotEightBits(DataRule):
         if not values:
             return
         title = 'Rewrite the files with 8 bits.'
-        if maps_of(labels).loaded_otherwise.get('scaled'):
+        if get_maps(labels).loaded_otherwise.get('scaled'):
             yield from convert_files(facts, title)
         elif values == [0, WHITE]:
             yield from convert_files(facts, title, 'Is white the object?', label_map={WHITE: 1})
         elif values[0] >= 0 and values[-1] <= 255:
             yield from convert_files(facts, title)
         elif len(values) == labels.num_classes and rise_evenly(values):
-            question = f'Are the classes, in the order of your list, {listing(values)}?'
+            question = f'Are the classes, in the order of your list, {join_items(values)}?'
             table = {value: label for label, value in enumerate(values)}
             yield from convert_files(facts, title, question, label_map=table)
 
@@ -116,7 +116,7 @@ class Fractions(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        maps = maps_of(labels)
+        maps = get_maps(labels)
         is_proven = maps.fractions or maps.loaded_otherwise.get('truncated')
         small = maps.forms.get('float', 0) and maps.raw and max(maps.raw) <= 1 < labels.num_classes - 1
         if not is_proven and not small:
@@ -124,14 +124,14 @@ class Fractions(DataRule):
         values = sorted(maps.fractions)
         texts = [f'{maps.forms.get("float", 0):,} float files']
         if values:
-            texts.append(f'values {listing(f"{value:.5g}" for value in values)}')
+            texts.append(f'values {join_items(f"{value:.5g}" for value in values)}')
             if _are_of_255(values):
-                texts.append(f'which are {listing(f"{round(value * 255)}/255" for value in values)}')
+                texts.append(f'which are {join_items(f"{round(value * 255)}/255" for value in values)}')
         files = maps.form_examples.get('float', [])
         yield self.report_in(facts, PROVEN if is_proven else LIKELY, ', '.join(texts), files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        fractions = maps_of(labels).fractions
+        fractions = get_maps(labels).fractions
         if _are_of_255(fractions):
             question = 'Were the class indices divided by 255?'
             note = 'Read masks with `torch.as_tensor(np.array(mask)).long()`: ToTensor is for images.'

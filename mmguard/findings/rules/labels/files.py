@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Tuple
 
-from mmguard.files.containment import OUTSIDE
+from mmguard.files.containment import OUTSIDE_REASON
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import set_suffix
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
-from mmguard.findings.rules.labels.records import NO_FOLDER, is_about_records
-from mmguard.findings.views import annotations_of, has_config, listing, maps_of, number_of
+from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, is_about_records
+from mmguard.findings.views import count_listed, get_annotations, get_maps, has_config, join_items
 from mmguard.findings.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
 from mmguard.language import join
 from mmguard.text import quantity
 
 #: List of ``MapFacts``, or kind of fault of a volume -> description of one and of several files.
-NAMED = {
+FILE_NOUNS = {
     'missing_labels': ('image without a label file', 'images without a label file'),
     'missing_images': ('label file without an image', 'label files without an image'),
     'duplicates': ('name with two files', 'names with two files'),
@@ -64,13 +64,14 @@ class UnpairedFiles(DataRule):
         if not found:
             return
         parts = [
-            join(': ', (quantity(number, *NAMED[kind]), listing(files, 3))) for kind, (number, files) in found.items()
+            join(': ', (quantity(number, *FILE_NOUNS[kind]), join_items(files, 3)))
+            for kind, (number, files) in found.items()
         ]
         # An image without a label file ends a training; an extra label file does not.
         is_grave = (has_config(labels) and 'missing_labels' in found) or found.keys() & ENDS
         files = [file for _, listed in found.values() for file in listed]
         if labels.volumes is not None:
-            files = [fault.file for fault in labels.volumes.find_faults(*NAMED)]
+            files = [fault.file for fault in labels.volumes.find_faults(*FILE_NOUNS)]
         yield self.report_in(
             facts,
             PROVEN if labels.volumes is not None or has_none else LIKELY,
@@ -87,24 +88,24 @@ class UnpairedFiles(DataRule):
 
     def _has_no_pair(self, facts: LabelFacts) -> bool:
         """True if no pair was found at all, in a config or in two folders."""
-        maps = maps_of(facts)
-        lacking = number_of(maps, 'missing_labels') or number_of(maps, 'missing_images')
+        maps = get_maps(facts)
+        lacking = count_listed(maps, 'missing_labels') or count_listed(maps, 'missing_images')
         if has_config(facts):
             return bool(lacking) and not maps.forms
         labels = sum(maps.forms.values())
-        return bool(labels) and number_of(maps, 'missing_images') == labels
+        return bool(labels) and count_listed(maps, 'missing_images') == labels
 
     def _find_unpaired(self, labels: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
         """Return kind -> number of files, and the first of them (for volumes with details)."""
         if labels.volumes is not None:
-            faults = {kind: labels.volumes.find_faults(kind) for kind in NAMED}
+            faults = {kind: labels.volumes.find_faults(kind) for kind in FILE_NOUNS}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
             return {kind: (len(files), files) for kind, files in texts.items() if files}
-        maps = maps_of(labels)
+        maps = get_maps(labels)
         return {
-            kind: (number_of(maps, kind), getattr(maps, kind))
+            kind: (count_listed(maps, kind), getattr(maps, kind))
             for kind in ('missing_labels', 'missing_images', 'duplicates')
-            if number_of(maps, kind)
+            if count_listed(maps, kind)
         }
 
 
@@ -136,12 +137,12 @@ class SizeMismatch(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        maps, of_boxes = maps_of(labels), labels.annotations
-        found = maps.size_mismatches or annotations_of(labels).size_mismatches
+        maps, of_boxes = get_maps(labels), labels.annotations
+        found = maps.size_mismatches or get_annotations(labels).size_mismatches
         if not found:
             return
         path, first, second = found[0]
-        number = number_of(maps, 'size_mismatches') or len(found)
+        number = count_listed(maps, 'size_mismatches') or len(found)
         if of_boxes is not None:
             sizes = f'{first[1]} x {first[0]} on disk, {second[1]} x {second[0]} in the annotations'
             evidence = f'{len(found):,} of {of_boxes.sizes_compared:,} images compared, e.g. {path}: {sizes}'
@@ -204,18 +205,18 @@ class UnreadableFiles(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found: Dict[str, List[str]] = {}
-        for reason, paths in maps_of(labels).unreadable.items():
+        for reason, paths in get_maps(labels).unreadable.items():
             if paths and reason != MISSING:
                 found.setdefault(reason, []).extend(paths)
-        for reason, paths in annotations_of(labels).unreadable.items():
-            if paths and reason != NO_FOLDER and not is_about_records(reason):
+        for reason, paths in get_annotations(labels).unreadable.items():
+            if paths and reason != NO_FOLDER_FAULT and not is_about_records(reason):
                 found.setdefault(reason, []).extend(paths)
         for fault in labels.volumes.find_faults(UNREADABLE, FORM) if labels.volumes is not None else ():
             found.setdefault(fault.detail.split(':')[0], []).append(fault.file)
         if found:
-            evidence = '; '.join(f'{reason}: {listing(paths, 3)}' for reason, paths in found.items())
+            evidence = '; '.join(f'{reason}: {join_items(paths, 3)}' for reason, paths in found.items())
             files = [path for paths in found.values() for path in paths]
-            words = {'reasons': listing(found, 4)}
+            words = {'reasons': join_items(found, 4)}
             if labels.volumes is None:
                 yield self.report_in(facts, LIKELY, evidence, words, files=files)
             else:
@@ -246,14 +247,14 @@ class MissingImages(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = annotations_of(labels)
+        found = get_annotations(labels)
         number = max(found.missing, len(found.missing_files))
         if not number:
             return
-        folders = found.unreadable.get(NO_FOLDER, [])
-        where = f'; the folder {listing(folders, 2)} does not exist' if folders else ''
-        evidence = f'{quantity(number, "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}{where}'
-        is_outside = any(name.endswith(f'({OUTSIDE})') for name in found.missing_files)
+        folders = found.unreadable.get(NO_FOLDER_FAULT, [])
+        where = f'; the folder {join_items(folders, 2)} does not exist' if folders else ''
+        evidence = f'{quantity(number, "file")} of {found.images:,}, e.g. {join_items(found.missing_files, 3)}{where}'
+        is_outside = any(name.endswith(f'({OUTSIDE_REASON})') for name in found.missing_files)
         yield self.report_in(
             facts,
             PROVEN if 0 < found.images <= number else LIKELY,
@@ -264,5 +265,5 @@ class MissingImages(AnnotationRule):
         )
 
 
-def _number(found: AnnotationFacts) -> int:
-    return max(found.missing, len(found.missing_files))
+def _count_missing(annotations: AnnotationFacts) -> int:
+    return max(annotations.missing, len(annotations.missing_files))

@@ -10,28 +10,28 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import both, reduce_zero_label
+from mmguard.findings.usual_edits import combine_pair, reduce_zero_label
 from mmguard.findings.views import (
     VOID,
-    config_of,
+    compute_share,
     count_stored,
     count_trained,
+    get_config,
+    get_maps,
     has_many_channels,
     has_num_classes,
-    ids_of,
     is_rare,
     is_whole,
-    listing,
-    maps_of,
+    join_items,
     rise_evenly,
-    share,
+    select_ids,
     subtracts_one,
 )
 from mmguard.language import Message, as_message, join
 
 #: Share of 255 above which it is equally likely void.
 HALF = 0.5
-_SUBTRACTED = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 in 8 bits)?'
+_SUBTRACTED_QUESTION = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 in 8 bits)?'
 
 
 class BinaryMask(DataRule):
@@ -59,10 +59,10 @@ class BinaryMask(DataRule):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         # Already mapped: training sees the foreground as a class. Files of many channels must first be converted to
         # one (MG120), which no label_map does.
-        is_mapped = 255 in config_of(labels).label_map or ids_of(count_trained(labels)) - {0}
+        is_mapped = 255 in get_config(labels).label_map or select_ids(count_trained(labels)) - {0}
         if is_mapped or has_many_channels(labels):
             return
-        counts, raw = count_stored(labels), maps_of(labels).raw
+        counts, raw = count_stored(labels), get_maps(labels).raw
         known = raw or (is_whole(labels) and not subtracts_one(labels))
         if known and set(counts) == {0, VOID}:
             is_mask = not may_be_subtracted(labels)
@@ -75,7 +75,7 @@ class BinaryMask(DataRule):
             ignored = labels.ignore_index == VOID
             evidence = Message(
                 'the files hold 0 and 255 only, 255 in {share:.3g} % of the pixels{swallowed}',
-                share=100 * share(values[VOID], sum(counts.values())),
+                share=100 * compute_share(values[VOID], sum(counts.values())),
                 swallowed=Message('; 255 is ignored, and with it the whole foreground') if ignored else '',
             )
         yield self.report_in(facts, PROVEN, evidence, values=values)
@@ -89,13 +89,13 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
     counts = count_stored(labels)
     two = facts if has_num_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
     # Unlabeled pixels are also 255; if there are many, or other classes are known, only a look decides.
-    few = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
+    few = labels.num_classes == 2 and compute_share(counts.get(VOID, 0), sum(counts.values())) < HALF
     clear = few and (facts.config is not None or subtracts_one(labels))  # the loader is known
-    ways = [({0: 1, VOID: 0}, _SUBTRACTED)] * may_be_subtracted(labels)
+    ways = [({0: 1, VOID: 0}, _SUBTRACTED_QUESTION)] * may_be_subtracted(labels)
     for table, question in [*ways, ({VOID: 1}, '' if clear else 'Is 255 the object in these files?')]:
         for edit in renumber(two, table, question):
             if subtracts_one(labels):
-                edit = both(
+                edit = combine_pair(
                     edit,
                     reduce_zero_label(facts, False),
                     join(' ', (as_message(edit.title), Message('Unset reduce_zero_label.'))),
@@ -106,12 +106,12 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
 def may_be_subtracted(labels: LabelFacts) -> bool:
     """True if files hold only 0 and 255, and 255 fills most: either 0 - 1, or an object."""
     counts = count_stored(labels) if labels.maps is not None else {}
-    much = share(counts.get(VOID, 0), sum(counts.values())) >= HALF
+    much = compute_share(counts.get(VOID, 0), sum(counts.values())) >= HALF
     return set(counts) == {0, VOID} and labels.num_classes <= 2 and much and not subtracts_one(labels)
 
 
 #: Number of distinct invalid values above which they are neither slips nor forgotten classes.
-MANY = 16
+MANY_VALUES = 16
 #: More classes than any 8-bit data set has.
 MOST_IDS = 190
 #: Masks drawn in gray levels have brighter values somewhere.
@@ -144,7 +144,7 @@ class GrayLevels(DataRule):
         counts = count_trained(labels)
         values = labels.values or counts
         evidence = labels.evidence or Message('{number} different values', number=len(counts))
-        if len(labels.values) > MANY:
+        if len(labels.values) > MANY_VALUES:
             is_gray = not self._are_ids(labels)
         else:
             is_gray = not has_num_classes(labels) and len(counts) > MOST_IDS
@@ -159,13 +159,13 @@ class GrayLevels(DataRule):
 
     def _are_ids(self, labels: LabelFacts) -> bool:
         """Return True if the values, except void, are ids 0..N without gaps: more classes than the head has."""
-        ids = ids_of(count_trained(labels))
+        ids = select_ids(count_trained(labels))
         return is_whole(labels) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(labels.values) <= ids
 
 
 #: Minimum distance between gray levels of classes; class ids are closer.
 STEP = 8
-MOST = 24
+MAX_LEVELS = 24
 
 
 class ScaledGray(DataRule):
@@ -195,31 +195,31 @@ class ScaledGray(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         stored, trained = count_stored(labels), count_trained(labels)
-        is_known = is_whole(labels) or maps_of(labels).raw
+        is_known = is_whole(labels) or get_maps(labels).raw
         is_seen = labels.values or (not has_num_classes(labels) and set(trained) == set(stored))
         levels = sorted(value for value in (stored or trained) if value >= 0)
-        if not is_known or not is_seen or not 2 <= len(levels) <= min(labels.num_classes + 1, MOST):
+        if not is_known or not is_seen or not 2 <= len(levels) <= min(labels.num_classes + 1, MAX_LEVELS):
             return
         steps = [high - low for low, high in zip(levels, levels[1:])]
         if levels[0] == 0 and 64 <= levels[-1] <= VOID and min(steps) >= STEP and not is_rare(labels):
             classes = labels.num_classes if has_num_classes(labels) else len(levels)
-            words = {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels)}
-            evidence = labels.evidence or Message('only the values {levels} occur', levels=listing(levels))
+            words = {'num_classes': classes, 'last': classes - 1, 'levels': join_items(levels)}
+            evidence = labels.evidence or Message('only the values {levels} occur', levels=join_items(levels))
             yield self.report_in(facts, PROVEN, evidence, words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         levels = sorted(value for value in list_stored_values(facts) if value >= 0)
-        table = _table(levels, labels.num_classes if has_num_classes(labels) else len(levels))
+        table = _build_table(levels, labels.num_classes if has_num_classes(labels) else len(levels))
         clear = len(levels) == labels.num_classes == 2
         question = (
-            '' if clear else Message('Are {levels} the classes, in the order of your list?', levels=listing(levels))
+            '' if clear else Message('Are {levels} the classes, in the order of your list?', levels=join_items(levels))
         )
         moved = {level: label for level, label in table.items() if level != label}
         if moved:
             yield from renumber(facts, moved, question)
 
 
-def _table(levels: Sequence[int], classes: int) -> Dict[int, int]:
+def _build_table(levels: Sequence[int], classes: int) -> Dict[int, int]:
     """Map levels to classes; nothing if the levels are irregular, as the gray of colours is."""
     if len(levels) == classes and rise_evenly(levels):
         return {level: label for label, level in enumerate(levels)}

@@ -13,17 +13,17 @@ from mmguard.findings.map_edits import renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
     VOID,
-    certainty_of_share,
-    config_of,
+    compute_share,
     count_stored,
     count_trained,
     find_files_named,
+    get_config,
+    get_maps,
     has_num_classes,
-    ids_of,
     is_whole,
-    listing,
-    maps_of,
-    share,
+    join_items,
+    rate_share,
+    select_ids,
     subtracts_one,
 )
 from mmguard.language import Message, join
@@ -31,7 +31,7 @@ from mmguard.language import Message, join
 #: Number of ids up to 33 above which the files are ``labelIds``, not another numbering.
 MANY_IDS = 15
 #: Share of pixels below which ids are hardly ever drawn.
-RARE = 0.05
+RARE_IDS = 0.05
 #: Minimum share of the invalid values that are ids, since some gray levels are ids by chance.
 MOSTLY = 0.5
 
@@ -68,7 +68,7 @@ class RawCityscapesIds(DataRule):
         certainty = None if has_num_classes(labels) else self._judge_by_ids(labels)
         if certainty is not None:
             counts = count_stored(labels)
-            evidence = Message('values {values}', values=listing(sorted(counts), 24))
+            evidence = Message('values {values}', values=join_items(sorted(counts), 24))
             values = {value: count for value, count in counts.items() if value > 18 and value != VOID}
             yield self.report_in(facts, certainty, evidence, severity=WARNING, values=values, files=files)
 
@@ -78,25 +78,27 @@ class RawCityscapesIds(DataRule):
         if labels.num_classes > 33 or not any(value >= 20 for value in raw):
             return None
         if find_files_named(labels, '_labelids'):
-            return certainty_of_share(share)
+            return rate_share(share)
         if share < MOSTLY:
             return None
         if labels.num_classes == 19:
-            return certainty_of_share(share) if len(raw) >= 2 else LIKELY if share == 1 else POSSIBLE
-        ids = ids_of(count_trained(labels))
+            return rate_share(share) if len(raw) >= 2 else LIKELY if share == 1 else POSSIBLE
+        ids = select_ids(count_trained(labels))
         full = is_whole(labels) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
-        return certainty_of_share(share) if full else None
+        return rate_share(share) if full else None
 
     def _judge_by_ids(self, labels: LabelFacts) -> Optional[str]:
         """Judge only by the ids, if num_classes is unknown; of Cityscapes' ids, some are hardly ever drawn."""
         counts = count_trained(labels)
-        ids = ids_of(counts)
+        ids = select_ids(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
             return None
         if find_files_named(labels, '_labelids'):
             return PROVEN
         rare = sum(counts.get(value, 0) for value in CITYSCAPES_RARE)
-        return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
+        return (
+            LIKELY if {7, 8, 11, 21, 23, 26} <= ids and compute_share(rare, sum(counts.values())) < RARE_IDS else None
+        )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         named = bool(find_files_named(labels, '_labelids'))
@@ -141,18 +143,18 @@ class RawCocoIds(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        shift, classes = self._shift(labels), len(COCO_STUFF_CLASSES)
+        shift, classes = self._find_shift(labels), len(COCO_STUFF_CLASSES)
         severity = ERROR if labels.values else WARNING
         if shift is not None:
             counts = count_stored(labels)
-            ids = sorted(ids_of(counts))
+            ids = sorted(select_ids(counts))
             gaps = [gap + shift for gap in sorted(set(range(182)) - set(COCO_STUFF_CLASSES))]
             seen: str = Message(
                 '{number} values, {lowest}..{highest}, none of them {gaps}: ids that COCO never uses',
                 number=len(ids),
                 lowest=ids[0],
                 highest=ids[-1],
-                gaps=listing(gaps, 11),
+                gaps=join_items(gaps, 11),
             )
             evidence = join('; ', (labels.evidence, seen)) if labels.values else seen
             words = {'span': f'{shift}..{181 + shift}', 'contiguous': classes}
@@ -164,7 +166,7 @@ class RawCocoIds(DataRule):
 
     def _are_raw(self, labels: LabelFacts) -> bool:
         """Return True if the invalid values are ids of COCO, and no other values contradict it."""
-        ids = ids_of(count_trained(labels))
+        ids = select_ids(count_trained(labels))
         if min(labels.values) < 0 or not ids:
             return False
         # Maps of things and stuff hold the id - 1.
@@ -180,7 +182,7 @@ class RawCocoIds(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         classes = len(COCO_STUFF_CLASSES)
-        shift = self._shift(labels)
+        shift = self._find_shift(labels)
         if labels.kind != 'pixels' or (labels.num_classes != classes and shift is None):
             return
         # Raw files never contain unnamed ids: a split with them is already renumbered.
@@ -200,14 +202,14 @@ class RawCocoIds(DataRule):
                 edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
             yield replace(edit, notes=(*edit.notes, note))
 
-    def _shift(self, labels: LabelFacts) -> Optional[int]:
+    def _find_shift(self, labels: LabelFacts) -> Optional[int]:
         """Return the offset of COCO-Stuff ids in the maps, 0 or 1, from the gaps between them.
 
         So many ids without a system would hardly avoid all gaps. ``None``: they are other ids, or both offsets fit.
         """
-        if labels.kind != 'pixels' or not maps_of(labels).raw or config_of(labels).label_map or subtracts_one(labels):
+        if labels.kind != 'pixels' or not get_maps(labels).raw or get_config(labels).label_map or subtracts_one(labels):
             return None
-        ids, most = ids_of(count_stored(labels)), max(COCO_STUFF_CLASSES)
+        ids, most = select_ids(count_stored(labels)), max(COCO_STUFF_CLASSES)
         gaps = set(range(most)) - set(COCO_STUFF_CLASSES)
         fits = [
             shift
@@ -242,12 +244,12 @@ class AdeNotReduced(DataRule):
     pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 comes from.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        ids, stored = set(labels.values) - {VOID}, set(maps_of(labels).raw)
+        ids, stored = set(labels.values) - {VOID}, set(get_maps(labels).raw)
         # A few files need not contain 150. Files shifted by hand have 255 for "other".
         is_raw = tuple(labels.class_names[:3]) == ADE and not ids and 0 in stored and VOID not in stored
         if subtracts_one(labels) or not (is_raw or (labels.num_classes == 150 and ids == {150})):
             return
-        evidence, ids = labels.evidence, ids_of(stored)
+        evidence, ids = labels.evidence, select_ids(stored)
         if not labels.values and ids:
             evidence = (
                 f'values {min(ids)}..{max(ids)} and no 255, with the class list of ADE20K and no reduce_zero_label'

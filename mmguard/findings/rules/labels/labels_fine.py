@@ -6,13 +6,13 @@ from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import AllClear, Example, Facts
 from mmguard.findings.views import (
-    annotations_of,
+    compute_share,
     count_trained,
+    get_annotations,
+    get_maps,
     has_num_classes,
-    ids_of,
-    listing,
-    maps_of,
-    share,
+    join_items,
+    select_ids,
 )
 from mmguard.language import Message, join
 from mmguard.text import quantity
@@ -45,7 +45,7 @@ class LabelsFine(AllClear):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         read = labels.histogram or (labels.annotations is not None and labels.annotations.images)
         # The label of a category id depends on the framework.
-        is_open = annotations_of(labels).labelled_by == 'unknown'
+        is_open = get_annotations(labels).labelled_by == 'unknown'
         if not read or labels.values or labels.reasons or is_open or _has_unnamed(labels):
             return
         loader = labels.loader or LoaderFacts()
@@ -57,7 +57,7 @@ class LabelsFine(AllClear):
 def _has_unnamed(labels: LabelFacts) -> bool:
     """Return True if label maps hold a label after the last name of the class list."""
     is_named = labels.kind == 'pixels' and bool(labels.class_names)
-    found = ids_of(count_trained(labels)) - {labels.ignore_index}
+    found = select_ids(count_trained(labels)) - {labels.ignore_index}
     return is_named and max(found, default=0) >= len(labels.class_names)
 
 
@@ -65,7 +65,7 @@ def _count(labels: LabelFacts) -> Iterator[str]:
     """Yield the values found, and their counts."""
     if not labels.histogram:
         return
-    found, counts = annotations_of(labels), count_trained(labels)
+    found, counts = get_annotations(labels), count_trained(labels)
     ignored = (
         Message(', or {ignore_index}', ignore_index=labels.ignore_index) if labels.ignore_index is not None else ''
     )
@@ -75,20 +75,20 @@ def _count(labels: LabelFacts) -> Iterator[str]:
         last=labels.num_classes - 1,
         ignored=ignored,
     )
-    seen = valid if has_num_classes(labels) else Message('values {values}', values=listing(sorted(counts), 24))
+    seen = valid if has_num_classes(labels) else Message('values {values}', values=join_items(sorted(counts), 24))
     number = sum(labels.histogram.values())
     yield Message('{number:,} {kind}, {seen}', number=number, kind=Message(labels.kind), seen=seen)
     void = counts.get(labels.ignore_index, 0) if labels.ignore_index is not None else 0
     if void:
-        yield Message('{share:.3g} % of them ignored', share=100 * share(void, sum(counts.values())))
-    never = sorted(set(range(found.min_label, min(labels.num_classes, 10_000))) - ids_of(counts))
+        yield Message('{share:.3g} % of them ignored', share=100 * compute_share(void, sum(counts.values())))
+    never = sorted(set(range(found.min_label, min(labels.num_classes, 10_000))) - select_ids(counts))
     if never and has_num_classes(labels):
-        yield Message('never seen: {never}', never=listing(never))
+        yield Message('never seen: {never}', never=join_items(never))
 
 
 def _list_checks(labels: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and how, and what was not checked."""
-    loader, found = labels.loader or LoaderFacts(), annotations_of(labels)
+    loader, found = labels.loader or LoaderFacts(), get_annotations(labels)
     lists_images = found.names_from == 'categories'
     read = quantity((lists_images and len(found.sources)) or labels.files, 'file')
     objects = Message(
@@ -105,7 +105,7 @@ def _list_checks(labels: LabelFacts) -> Iterator[str]:
     left = [] if has_num_classes(labels) else [Message('the class range')]
     left += [Message('masks (--masks)')] if found.images and found.masks_read is False else []
     compared = (
-        maps_of(labels).image_forms or found.sizes_compared or (found.images and not lists_images) or labels.loader
+        get_maps(labels).image_forms or found.sizes_compared or (found.images and not lists_images) or labels.loader
     )
     left += [] if compared else [Message('the images (--images DIR)')]
     if loader.unknown or not loader.files:
@@ -115,4 +115,4 @@ def _list_checks(labels: LabelFacts) -> Iterator[str]:
                 why=join('', (' (', loader.unknown, ')')) if loader.unknown else '',
             )
         )
-    yield Message('not checked: {left}', left=listing([*left, Message('the transforms after loading')]))
+    yield Message('not checked: {left}', left=join_items([*left, Message('the transforms after loading')]))

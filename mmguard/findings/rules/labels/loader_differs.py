@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import listing
+from mmguard.findings.views import join_items
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
@@ -56,8 +56,8 @@ def _describe(loaded: Dict[int, int], scanned: Dict[int, int]) -> str:
     if values[0] != values[1]:
         return Message(
             'the loader returns {loaded}, the scan counts {scanned}',
-            loaded=listing(values[0], 12),
-            scanned=listing(values[1], 12),
+            loaded=join_items(values[0], 12),
+            scanned=join_items(values[1], 12),
         )
     counts = [
         Message(
@@ -69,4 +69,4 @@ def _describe(loaded: Dict[int, int], scanned: Dict[int, int]) -> str:
         for label in values[0]
         if loaded[label] != scanned[label]
     ]
-    return Message('the loader returns {counts}', counts=listing(counts, 4))
+    return Message('the loader returns {counts}', counts=join_items(counts, 4))

@@ -8,8 +8,8 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.rules.labels.gray import MANY
-from mmguard.findings.views import count_stored, has_num_classes, is_whole, listing, maps_of, share
+from mmguard.findings.rules.labels.gray import MANY_VALUES
+from mmguard.findings.views import compute_share, count_stored, get_maps, has_num_classes, is_whole, join_items
 from mmguard.language import Message, join
 
 #: Minimum number of values in between; a single one may be a label of its own, such as a drawn border.
@@ -51,7 +51,7 @@ class LossyOrInterpolated(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        certainty, maps, counts = self._judge(labels), maps_of(labels), count_stored(labels)
+        certainty, maps, counts = self._judge(labels), get_maps(labels), count_stored(labels)
         if certainty is None:
             return
         texts = [labels.evidence] if labels.values else []
@@ -61,12 +61,12 @@ class LossyOrInterpolated(DataRule):
             texts.append(
                 Message('{share:.3g} % of the invalid pixels lie between two other values', share=100 * maps.at_edges)
             )
-        evidence = join('; ', texts) or Message('values {values}', values=listing(sorted(counts), 24))
+        evidence = join('; ', texts) or Message('values {values}', values=join_items(sorted(counts), 24))
         yield self.report_in(facts, certainty, evidence, {'number': len(counts)})
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
         """Return the certainty that the labels were changed; ``None`` if nothing shows it."""
-        maps = maps_of(labels)
+        maps = get_maps(labels)
         if maps.lossy:
             return PROVEN if labels.values else LIKELY
         if self._is_speckled(labels):
@@ -77,18 +77,18 @@ class LossyOrInterpolated(DataRule):
             return None
         if maps.at_edges is not None and min(labels.values) >= 0:
             return PROVEN if maps.at_edges >= 0.8 else None
-        if not is_whole(labels) or len(labels.values) <= MANY:
+        if not is_whole(labels) or len(labels.values) <= MANY_VALUES:
             return None
         # A few values have almost all pixels, the many others next to none.
         counts = sorted(count_stored(labels).values(), reverse=True)
         peaks = counts[: labels.num_classes + 1]
-        return LIKELY if share(sum(peaks), sum(counts)) >= 0.9 else None
+        return LIKELY if compute_share(sum(peaks), sum(counts)) >= 0.9 else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         counts = count_stored(labels)
         ends = sum(count for value, count in counts.items() if not NEAR < value < 255 - NEAR)
         of_two = labels.num_classes == 2 and max(counts, default=0) > 127
-        of_two = of_two and share(ends, sum(counts.values())) >= BLACK_AND_WHITE
+        of_two = of_two and compute_share(ends, sum(counts.values())) >= BLACK_AND_WHITE
         if of_two or self._is_black_and_white(labels):
             question = 'Are these masks of two classes, drawn in black and white?'
             title = 'Rewrite the files as PNG, with a threshold.'
@@ -113,8 +113,8 @@ class LossyOrInterpolated(DataRule):
         return (
             around >= FEW
             and max(counts, default=0) <= 255
-            and share(black + white, whole) >= PEAKS
-            and min(share(black, whole), share(white, whole)) >= A_LITTLE
+            and compute_share(black + white, whole) >= PEAKS
+            and min(compute_share(black, whole), compute_share(white, whole)) >= A_LITTLE
             and exact  # classes from 0 on, and void, have no peak at 0
             and (labels.num_classes <= 2 or not has_num_classes(labels))
         )
@@ -125,13 +125,13 @@ class LossyOrInterpolated(DataRule):
         A rare class is missing in most files, but values made by interpolation are not. This also finds the values of
         bicubic interpolation that overshoot, which are beyond the labels, not between them.
         """
-        counts, files = count_stored(labels), maps_of(labels).files_with
+        counts, files = count_stored(labels), get_maps(labels).files_with
         if labels.files < FEW_FILES or not labels.values or not files:
             return False
         whole = sum(counts.values())
-        rare = [value for value, count in counts.items() if share(count, whole) < RARE]
+        rare = [value for value, count in counts.items() if compute_share(count, whole) < RARE]
         common = len(counts) - len(rare)
         if len(rare) < max(MANY_RARE, 2 * common) or min(labels.values) < 0:
             return False
         everywhere = sum(files.get(value, 0) for value in rare) >= 0.5 * labels.files * len(rare)
-        return everywhere and share(sum(counts[value] for value in rare), whole) <= 0.25
+        return everywhere and compute_share(sum(counts[value] for value in rare), whole) <= 0.25

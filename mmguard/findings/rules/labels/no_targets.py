@@ -10,15 +10,15 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.usual_edits import set_filter
-from mmguard.findings.views import annotations_of, config_of, is_trained_on, listing, share
+from mmguard.findings.views import compute_share, get_annotations, get_config, is_trained_on, join_items
 from mmguard.language import Message
 from mmguard.text import quantity
 
-CROWD, IGNORED = 'iscrowd=1 (VOC: difficult)', 'ignore is set'
+CROWD_REASON, IGNORED_REASON = 'iscrowd=1 (VOC: difficult)', 'ignore is set'
 NO_IMAGE, NO_AREA = 'its image is not listed', 'area is 0'
-SMALL = 'its image is smaller than min_size'
+SMALL_IMAGE_REASON = 'its image is smaller than min_size'
 #: Reasons to leave an annotation out that this rule explains; what the class list leaves out has a rule of its own.
-REASONS = {NO_IMAGE, NO_AREA, IGNORED, 'thinner than one pixel', 'no part inside the image'}
+REASONS = {NO_IMAGE, NO_AREA, IGNORED_REASON, 'thinner than one pixel', 'no part inside the image'}
 
 
 class NoUsableInstance(AnnotationRule):
@@ -46,39 +46,39 @@ class NoUsableInstance(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found, reasons = annotations_of(labels), self._count_reasons(labels)
+        found, reasons = get_annotations(labels), self._count_reasons(labels)
         none = found.images > 0 and found.images in (found.images_without_target, found.small_images)
         # Mistakes with more specific rules: other labels, unusable boxes, unnamed categories.
         elsewhere = labels.values or labels.reasons or found.unnamed or found.unreadable
         if none and is_trained_on(labels) and not elsewhere and reasons:
             numbers = ', '.join(f'{quantity(number, "annotation")}: {why}' for why, number in reasons.items())
             evidence = f'{quantity(found.images, "image")}; {numbers}'
-            yield self.report_in(facts, PROVEN, evidence, {'reasons': listing(reasons)})
+            yield self.report_in(facts, PROVEN, evidence, {'reasons': join_items(reasons)})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if not annotations_of(labels).annotations:
+        if not get_annotations(labels).annotations:
             return
         reasons = self._count_reasons(labels)
-        if SMALL in reasons and facts.config is not None:
+        if SMALL_IMAGE_REASON in reasons and facts.config is not None:
             yield set_filter(facts.config, 'min_size', 1, 'Should the small images be trained on?')
         if NO_IMAGE in reasons:
             yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.')
         if NO_AREA in reasons:
             yield from rewrite(self, facts, 'Write the areas of the boxes.')
-        if {CROWD, IGNORED} & set(reasons):
+        if {CROWD_REASON, IGNORED_REASON} & set(reasons):
             question = 'Is each of them one object, not a crowd?'
             yield from rewrite(self, facts, 'Train them as single objects.', question, no_crowds=True)
 
     def _count_reasons(self, labels: LabelFacts) -> Dict[str, int]:
         """Return reason -> annotations excluded for it, the most frequent first."""
-        found = annotations_of(labels)
+        found = get_annotations(labels)
         if not found.annotations:
             return {'the file has no annotations': 0}
         known = {why: number for why, number in found.left_out.items() if why in REASONS}
         if found.small_images == found.images:
-            known[SMALL] = found.annotations
+            known[SMALL_IMAGE_REASON] = found.annotations
         if found.crowds:
-            known[CROWD] = found.crowds
+            known[CROWD_REASON] = found.crowds
         return dict(sorted(known.items(), key=lambda item: -item[1]))
 
 
@@ -87,7 +87,7 @@ DENOISING = ('detr', 'dino')
 #: Heads of mmdet 3, and in the last line of mmyolo, for which it was measured that images without targets give losses
 #: with the same names that reach the same parameters as other images. GridHead, CondInst, FoveaHead, CornerHead and
 #: YOLOFHead do not, and MaskPointHead fails. RTMDetHead was not measured: mmdet and mmyolo have one of that name.
-_SURVIVE = """
+_HEAD_NAMES = """
 ATSSHead AutoAssignHead CascadeRoIHead CenterNetUpdateHead ConditionalDETRHead DABDETRHead DDQDETRHead
 DETRHead DeformableDETRHead DyHead FCNMaskHead FCOSHead FSAFHead FreeAnchorRetinaHead FusedSemanticHead
 GARPNHead GFLHead HTCMaskHead HybridTaskCascadeRoIHead MaskIoUHead MaskScoringRoIHead NASFCOSHead
@@ -95,7 +95,7 @@ PISARetinaHead RPNHead RepPointsHead RetinaHead SABLRetinaHead SOLOHead Shared2F
 YOLOV3Head YOLOXHead
 PPYOLOEHead YOLOv5Head YOLOv6Head YOLOv7Head YOLOv8Head
 """
-SURVIVE = frozenset(_SURVIVE.split())
+SURVIVING_HEADS = frozenset(_HEAD_NAMES.split())
 #: Share of images without a target above which they are reported; COCO itself has 1 %.
 MANY = 0.02
 
@@ -130,10 +130,10 @@ class ImagesWithoutTarget(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found, config = annotations_of(labels), config_of(labels)
+        found, config = get_annotations(labels), get_config(labels)
         is_filtered = _is_filtered(labels)
         number = found.images_kept_empty if is_filtered else found.images_without_target
-        part = share(number, found.images)
+        part = compute_share(number, found.images)
         denoises = any(
             name in kind.lower() for kind in (config.framework, *config.heads.values()) for name in DENOISING
         )
@@ -159,19 +159,19 @@ class ImagesWithoutTarget(AnnotationRule):
 
 def _survives(labels: LabelFacts) -> bool:
     """Return True if all heads give the same losses for images without targets."""
-    heads = set(config_of(labels).heads.values())
-    return config_of(labels).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
+    heads = set(get_config(labels).heads.values())
+    return get_config(labels).framework == 'mmdet' and bool(heads) and heads <= SURVIVING_HEADS
 
 
 def _is_filtered(labels: LabelFacts) -> bool:
     """Return True if images without annotations are left out."""
-    kept = config_of(labels).filter_empty_gt
+    kept = get_config(labels).filter_empty_gt
     return bool(kept) and all(kept.values())
 
 
 def _count_empty(labels: LabelFacts) -> int:
     """Count the images without a target that are trained on."""
-    found = annotations_of(labels)
+    found = get_annotations(labels)
     return found.images_kept_empty if _is_filtered(labels) else found.images_without_target
 
 

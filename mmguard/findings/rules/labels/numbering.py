@@ -11,20 +11,20 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite, subtract_one
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.known_sets import VOID_EQUALS_NUM_CLASSES
-from mmguard.findings.map_edits import list_stored_values, renumber, shift_down, splits_of
+from mmguard.findings.map_edits import list_splits, list_stored_values, renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
-    annotations_of,
     as_map,
-    certainty_of_share,
+    compute_share,
     count_trained,
     find_files_named,
-    ids_of,
+    get_annotations,
     is_rare,
     is_whole,
-    listing,
+    join_items,
+    rate_share,
     rise_evenly,
-    share,
+    select_ids,
 )
 from mmguard.language import Message
 from mmguard.text import shorten
@@ -53,7 +53,7 @@ class CountsFromOne(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        ids, last = ids_of(count_trained(labels)), labels.num_classes - 1
+        ids, last = select_ids(count_trained(labels)), labels.num_classes - 1
         if not is_whole(labels) or 0 in ids or 1 not in ids or any(value < 0 for value in labels.values):
             return
         most = max(ids)
@@ -65,7 +65,7 @@ class CountsFromOne(DataRule):
             yield from self._drop_first(facts, labels)
             yield from subtract_one(self, facts)
             return
-        most = max(ids_of(count_trained(labels)))
+        most = max(select_ids(count_trained(labels)))
         clear = most == labels.num_classes and not starts_with_background(labels.class_names)
         question = (
             ''
@@ -75,19 +75,19 @@ class CountsFromOne(DataRule):
             )
         )
         if facts.config is None:
-            table = {value: value - 1 for value in ids_of(list_stored_values(facts)) if 0 < value <= most}
+            table = {value: value - 1 for value in select_ids(list_stored_values(facts)) if 0 < value <= most}
             for edit in renumber(facts, table, question):
                 note = 'In an mmseg config reduce_zero_label=True does the same.'
                 yield replace(edit, notes=(*edit.notes, note))
         else:
             yield from shift_down(facts, question)
             # If the config must be consistent for all splits.
-            table = {value: value - 1 for value in ids_of(count_trained(labels)) if value}
+            table = {value: value - 1 for value in select_ids(count_trained(labels)) if value}
             yield from renumber(facts, table, question)
 
     def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         """Yield edits that leave out an empty category 0, or count it, if category ids are labels."""
-        found = annotations_of(labels)
+        found = get_annotations(labels)
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
         others = [name for number, name in sorted(found.categories.items()) if number]
@@ -135,7 +135,7 @@ class GapsInIds(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        ids = self._ids(labels)
+        ids = self._list_ids(labels)
         if not is_whole(labels) or len(ids) < 2 or min(labels.values) < 0 or ids[-1] >= 1000:
             return
         ignored = labels.ignore_index is not None and labels.histogram.get(labels.ignore_index, 0) > 0
@@ -149,7 +149,7 @@ class GapsInIds(DataRule):
         void_behind = ids[-1] == labels.num_classes and labels.num_classes in VOID_EQUALS_NUM_CLASSES
         is_open = void_behind or is_rare(labels) or self._are_far(ids)
         moved = {value: label for label, value in enumerate(ids) if value != label}
-        words = {'ids': listing(ids), 'number': len(ids), 'most': ids[-1], 'pairs': as_map(moved, 8)}
+        words = {'ids': join_items(ids), 'number': len(ids), 'most': ids[-1], 'pairs': as_map(moved, 8)}
         advice = self.advice_gray if self._are_gray(labels, ids) else self.advise(facts)
         yield self.report_in(facts, LIKELY if is_open else PROVEN, words=words, advice=advice)
 
@@ -157,14 +157,14 @@ class GapsInIds(DataRule):
         if labels.kind != 'pixels':
             return
         # One table for all splits: an id may be missing in one of them.
-        ids = sorted({value for split in splits_of(facts) for value in self._ids(split)})
+        ids = sorted({value for split in list_splits(facts) for value in self._list_ids(split)})
         if len(ids) == labels.num_classes and not self._are_gray(labels, ids):
             table = {value: label for label, value in enumerate(ids) if value != label}
-            question = Message('Are the classes, in the order of your list, {ids}?', ids=listing(ids))
+            question = Message('Are the classes, in the order of your list, {ids}?', ids=join_items(ids))
             yield from renumber(facts, table, question)
 
-    def _ids(self, labels: LabelFacts) -> List[int]:
-        return sorted(ids_of(count_trained(labels)) - {labels.ignore_index})
+    def _list_ids(self, labels: LabelFacts) -> List[int]:
+        return sorted(select_ids(count_trained(labels)) - {labels.ignore_index})
 
     def _are_far(self, ids: Sequence[int]) -> bool:
         return ids[-1] > 4 * len(ids) + 8
@@ -204,12 +204,12 @@ class HugeIds(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         huge = [value for value in labels.values if value >= HUGE]
-        certainty = certainty_of_share(share(len(huge), len(labels.values)))
+        certainty = rate_share(compute_share(len(huge), len(labels.values)))
         if certainty is not None:
             yield self.report_in(facts, certainty, files=find_files_named(labels, '_instanceids') or None)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.annotations is not None:
-            first = annotations_of(labels).min_label
+            first = get_annotations(labels).min_label
             title = f'Renumber the categories from {first}, and leave the boxes as they are.'
             yield from rewrite(self, facts, title, renumber=first)

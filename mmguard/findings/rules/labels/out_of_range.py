@@ -9,26 +9,33 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import drop_rows
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_EQUALS_NUM_CLASSES, reserves_zero
-from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, shift_down, splits_of
+from mmguard.findings.map_edits import (
+    convert_files,
+    list_splits,
+    list_stored_values,
+    propose_more_classes,
+    renumber,
+    shift_down,
+)
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import (
     VOID,
-    annotations_of,
-    certainty_of_share,
+    compute_label_share,
+    compute_share,
     count_trained,
-    ids_of,
+    get_annotations,
+    get_maps,
     is_rare,
     is_whole,
-    label_share,
-    listing,
-    maps_of,
-    share,
+    join_items,
+    rate_share,
+    select_ids,
 )
 from mmguard.language import Message
 
 #: Share of the pixels above which a value is not void.
-MUCH = 0.25
+MUCH_INVALID = 0.25
 
 
 class OutOfRange(DataRule):
@@ -68,15 +75,15 @@ class OutOfRange(DataRule):
         seen = sorted(labels.values)
         if self._continues(labels):
             number = max(list_stored_values(facts) - {VOID}, default=0) + 1
-            counted = more_classes(
+            counted = propose_more_classes(
                 facts, number, Message('Are {first} to {last} classes, too?', first=seen[0], last=number - 1)
             )
-            beyond = sorted({value for split in splits_of(facts) for value in split.values} - {VOID})
+            beyond = sorted({value for split in list_splits(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
             first = Message('0 to {last}', last=labels.num_classes - 1)
             question: str = Message('Do you want {first} only, and no others?', first=first)
             if named:
-                wanted = listing(labels.class_names)
+                wanted = join_items(labels.class_names)
                 question = Message(
                     'Are {first} in the files {wanted}, in this order, and the others not wanted?',
                     first=first,
@@ -88,13 +95,13 @@ class OutOfRange(DataRule):
             if labels.num_classes == 2 and VOID not in list_stored_values(facts):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
                 yield from convert_files(facts, 'Rewrite the files, every value above 0 as 1.', question, threshold=0)
-        if share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH:
-            question = Message('Does {seen} mean no class (void, or slips of an annotator)?', seen=listing(seen))
+        if compute_share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH_INVALID:
+            question = Message('Does {seen} mean no class (void, or slips of an annotator)?', seen=join_items(seen))
             yield from renumber(facts, dict.fromkeys(seen, labels.void), question)
 
     def _continues(self, labels: LabelFacts) -> bool:
         """True if the labels continue after num_classes in many files: classes, not slips."""
-        ids = ids_of(count_trained(labels))
+        ids = select_ids(count_trained(labels))
         whole = is_whole(labels) and ids == set(range(len(ids)))
         return whole and len(labels.values) > 1 and not is_rare(labels) and set(labels.values) <= ids
 
@@ -171,7 +178,7 @@ class OneTooMany(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         if set(labels.values) == {labels.num_classes}:
-            certainty = certainty_of_share(label_share(labels)) if labels.kind == 'instances' else PROVEN
+            certainty = rate_share(compute_label_share(labels)) if labels.kind == 'instances' else PROVEN
             if certainty is not None:
                 yield self.report_in(facts, certainty)
 
@@ -183,15 +190,15 @@ class OneTooMany(DataRule):
         if len(labels.class_names) == beyond + 1:
             yield set_num_classes(facts, beyond + 1)
         elif labels.kind != 'pixels' or beyond == 1:
-            yield more_classes(facts, beyond + 1, lacks)
+            yield propose_more_classes(facts, beyond + 1, lacks)
             yield from drop_rows(self, facts)
         else:
-            yield from self._edit_pixels(facts, labels, more_classes(facts, beyond + 1, lacks))
+            yield from self._edit_pixels(facts, labels, propose_more_classes(facts, beyond + 1, lacks))
 
     def _edit_pixels(self, facts: Facts, labels: LabelFacts, counted: Edit) -> Iterator[Edit]:
         beyond, counts = labels.num_classes, count_trained(labels)
         known = reserves_zero(labels.class_names)
-        zeros = share(counts.get(0, 0), sum(counts.values()))
+        zeros = compute_share(counts.get(0, 0), sum(counts.values()))
         # If 0 fills much of the files, it is unlabeled only in a known data set.
         is_void = Message('Is {beyond} your void (unlabeled) value?', beyond=beyond)
         ignored = list(renumber(facts, {beyond: labels.void}, is_void))
@@ -205,8 +212,8 @@ class OneTooMany(DataRule):
         if known:
             return
         # Void is in every file; a class is missing in some, unless all classes are in every file.
-        files_with = maps_of(labels).files_with
-        holders = share(files_with.get(beyond, 0), labels.files)
+        files_with = get_maps(labels).files_with
+        holders = compute_share(files_with.get(beyond, 0), labels.files)
         around = holders == 1 and any(files_with.get(value, 0) < labels.files for value in range(beyond))
         is_likely_void = around or (beyond in VOID_EQUALS_NUM_CLASSES and holders >= HALF)
         ignored = [] if is_first else ignored
@@ -258,17 +265,17 @@ class StrayValue(DataRule):
         beyond, count, of_pixels = labels.num_classes, sum(labels.values.values()), labels.kind == 'pixels'
         if set(labels.values) != {beyond} or beyond < 1 + of_pixels or len(labels.class_names) > beyond:
             return False
-        holders = (maps_of(labels) if of_pixels else annotations_of(labels)).files_with_class
+        holders = (get_maps(labels) if of_pixels else get_annotations(labels)).files_with_class
         files = {label: number for label, number in holders.items() if 0 <= label < beyond and number}
         # Boxes are also compared by number, because a file may contain many.
         rarest = min((count_trained(labels).get(label, 0) for label in files), default=0)
-        few = share(labels.offending_files, labels.files) <= FEW_FILES and labels.files >= SEVERAL_FILES
-        small = share(count, labels.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
+        few = compute_share(labels.offending_files, labels.files) <= FEW_FILES and labels.files >= SEVERAL_FILES
+        small = compute_share(count, labels.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
         return few and small and min(files.values(), default=0) > labels.offending_files
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         question = Message(
-            'Is {values} a slip of the annotator (num_classes is right then)?', values=listing(sorted(labels.values))
+            'Is {values} a slip of the annotator (num_classes is right then)?', values=join_items(sorted(labels.values))
         )
         table = dict.fromkeys(labels.values, labels.void)
         is_map = labels.kind == 'pixels'
@@ -278,4 +285,4 @@ class StrayValue(DataRule):
             lacks = Message(
                 'Is {num_classes} a class that the list lacks (few files show it)?', num_classes=labels.num_classes
             )
-            yield more_classes(facts, labels.num_classes + 1, lacks)
+            yield propose_more_classes(facts, labels.num_classes + 1, lacks)

@@ -9,7 +9,7 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
-from mmguard.findings.views import annotations_of, listing, share
+from mmguard.findings.views import compute_share, get_annotations, join_items
 from mmguard.text import quantity, shorten
 
 
@@ -32,7 +32,7 @@ class DuplicateIds(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = annotations_of(labels)
+        found = get_annotations(labels)
         named: List[Tuple[str, Sequence[object]]] = [
             ('image ids', found.duplicate_image_ids),
             ('annotation ids', found.duplicate_annotation_ids),
@@ -40,7 +40,7 @@ class DuplicateIds(AnnotationRule):
             ('category names', found.duplicate_names),
             ('image files', found.duplicate_files),
         ]
-        parts = [f'{what} used twice: {listing(twice)}' for what, twice in named if twice]
+        parts = [f'{what} used twice: {join_items(twice)}' for what, twice in named if twice]
         if parts:
             # A name with two ids gets two labels: one label more than names, which is then out of range.
             certainty = PROVEN if found.duplicate_names and labels.values else LIKELY
@@ -48,7 +48,7 @@ class DuplicateIds(AnnotationRule):
             yield self.report_in(facts, certainty, '; '.join(parts), title=title)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if not annotations_of(labels).duplicate_names:
+        if not get_annotations(labels).duplicate_names:
             yield from rewrite(self, facts, 'Renumber the annotations.')
 
 
@@ -71,10 +71,10 @@ class RecordsWithoutKey(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        without = annotations_of(labels).without_key
+        without = get_annotations(labels).without_key
         if without:
-            evidence = listing(f'{key} in {quantity(number, "record")}' for key, number in without.items())
-            yield self.report_in(facts, LIKELY, evidence, {'keys': listing(without)})
+            evidence = join_items(f'{key} in {quantity(number, "record")}' for key, number in without.items())
+            yield self.report_in(facts, LIKELY, evidence, {'keys': join_items(without)})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).')
@@ -98,7 +98,7 @@ WHOLE_FILE = (
     'the folder',
     'data sets of type',
 )
-NO_FOLDER = 'the folder of images does not exist'
+NO_FOLDER_FAULT = 'the folder of images does not exist'
 #: Prefixes of faults of class folders.
 CLASS_FOLDERS = ('a hidden folder', 'the class folders', 'there are fewer class folders')
 
@@ -129,11 +129,11 @@ class WrongRecords(AnnotationRule):
     }
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        unreadable = annotations_of(labels).unreadable
+        unreadable = get_annotations(labels).unreadable
         reasons = {reason: places for reason, places in unreadable.items() if places and is_about_records(reason)}
-        evidence = '; '.join(f'{reason}: {listing(places, 3)}' for reason, places in reasons.items())
-        words = {'reasons': listing(reasons, 4)}
-        advice = self.advices.get(annotations_of(labels).format, self.advice)
+        evidence = '; '.join(f'{reason}: {join_items(places, 3)}' for reason, places in reasons.items())
+        words = {'reasons': join_items(reasons, 4)}
+        advice = self.advices.get(get_annotations(labels).format, self.advice)
         if any(reason.startswith(CLASS_FOLDERS) for reason in reasons):
             # An extra folder shifts the number of every later class.
             yield self.report_in(facts, PROVEN, evidence, words, self.title_folders, advice=advice)
@@ -141,7 +141,7 @@ class WrongRecords(AnnotationRule):
             yield self.report_in(facts, PROVEN, evidence, words, supersedes=(), advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        names_from = annotations_of(labels).names_from
+        names_from = get_annotations(labels).names_from
         if names_from == 'categories':
             title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
             yield from rewrite(self, facts, title)
@@ -161,7 +161,7 @@ def is_about_records(reason: str) -> bool:
 
 
 #: Share of the annotations above which the list of categories is wrong.
-MANY = 0.2
+MANY_UNNAMED = 0.2
 
 
 class UnnamedCategories(DataRule):
@@ -186,20 +186,20 @@ class UnnamedCategories(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = annotations_of(labels)
+        found = get_annotations(labels)
         unnamed = found.unnamed
         if not unnamed:
             return
         ids = sorted(unnamed)
-        evidence = listing(f'id {value} in {quantity(unnamed[value], "annotation")}' for value in ids)
-        words, files = {'ids': listing(ids), 'first': ids[0]}, found.unnamed_examples
+        evidence = join_items(f'id {value} in {quantity(unnamed[value], "annotation")}' for value in ids)
+        words, files = {'ids': join_items(ids), 'first': ids[0]}, found.unnamed_examples
         if found.labelled_by == 'category id' and set(labels.values) & set(unnamed):
             yield self.report_in(facts, PROVEN, evidence, words, values=unnamed, files=files)
         else:
             yield self.report_in(facts, LIKELY, evidence, words, values=unnamed, files=files, supersedes=())
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        found = annotations_of(labels)
+        found = get_annotations(labels)
         unnamed, ids = sum(found.unnamed.values()), sorted(found.categories)
         step = self._find_shift(found)
         if step:
@@ -209,16 +209,16 @@ class UnnamedCategories(DataRule):
             title = f'{"Add 1 to" if step > 0 else "Subtract 1 from"} every category_id.'
             shift = {number - step: number for number in ids}
             yield from rewrite(self, facts, title, question, label_map=shift)
-        elif share(unnamed, found.annotations) < MANY:
+        elif compute_share(unnamed, found.annotations) < MANY_UNNAMED:
             question = 'Are these annotations of objects that should not be learned?'
             yield from rewrite(self, facts, 'Leave these annotations out.', question)
 
-    def _find_shift(self, found: AnnotationFacts) -> int:
+    def _find_shift(self, annotations: AnnotationFacts) -> int:
         """Return 1 or -1 if this shift, and only it, makes all annotations fit the categories."""
-        ids = sorted(found.categories)
+        ids = sorted(annotations.categories)
         if not ids or ids[-1] - ids[0] >= len(ids):
             return 0
-        unnamed, used = set(found.unnamed), found.instances_of
+        unnamed, used = set(annotations.unnamed), annotations.instances_of
         if unnamed == {ids[0] - 1} and not used.get(str(ids[-1])):
             return 1
         return -1 if unnamed == {ids[-1] + 1} and not used.get(str(ids[0])) else 0

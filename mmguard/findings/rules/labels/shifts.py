@@ -8,24 +8,24 @@ from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
-from mmguard.findings.map_edits import list_stored_values, more_classes
+from mmguard.findings.map_edits import list_stored_values, propose_more_classes
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import both, reduce_zero_label
+from mmguard.findings.usual_edits import combine_pair, reduce_zero_label
 from mmguard.findings.views import (
     VOID,
-    config_of,
+    compute_share,
+    count_listed,
     count_trained,
-    ids_of,
+    get_config,
+    get_maps,
     is_whole,
-    maps_of,
-    number_of,
-    share,
+    select_ids,
     subtracts_one,
 )
 from mmguard.language import Message, as_message, join
 
 #: Share of 0 above which it is a background drawn on purpose.
-MUCH = 0.4
+MUCH_ZERO = 0.4
 #: Classes of LoveDA, whose files keep 0 for 'no data' and number the background 1.
 LOVEDA = ('background', 'building', 'road', 'water', 'barren', 'forest', 'agricultural')
 
@@ -50,11 +50,11 @@ class ReduceZeroHidesClass(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        certainty, raw = self._judge(labels), maps_of(labels).raw
+        certainty, raw = self._judge(labels), get_maps(labels).raw
         if certainty is None:
             return
-        ids, last = ids_of(raw), labels.num_classes - 1
-        where = ', '.join(path for path, on in config_of(labels).reduce_zero_label.items() if on)
+        ids, last = select_ids(raw), labels.num_classes - 1
+        where = ', '.join(path for path, on in get_config(labels).reduce_zero_label.items() if on)
         texts = [f'{where}=True']
         if ids:
             texts.append(
@@ -67,7 +67,9 @@ class ReduceZeroHidesClass(DataRule):
             )
         if ids or is_whole(labels):
             texts.append(
-                Message('{share:.3g} % of the pixels are 0 and ignored', share=100 * self._share_of_zero(labels))
+                Message(
+                    '{share:.3g} % of the pixels are 0 and ignored', share=100 * self._compute_share_of_zero(labels)
+                )
             )
             if is_whole(labels) and last not in count_trained(labels):
                 texts.append(Message('the last class, {last}, never occurs in training', last=last))
@@ -80,9 +82,9 @@ class ReduceZeroHidesClass(DataRule):
         """Return the certainty that 0 is a class; ``None`` if nothing shows it."""
         if not subtracts_one(labels):
             return None
-        names = labels.class_names or next(iter(config_of(labels).dataset_classes.values()), [])
+        names = labels.class_names or next(iter(get_config(labels).dataset_classes.values()), [])
         background = starts_with_background(names)
-        raw = ids_of(maps_of(labels).raw)
+        raw = select_ids(get_maps(labels).raw)
         if raw:
             if 0 not in raw or max(raw) > labels.num_classes:
                 return None
@@ -91,18 +93,18 @@ class ReduceZeroHidesClass(DataRule):
             is_counted = max(raw) == labels.num_classes - 1 or (max(raw) < labels.num_classes and background)
             if is_counted and not is_made_for_it:
                 return PROVEN
-            return LIKELY if self._share_drawn(labels) >= MUCH else None
+            return LIKELY if self._compute_share_drawn(labels) >= MUCH_ZERO else None
         if is_whole(labels):
             if labels.num_classes - 1 in count_trained(labels) or labels.values:
                 return None
-            return PROVEN if background else LIKELY if self._share_drawn(labels) >= MUCH else None
+            return PROVEN if background else LIKELY if self._compute_share_drawn(labels) >= MUCH_ZERO else None
         return LIKELY if background and tuple(names) != LOVEDA and not labels.values else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        raw = maps_of(labels).raw
-        enough = max(ids_of(list_stored_values(facts)), default=0) + 1
+        raw = get_maps(labels).raw
+        enough = max(select_ids(list_stored_values(facts)), default=0) + 1
         # Files with void whose last value is the last class are already shifted.
-        is_shifted = VOID in raw and max(ids_of(raw), default=0) == labels.num_classes - 1
+        is_shifted = VOID in raw and max(select_ids(raw), default=0) == labels.num_classes - 1
         has_background = starts_with_background(labels.class_names)
         clear = enough == labels.num_classes and (has_background or is_shifted)
         edit = reduce_zero_label(facts, False, '' if clear else 'Is 0 a class (often the background)?')
@@ -112,18 +114,22 @@ class ReduceZeroHidesClass(DataRule):
         # Class 0 comes back, so each name in the list moves up by one.
         first = [] if has_background else ['background']
         title = join(' ', (as_message(edit.title), Message('Set num_classes={enough} in every head.', enough=enough)))
-        yield both(edit, more_classes(facts, enough, '', first=first), title)
+        yield combine_pair(edit, propose_more_classes(facts, enough, '', first=first), title)
 
-    def _share_drawn(self, labels: LabelFacts) -> float:
+    def _compute_share_drawn(self, labels: LabelFacts) -> float:
         """Return the share of pixels that are 0, without files that contain only 0, such as tiles outside a map."""
-        maps = maps_of(labels)
-        empty = share(max(number_of(maps, 'all_void'), maps.void_files), labels.files)
-        return max(0.0, self._share_of_zero(labels) - empty) / (1 - empty) if empty < 1 else self._share_of_zero(labels)
+        maps = get_maps(labels)
+        empty = compute_share(max(count_listed(maps, 'all_void'), maps.void_files), labels.files)
+        return (
+            max(0.0, self._compute_share_of_zero(labels) - empty) / (1 - empty)
+            if empty < 1
+            else self._compute_share_of_zero(labels)
+        )
 
-    def _share_of_zero(self, labels: LabelFacts) -> float:
+    def _compute_share_of_zero(self, labels: LabelFacts) -> float:
         """Return the share of pixels that are 0 in the files."""
-        raw = maps_of(labels).raw
+        raw = get_maps(labels).raw
         if raw:
-            return share(raw.get(0, 0), sum(raw.values()))
+            return compute_share(raw.get(0, 0), sum(raw.values()))
         counts = count_trained(labels)
-        return share(counts.get(labels.void, 0), sum(counts.values()))
+        return compute_share(counts.get(labels.void, 0), sum(counts.values()))

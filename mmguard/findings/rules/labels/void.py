@@ -7,7 +7,7 @@ from typing import Iterator
 
 from mmguard.config.classes import starts_with_background
 from mmguard.config.guards import is_guarded
-from mmguard.config.parts import losses
+from mmguard.config.parts import find_losses
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
@@ -18,17 +18,17 @@ from mmguard.findings.rules.labels.gray import map_object, may_be_subtracted
 from mmguard.findings.usual_edits import guard_losses, set_ignore_index
 from mmguard.findings.views import (
     VOID,
-    config_of,
+    compute_share,
+    count_listed,
     count_stored,
     count_trained,
+    get_config,
+    get_maps,
     has_many_channels,
     has_num_classes,
-    ids_of,
     is_whole,
-    listing,
-    maps_of,
-    number_of,
-    share,
+    join_items,
+    select_ids,
     subtracts_one,
 )
 from mmguard.language import Message
@@ -68,11 +68,11 @@ class VoidNotIgnored(DataRule):
 
 
 #: Minimum share of pixels, and of files, of a background.
-MUCH, MOST_FILES = 0.25, 0.8
+MUCH_VOID, MOST_FILES = 0.25, 0.8
 #: Minimum number of files; in fewer, a class may be missing by chance.
 SEVERAL_FILES = 5
 #: Rules about gray levels, which masks of 0 and 255 trigger as well.
-OF_GRAY = ('MG106', 'MG125', 'MG135')
+GRAY_RULES = ('MG106', 'MG125', 'MG135')
 
 
 class ShiftedVoid(DataRule):
@@ -113,15 +113,15 @@ class ShiftedVoid(DataRule):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         is_mask, is_wrapped = _is_mask(labels), _is_wrapped(labels)
         follow = SUPERSEDES[self.code]
-        follow = follow if is_mask else tuple(code for code in follow if code not in OF_GRAY)
+        follow = follow if is_mask else tuple(code for code in follow if code not in GRAY_RULES)
         if is_mask or is_wrapped:
-            counts, files = count_stored(labels), maps_of(labels).files_with.get(VOID, 0)
+            counts, files = count_stored(labels), get_maps(labels).files_with.get(VOID, 0)
             evidence = Message(
                 'the files hold {held} and 255, num_classes={num_classes}; 255 in {part:.3g} % '
                 'of the pixels, in {files:,} of {all_files:,} files',
                 held=f'0..{labels.num_classes - 2}' if is_wrapped else '0',
                 num_classes=labels.num_classes,
-                part=100 * share(counts[VOID], sum(counts.values())),
+                part=100 * compute_share(counts[VOID], sum(counts.values())),
                 files=files,
                 all_files=labels.files,
             )
@@ -158,7 +158,7 @@ class ShiftedVoid(DataRule):
 
 def _is_mask(labels: LabelFacts) -> bool:
     """Return True if most of a binary mask is 255."""
-    mapped = VOID in config_of(labels).label_map or bool(ids_of(count_trained(labels)) - {0})
+    mapped = VOID in get_config(labels).label_map or bool(select_ids(count_trained(labels)) - {0})
     return may_be_subtracted(labels) and not mapped and not has_many_channels(labels)
 
 
@@ -169,15 +169,11 @@ def _is_wrapped(labels: LabelFacts) -> bool:
         return False
     if subtracts_one(labels) or counts != count_trained(labels):
         return False
-    named = config_of(labels).label_map or (labels.class_names and not starts_with_background(labels.class_names))
-    if named or ids_of(counts) != set(range(classes - 1)):
+    named = get_config(labels).label_map or (labels.class_names and not starts_with_background(labels.class_names))
+    if named or select_ids(counts) != set(range(classes - 1)):
         return False
-    everywhere = share(maps_of(labels).files_with.get(VOID, 0), labels.files) >= MOST_FILES
-    return everywhere and share(counts.get(VOID, 0), sum(counts.values())) >= MUCH
-
-
-#: Share of the pixels, and minimum number of classes.
-NEARLY_ALL, MANY = 0.75, 4
+    everywhere = compute_share(get_maps(labels).files_with.get(VOID, 0), labels.files) >= MOST_FILES
+    return everywhere and compute_share(counts.get(VOID, 0), sum(counts.values())) >= MUCH_VOID
 
 
 class NothingToTrainOn(DataRule):
@@ -207,14 +203,14 @@ class NothingToTrainOn(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        maps, known, is_empty = maps_of(labels), config_of(labels).losses, self._is_empty(labels)
-        number = max(number_of(maps, 'all_void'), maps.void_files)
+        maps, known, is_empty = get_maps(labels), get_config(labels).losses, self._is_empty(labels)
+        number = max(count_listed(maps, 'all_void'), maps.void_files)
         # What a GuardedLoss wraps is at `.loss`.
         bare = {path: kind for path, kind in known.items() if 'Guarded' not in kind and not path.endswith('.loss')}
         if not is_empty and (not number or (known and not bare)):
             return
         void = count_trained(labels).get(labels.void, 0)
-        evidence = f'{void:,} {labels.kind} are ignored; values as stored: {listing(sorted(count_stored(labels)))}'
+        evidence = f'{void:,} {labels.kind} are ignored; values as stored: {join_items(sorted(count_stored(labels)))}'
         words = {'number': number, 'files': quantity(labels.files, 'file')}
         certainty, title, severity = (PROVEN, self.title_all, ERROR) if is_empty else (LIKELY, '', WARNING)
         yield self.report_in(facts, certainty, evidence, words, title, severity, files=maps.all_void)
@@ -222,12 +218,12 @@ class NothingToTrainOn(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None or self._is_empty(labels):
             return
-        bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
+        bare = [loss for loss in find_losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
             title = 'Guard the losses until these files are labeled or left out.'
             note = 'A batch without a valid pixel then gives a loss of 0 with a graph.'
             yield replace(guard_losses(facts.config, [loss.path for loss in bare], title), notes=(note,))
 
     def _is_empty(self, labels: LabelFacts) -> bool:
-        seen = ids_of(count_trained(labels)) - {labels.ignore_index}
+        seen = select_ids(count_trained(labels)) - {labels.ignore_index}
         return bool(labels.histogram) and not seen and not labels.values

@@ -10,18 +10,18 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
-from mmguard.findings.views import MOST, annotations_of, listing, share
+from mmguard.findings.views import MOST, compute_share, get_annotations, join_items
 from mmguard.findings.yolo import BEYOND, BOXES, DECLARED, NO_IMAGE, NO_LABEL, OTHER_TASK, ROWS, YoloFacts
 from mmguard.text import quantity
 
 
-def yolo_of(labels: LabelFacts) -> YoloFacts:
-    return annotations_of(labels).yolo or YoloFacts()
+def get_yolo(labels: LabelFacts) -> YoloFacts:
+    return get_annotations(labels).yolo or YoloFacts()
 
 
-def count_rows(found: YoloFacts, fault: str) -> str:
+def count_rows(facts: YoloFacts, fault: str) -> str:
     """Describe how many rows have a fault."""
-    return f'{found.counts.get(fault, 0):,} of {quantity(found.rows, "row")}'
+    return f'{facts.counts.get(fault, 0):,} of {quantity(facts.rows, "row")}'
 
 
 class RefusedRows(AnnotationRule):
@@ -44,23 +44,23 @@ class RefusedRows(AnnotationRule):
     limits = 'It knows one other order of the columns: pixels with the class last.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = yolo_of(labels)
-        parts = listing(f'{why} ({number:,})' for why, number in found.reasons.items())
+        found = get_yolo(labels)
+        parts = join_items(f'{why} ({number:,})' for why, number in found.reasons.items())
         evidence = f'{count_rows(found, ROWS)}: {parts}; {quantity(found.left_out, "image")} left out'
         if found.counts.get(ROWS):
             files = found.faults.get(ROWS, [])
-            yield self.report_in(facts, PROVEN, evidence, {'reasons': listing(found.reasons, 4)}, files=files)
+            yield self.report_in(facts, PROVEN, evidence, {'reasons': join_items(found.reasons, 4)}, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        found = yolo_of(labels)
-        if share(found.counts.get(ROWS, 0), found.rows) > MOST:
+        found = get_yolo(labels)
+        if compute_share(found.counts.get(ROWS, 0), found.rows) > MOST:
             return  # they are in another format, and not to be removed
         question = 'Can these rows be dropped, with their objects?'
         yield from rewrite(self, facts, 'Leave these rows out, and cut what follows a box.', question)
 
 
 #: Share of the rows above which pixels are a convention, not a slip.
-NEARLY_ALL = 0.9
+NEARLY_ALL_IN_PIXELS = 0.9
 
 
 class NoFractions(AnnotationRule):
@@ -83,7 +83,7 @@ class NoFractions(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = yolo_of(labels)
+        found = get_yolo(labels)
         if not found.counts.get(BEYOND):
             return
         evidence = f'{count_rows(found, BEYOND)}; {quantity(found.left_out, "image")} left out'
@@ -95,12 +95,12 @@ class NoFractions(AnnotationRule):
             yield self.report_in(facts, PROVEN, evidence, title=title, files=files, supersedes=())
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if not _are_pixels(yolo_of(labels)) and not yolo_of(labels).turned:
+        if not _are_pixels(get_yolo(labels)) and not get_yolo(labels).turned:
             yield from rewrite(self, facts, 'Clip the boxes to the image.')
 
 
-def _are_pixels(found: YoloFacts) -> bool:
-    return share(found.in_pixels, found.rows) >= NEARLY_ALL
+def _are_pixels(facts: YoloFacts) -> bool:
+    return compute_share(facts.in_pixels, facts.rows) >= NEARLY_ALL_IN_PIXELS
 
 
 class RowsOfAnotherTask(AnnotationRule):
@@ -125,7 +125,7 @@ class RowsOfAnotherTask(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = yolo_of(labels)
+        found = get_yolo(labels)
         others = found.counts.get(OTHER_TASK, 0)
         if others:
             other = 'outlines' if found.task == BOXES else BOXES
@@ -134,7 +134,7 @@ class RowsOfAnotherTask(AnnotationRule):
             yield self.report_in(facts, PROVEN, count_rows(found, OTHER_TASK), words, files=files)
 
 
-class DataYaml(AnnotationRule):
+class UnusableDataYaml(AnnotationRule):
     """A data.yaml that ultralytics does not accept, or that refers to folders without labels."""
 
     code = 'MG168'
@@ -158,7 +158,7 @@ class DataYaml(AnnotationRule):
     advice = ' '.join(ways.values())
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = yolo_of(labels)
+        found = get_yolo(labels)
         declared = found.faults.get(DECLARED, [])
         if not found.counts.get(DECLARED) and not found.elsewhere:
             return
@@ -182,7 +182,7 @@ class DataYaml(AnnotationRule):
 
 
 #: Share of the images without a label file above which they are a warning; in COCO, 1 % have no object.
-MANY = 0.5
+MANY_UNPAIRED = 0.5
 
 
 class ImagesWithoutLabelFile(AnnotationRule):
@@ -207,9 +207,9 @@ class ImagesWithoutLabelFile(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = yolo_of(labels)
+        found = get_yolo(labels)
         number, unpaired = found.counts.get(NO_LABEL, 0), found.counts.get(NO_IMAGE, 0)
-        amiss = unpaired or share(number, found.images) >= MANY
+        amiss = unpaired or compute_share(number, found.images) >= MANY_UNPAIRED
         severity = ERROR if unpaired and number == found.images else WARNING if amiss else INFO
         names = ', '.join(found.faults.get(NO_IMAGE, [])[:3])
         others = f'; {quantity(unpaired, "label file")} without an image, e.g. {names}' if unpaired else ''

@@ -17,13 +17,13 @@ from mmguard.text import quantity
 _SLIP = 0.01
 
 
-def volumes_of(labels: LabelFacts) -> VolumeFacts:
+def get_volumes(labels: LabelFacts) -> VolumeFacts:
     return labels.volumes or VolumeFacts()
 
 
-def labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
+def get_labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
     """Return name -> value of the labels in dataset.json, of any type; nothing if they are not an object."""
-    labels = volumes_of(facts).content.get('labels')
+    labels = get_volumes(facts).content.get('labels')
     if not isinstance(labels, dict):
         return {}
     if is_old(facts) or all(str(value).isdecimal() and isinstance(name, str) for value, name in labels.items()):
@@ -35,7 +35,7 @@ def labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
 
 def is_old(labels: LabelFacts) -> bool:
     """True if dataset.json is in the layout of nnU-Net v1."""
-    return volumes_of(labels).layout in CONVERSIONS
+    return get_volumes(labels).layout in CONVERSIONS
 
 
 def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
@@ -43,7 +43,7 @@ def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
     return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
 
 
-def slips_of(labels: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
+def find_slips(labels: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
     """Map each rare invalid value to an adjacent frequent value in ``counts``."""
     return {
         value: near
@@ -68,11 +68,11 @@ def rewrite_volumes(
         changes: Changes of the label files: ``label_map``.
     """
     written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
-    files = ((volumes_of(labels).root, tuple(written.items())),)
+    files = ((get_volumes(labels).root, tuple(written.items())),)
     return Edit(title, question, files=files, lines=tuple(lines), is_manual=True)
 
 
-def renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
+def write_renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
     """Return the code that renumbers an array of labels."""
     loop = f'for value, label in {as_map(pairs)}.items(): seg[old == value] = label'
     return ('old = seg.copy()', loop) if pairs else ()
@@ -95,22 +95,22 @@ class VolumeCause(DataRule):
         faults = self.faults(labels)
         cases = len({fault.case for fault in faults})
         first = max(faults, key=lambda fault: fault.voxels)
-        number = Message('{number:,} of {cases}', number=cases, cases=quantity(volumes_of(labels).cases, 'case'))
+        number = Message('{number:,} of {cases}', number=cases, cases=quantity(get_volumes(labels).cases, 'case'))
         evidence = Message('{cases}, e.g. {file}: {detail}', cases=number, file=first.file, detail=first.detail)
-        return self.report_in(facts, certainty, evidence, files=files_of(faults), **more)
+        return self.report_in(facts, certainty, evidence, files=list_files(faults), **more)
 
     def faults(self, labels: LabelFacts) -> List[CaseFault]:
-        return volumes_of(labels).find_faults(*self.shown_by)
+        return get_volumes(labels).find_faults(*self.shown_by)
 
 
-def files_of(faults: Sequence[CaseFault]) -> List[str]:
+def list_files(faults: Sequence[CaseFault]) -> List[str]:
     """Return the files of some faults, each once."""
     return list(dict.fromkeys(fault.file for fault in faults))
 
 
 def find_next(labels: LabelFacts) -> int:
     """Return the highest declared number, which the ignored label has; if nothing is ignored, the next one."""
-    highest = max(volumes_of(labels).expected, default=0)
+    highest = max(get_volumes(labels).expected, default=0)
     return highest if labels.ignore_index is not None else highest + 1
 
 
@@ -130,5 +130,5 @@ class DeclaredCause(DataRule):
         if texts:
             yield self.report_in(facts, certainty, evidence or '; '.join(texts), files=['dataset.json'], **more)
 
-    def texts(self, labels: LabelFacts) -> List[str]:
-        return [text for kind in self.declared for text in volumes_of(labels).declared.get(kind, ())]
+    def list_texts(self, labels: LabelFacts) -> List[str]:
+        return [text for kind in self.declared for text in get_volumes(labels).declared.get(kind, ())]

@@ -10,14 +10,14 @@ from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     DeclaredCause,
     as_written,
+    find_slips,
+    get_labels_by_name,
+    get_volumes,
     is_old,
-    labels_by_name,
-    renumbering,
     rewrite_volumes,
-    slips_of,
-    volumes_of,
+    write_renumbering,
 )
-from mmguard.findings.views import listing
+from mmguard.findings.views import join_items
 from mmguard.text import shorten
 
 
@@ -42,14 +42,14 @@ class DatasetJson(DeclaredCause):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        volumes = volumes_of(labels)
+        volumes = get_volumes(labels)
         ending = volumes.file_ending if volumes.file_ending.startswith('.') else '.nii.gz'
         certainty = PROVEN if volumes.declared.get('keys') else LIKELY
         words = {'cases': volumes.cases, 'ending': ending}
-        yield from self.report_texts(facts, self.texts(labels), certainty, words=words)
+        yield from self.report_texts(facts, self.list_texts(labels), certainty, words=words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        volumes, content = volumes_of(labels), volumes_of(labels).content
+        volumes, content = get_volumes(labels), get_volumes(labels).content
         if volumes.declared.get('count'):
             cases = volumes.cases
             title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
@@ -82,13 +82,13 @@ class LabelList(DeclaredCause):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        texts, held = self.texts(labels), sorted(labels.histogram)
-        found = f'; the label files hold {listing(held, 16)}' if held else ''
-        evidence = f'"labels": {shorten(volumes_of(labels).content.get("labels"))}{found}'
+        texts, held = self.list_texts(labels), sorted(labels.histogram)
+        found = f'; the label files hold {join_items(held, 16)}' if held else ''
+        evidence = f'"labels": {shorten(get_volumes(labels).content.get("labels"))}{found}'
         yield from self.report_texts(facts, texts, evidence=evidence, words={'faults': '; '.join(texts[:2])})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        known = labels_by_name(labels)
+        known = get_labels_by_name(labels)
         held = labels.histogram
         if not known:
             yield from self._declare_values(labels)
@@ -107,13 +107,13 @@ class LabelList(DeclaredCause):
             pairs, called = {}, {label: name for name, label in names.items()}
             asked = [f'Is {value} in the label files {called[value]}?' for value in held if value not in values]
         else:
-            slips = {value: number[near] for value, near in slips_of(labels, held).items() if near in number}
+            slips = {value: number[near] for value, near in find_slips(labels, held).items() if near in number}
             pairs = {**{old: new for old, new in number.items() if old != new}, **slips}
             asked = [f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()]
         asked += ['Is 0 the background?'] if asks_zero else []
         title = 'Correct the labels in dataset.json; the label files stay as they are.'
         title = 'Number the labels without a gap, in dataset.json and in all label files.' if pairs else title
-        lines = (f'"labels": {json.dumps(written, ensure_ascii=False)}', *renumbering(pairs))
+        lines = (f'"labels": {json.dumps(written, ensure_ascii=False)}', *write_renumbering(pairs))
         files = {'label_map': tuple(pairs.items())} if pairs else {}
         yield rewrite_volumes(labels, title, ' '.join(asked), lines, {'labels': written}, **files)
 
@@ -149,10 +149,10 @@ class RegionList(DeclaredCause):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        yield from self.report_texts(facts, self.texts(labels))
+        yield from self.report_texts(facts, self.list_texts(labels))
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        known = labels_by_name(labels)
+        known = get_labels_by_name(labels)
         regions = [value for name, value in known.items() if name not in ('background', 'ignore') and value != 0]
         members = [value if isinstance(value, list) else [value] for value in regions]
         if not all(isinstance(value, int) for region in members for value in region):

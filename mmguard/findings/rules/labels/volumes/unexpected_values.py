@@ -11,22 +11,22 @@ from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     VolumeCause,
     as_written,
-    files_of,
     find_next,
+    find_slips,
+    get_labels_by_name,
+    get_volumes,
     is_old,
-    labels_by_name,
-    renumbering,
+    list_files,
     rewrite_volumes,
-    slips_of,
-    volumes_of,
+    write_renumbering,
 )
-from mmguard.findings.views import listing, share
+from mmguard.findings.views import compute_share, join_items
 from mmguard.findings.volumes import UNEXPECTED
 from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
 
 #: Share of voxels up to which a value is a slip rather than a class.
-RARE = 1e-4
+RARE_VOXELS = 1e-4
 #: Maximum distance of gray levels near 0 and near 255.
 _NEAR = 32
 
@@ -55,7 +55,7 @@ class UnexpectedValues(VolumeCause):
     needs = ()
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        volumes, faults = volumes_of(labels), self.faults(labels)
+        volumes, faults = get_volumes(labels), self.faults(labels)
         if not faults and not labels.values:
             return
         ranked = sorted(labels.values, key=lambda value: (-labels.values[value], value))
@@ -75,24 +75,24 @@ class UnexpectedValues(VolumeCause):
             template = 'in {file}: {detail}' if len(faults) == 1 else 'most in {file}: {detail}'
             texts.append(Message(template, file=first.file, detail=first.detail))
         words = {
-            'listed': listing(sorted(labels.values)) or Message('many'),
-            'valid': listing(volumes.expected, 16),
+            'listed': join_items(sorted(labels.values)) or Message('many'),
+            'valid': join_items(volumes.expected, 16),
             'next': find_next(labels),
         }
         # A value that was not renumbered is missing under its number.
         is_renumbering = len(labels.values) >= len(volumes.never) or bool(self._find_numbering(labels))
-        is_common = share(sum(labels.values.values()), labels.total) > RARE
+        is_common = compute_share(sum(labels.values.values()), labels.total) > RARE_VOXELS
         follow = SUPERSEDES[self.code] if is_renumbering and is_common else ()
-        yield self.report_in(facts, PROVEN, join('; ', texts), words, files=files_of(faults), supersedes=follow)
+        yield self.report_in(facts, PROVEN, join('; ', texts), words, files=list_files(faults), supersedes=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not labels.values:
             return
         wrong = sorted(labels.values)
-        volumes = volumes_of(labels)
-        declared = labels_by_name(labels)
+        volumes = get_volumes(labels)
+        declared = get_labels_by_name(labels)
         following = max(volumes.expected, default=0) + 1
-        rare = share(sum(labels.values.values()), labels.total) <= RARE
+        rare = compute_share(sum(labels.values.values()), labels.total) <= RARE_VOXELS
         if _is_gray(labels) and volumes.expected == [0, 1]:
             table = tuple((value, int(value > 127)) for value in labels.histogram if value != int(value > 127))
             title, lines = (
@@ -128,7 +128,7 @@ class UnexpectedValues(VolumeCause):
             added = {'labels': {**declared, 'ignore': void}}
             rows = [f'seg[np.isin(seg, {wrong})] = {void}'] * (wrong != [void])
             rows += [f'"ignore": {void}'] * (labels.ignore_index is None)
-            asked = Message('Does {wrong} mark voxels that were not annotated?', wrong=listing(wrong))
+            asked = Message('Does {wrong} mark voxels that were not annotated?', wrong=join_items(wrong))
             title, table = 'Ignore it, in dataset.json and in all label files.', tuple((value, void) for value in wrong)
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
@@ -137,7 +137,7 @@ class UnexpectedValues(VolumeCause):
         found = [value for value in labels.histogram if value not in (0, labels.ignore_index)]
         names = {
             value: labels.name_of(value)
-            for value in volumes_of(labels).expected
+            for value in get_volumes(labels).expected
             if value not in (0, labels.ignore_index)
         }
         title, pairs = match_named_values(found, names)
@@ -145,14 +145,14 @@ class UnexpectedValues(VolumeCause):
 
     def _find_numbering(self, labels: LabelFacts) -> Dict[int, int]:
         """Map old values to new ones if as many are found as declared, not counting ignored ones."""
-        found = sorted(set(labels.histogram) - {labels.ignore_index} - set(slips_of(labels, labels.values)))
-        classes = sorted(set(volumes_of(labels).expected) - {labels.ignore_index})
+        found = sorted(set(labels.histogram) - {labels.ignore_index} - set(find_slips(labels, labels.values)))
+        classes = sorted(set(get_volumes(labels).expected) - {labels.ignore_index})
         if not labels.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
             return {}
         pairs = {old: new for old, new in zip(found, classes) if old != new}
         return {
             **pairs,
-            **{value: pairs[meant] for value, meant in slips_of(labels, labels.values).items() if meant in pairs},
+            **{value: pairs[meant] for value, meant in find_slips(labels, labels.values).items() if meant in pairs},
         }
 
 
@@ -162,7 +162,7 @@ def _describe(labels: LabelFacts, pairs: Mapping[int, int]) -> str:
 
 def _renumber(labels: LabelFacts, pairs: Mapping[int, int], question: str) -> Edit:
     title = 'Renumber all label files.'
-    return rewrite_volumes(labels, title, question, renumbering(pairs), label_map=tuple(pairs.items()))
+    return rewrite_volumes(labels, title, question, write_renumbering(pairs), label_map=tuple(pairs.items()))
 
 
 def _is_gray(labels: LabelFacts) -> bool:

@@ -7,8 +7,8 @@ from typing import Iterator
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AllClear, Example, Facts
-from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_next, is_old, volumes_of
-from mmguard.findings.views import listing
+from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_next, get_volumes, is_old
+from mmguard.findings.views import join_items
 from mmguard.findings.volumes import (
     BACKGROUND_ONLY,
     CONVERSIONS,
@@ -48,10 +48,10 @@ class GridsDiffer(VolumeCause):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        kinds = [kind for kind in self.shown_by if volumes_of(labels).find_faults(kind)]
+        kinds = [kind for kind in self.shown_by if get_volumes(labels).find_faults(kind)]
         certainty, severity = (LIKELY, WARNING) if kinds == [ORIENTATION] else (PROVEN, ERROR)
         if kinds:
-            yield self.report_cases(facts, labels, certainty, words={'what': listing(kinds)}, severity=severity)
+            yield self.report_cases(facts, labels, certainty, words={'what': join_items(kinds)}, severity=severity)
 
 
 class NotIntegers(VolumeCause):
@@ -146,13 +146,13 @@ class VolumesFine(AllClear):
     advice_old = 'Convert it, `{command}`, and scan the result.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        volumes = volumes_of(labels)
+        volumes = get_volumes(labels)
         evidence = Message(
             '{cases}, {total:,} voxels, all of them {expected}; checked: {labels} read; not checked: what '
             'preprocessing makes of them',
             cases=quantity(volumes.cases, 'case'),
             total=labels.total,
-            expected=listing(volumes.expected, 16),
+            expected=join_items(volumes.expected, 16),
             labels=quantity(volumes.labels_read, 'label file'),
         )
         if volumes.labels_read and is_old(labels):

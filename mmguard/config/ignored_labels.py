@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-from mmguard.config.changes import join_path, key_of, scope_at, walk
-from mmguard.config.classes import MISSING, default_of
-from mmguard.config.parts import Part, datasets, heads, losses, metrics, preprocessors, stock_loss, transforms
+from mmguard.config.changes import find_scope, get_last_key, join_path, walk
+from mmguard.config.classes import MISSING, get_default
+from mmguard.config.parts import (
+    Part,
+    find_datasets,
+    find_heads,
+    find_losses,
+    find_metrics,
+    find_preprocessors,
+    find_transforms,
+    unwrap_stock_loss,
+)
 from mmguard.config.read import ReadConfig
 from mmguard.labels.heads import MULTI_LABEL
 
 #: Type -> its argument for the ignored label.
-LOSSES = {'OhemCrossEntropy': 'ignore_label', 'TverskyLoss': 'ignore_index', 'HuasdorffDisstanceLoss': 'ignore_index'}
-METRICS = {'IoUMetric': 'ignore_index', 'CityscapesMetric': 'ignore_index'}
-FILLS = {'RandomRotate': 'seg_pad_val', 'RandomMosaic': 'seg_pad_val', 'RandomCutOut': 'seg_fill_in'}
-READS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_index'}
+LOSS_ARGUMENTS = {
+    'OhemCrossEntropy': 'ignore_label',
+    'TverskyLoss': 'ignore_index',
+    'HuasdorffDisstanceLoss': 'ignore_index',
+}
+METRIC_ARGUMENTS = {'IoUMetric': 'ignore_index', 'CityscapesMetric': 'ignore_index'}
+FILL_ARGUMENTS = {'RandomRotate': 'seg_pad_val', 'RandomMosaic': 'seg_pad_val', 'RandomCutOut': 'seg_fill_in'}
+READING_ARGUMENTS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_index'}
 
 
-class Ignored(NamedTuple):
+class IgnoredLabel(NamedTuple):
     """A place that sets the ignored label.
 
     Attributes:
@@ -35,48 +48,48 @@ class Ignored(NamedTuple):
     part: Part
 
 
-def find_ignored_labels(config: ReadConfig) -> List[Ignored]:
+def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
     """Return the places in a config of mmseg that set an ignored label, heads first."""
     if config.framework != 'mmseg':
         return []
-    found: List[Ignored] = []
-    for head in heads(config):
+    found: List[IgnoredLabel] = []
+    for head in find_heads(config):
         if head.key in ('decode_head', 'auxiliary_head', 'kernel_generate_head'):
             _add(found, head, 'ignore_index', 'head')
-    for loss in map(stock_loss, losses(config)):
-        if loss.name in LOSSES:
-            _add(found, loss, LOSSES[loss.name], 'loss')
-    for preprocessor in preprocessors(config):
+    for loss in map(unwrap_stock_loss, find_losses(config)):
+        if loss.name in LOSS_ARGUMENTS:
+            _add(found, loss, LOSS_ARGUMENTS[loss.name], 'loss')
+    for preprocessor in find_preprocessors(config):
         _add(found, preprocessor, 'seg_pad_val', 'fill')
-    for transform in transforms(config):
-        if transform.name in FILLS:
-            _add(found, transform, FILLS[transform.name], 'fill')
-        elif transform.name in READS:
-            _add(found, transform, READS[transform.name], 'reads')
+    for transform in find_transforms(config):
+        if transform.name in FILL_ARGUMENTS:
+            _add(found, transform, FILL_ARGUMENTS[transform.name], 'fill')
+        elif transform.name in READING_ARGUMENTS:
+            _add(found, transform, READING_ARGUMENTS[transform.name], 'reads')
         elif transform.name == 'Pad' and isinstance(transform.config.get('pad_val'), dict):
             _note(found, transform, 'pad_val.seg', transform.config['pad_val'].get('seg', 255), 'fill', True)
-    for metric in metrics(config):
-        if metric.name in METRICS:
-            _add(found, metric, METRICS[metric.name], 'metric')
-    for dataset in datasets(config):
+    for metric in find_metrics(config):
+        if metric.name in METRIC_ARGUMENTS:
+            _add(found, metric, METRIC_ARGUMENTS[metric.name], 'metric')
+    for dataset in find_datasets(config):
         if dataset.is_old:  # mmseg 0.x evaluates with the label that the data set ignores
             _add(found, dataset, 'ignore_index', 'metric')
     return found
 
 
-def find_leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
+def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[IgnoredLabel]:
     """Return the place that all others must match, that of the decode head; ``None`` without one."""
-    first = next((head for head in heads(config) if head.key == 'decode_head'), None)
+    first = next((head for head in find_heads(config) if head.key == 'decode_head'), None)
     return next((place for place in places if place.part == first), None)
 
 
-def _add(found: List[Ignored], part: Part, key: str, role: str) -> None:
-    _note(found, part, key, part.get(key), role, part.says(key))
+def _add(places: List[IgnoredLabel], part: Part, key: str, role: str) -> None:
+    _note(places, part, key, part.get(key), role, part.says(key))
 
 
-def _note(found: List[Ignored], part: Part, key: str, value: Any, role: str, written: bool) -> None:
+def _note(places: List[IgnoredLabel], part: Part, key: str, value: Any, role: str, is_written: bool) -> None:
     if isinstance(value, int) and not isinstance(value, bool):
-        found.append(Ignored(part.place(key), value, role, written, part))
+        places.append(IgnoredLabel(part.place(key), value, role, is_written, part))
 
 
 #: Assigners that always leave ignored regions out; they have no ``ignore_iof_thr``.
@@ -90,14 +103,14 @@ IGNORE_IOF_THR = 0.5
 def _find_assigners(tree: Dict[str, Any]) -> List[Part]:
     """Return the assigners of all heads; their dicts are those of the tree."""
     return [
-        Part(join_path(path), node, scope_at(tree, path), 'TASK_UTILS')
+        Part(join_path(path), node, find_scope(tree, path), 'TASK_UTILS')
         for path, node in walk(tree.get('model', {}), ('model',))
-        if 'type' in node and 'assigner' in key_of(path)
+        if 'type' in node and 'assigner' in get_last_key(path)
     ]
 
 
 def _takes_threshold(assigner: Part) -> bool:
-    return assigner.name not in _UNUSED_THRESHOLD and default_of(assigner.cls, 'ignore_iof_thr') is not MISSING
+    return assigner.name not in _UNUSED_THRESHOLD and get_default(assigner.cls, 'ignore_iof_thr') is not MISSING
 
 
 def has_threshold(assigner: Part) -> bool:
@@ -138,14 +151,14 @@ def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
             )
 
 
-def classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
+def build_classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
     """Return the arguments of ``GuardClsLabels`` that depend on the model: multi-label, one-hot.
 
     Outside of training, several labels per image are not turned into scores: their metrics need at least one label.
     """
     model = tree.get('model', {})
     head, at = model.get('head'), ('model', 'head')
-    multi_label = isinstance(head, dict) and Part(join_path(at), head, scope_at(tree, at)).is_a(*MULTI_LABEL)
+    multi_label = isinstance(head, dict) and Part(join_path(at), head, find_scope(tree, at)).is_a(*MULTI_LABEL)
     own = model.get('data_preprocessor')
     preprocessor = own if isinstance(own, dict) else tree.get('data_preprocessor') or {}
     makes_scores = preprocessor.get('to_onehot') or preprocessor.get('batch_augments', model.get('train_cfg'))

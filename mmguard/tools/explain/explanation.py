@@ -13,7 +13,7 @@ from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.run import find_missing_ranks, find_unused
 from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import FOLLOWS, OPEN, RAISED
-from mmguard.tools.explain.log_errors import Frame, LogError, Piece, Raised
+from mmguard.tools.explain.log_errors import Frame, LogError, LoggedException, Piece
 from mmguard.tools.explain.log_facts import LogFacts, find_facts, find_framework
 from mmguard.tools.explain.reader import Reader
 
@@ -47,7 +47,7 @@ class RankedCause(NamedTuple):
     advice: str = ''
 
 
-class Known(NamedTuple):
+class OutsideFacts(NamedTuple):
     """Facts that are not in the log.
 
     Args:
@@ -89,15 +89,15 @@ class Explanation:
     """
 
     trouble: LogError
-    raised: Raised
+    raised: LoggedException
     signature: Optional[Signature] = None
     causes: List[RankedCause] = field(default_factory=list)
-    others: List[Tuple[LogError, Raised, Optional[Signature]]] = field(default_factory=list)
+    others: List[Tuple[LogError, LoggedException, Optional[Signature]]] = field(default_factory=list)
     more: List[Finding] = field(default_factory=list)
     refuted: List[Cause] = field(default_factory=list)
     framework: str = ''
     task: str = ''
-    late: Optional[Raised] = None
+    late: Optional[LoggedException] = None
     ranks: List[str] = field(default_factory=list)
 
     @property
@@ -138,23 +138,23 @@ class Explanation:
         return f'{found.group(1)}:{found.group(2)}{f", {name}" if name else ""}: {asserted.group(1)}'
 
 
-def explain_text(lines: Iterable[Union[str, bytes]], known: Optional[Known] = None) -> Optional[Explanation]:
+def explain_text(lines: Iterable[Union[str, bytes]], outside: Optional[OutsideFacts] = None) -> Optional[Explanation]:
     """Explain pieces of a log, text or bytes, of any size; return ``None`` if nothing shows an error."""
     pieces = (piece if isinstance(piece, bytes) else piece.encode('utf-8', 'surrogateescape') for piece in lines)
-    return explain(Reader().read(pieces), known)
+    return explain(Reader().read(pieces), outside)
 
 
-def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
+def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
     """Return what ended a training, or a sign that it does not learn; ``None`` if a log shows neither.
 
     ``names`` are paths that may name a framework.
     """
-    known = known or Known()
+    outside = outside or OutsideFacts()
     judged = _judge(log)
     if not judged:
         return None
     order = sorted(
-        range(len(judged)), key=lambda place: (_get_stage(*judged[place]), _rank(log, judged[place][0]), place)
+        range(len(judged)), key=lambda place: (_get_stage(*judged[place]), _rank_error(log, judged[place][0]), place)
     )
     (trouble, raised, signature), *others = (judged[place] for place in order)
     found = Explanation(trouble, raised, signature, others=others)
@@ -171,16 +171,16 @@ def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = (
         pieces += [Piece(named.line, named.text, text) for text in found.ranks]
         pieces += [piece for _, other, _ in found.others[:20] for piece in other.pieces]
         pieces += [piece for sign in log.signs[:20] for piece in sign.chain[0].pieces if sign is not trouble]
-        facts = find_facts(log.facts, trouble.before, pieces, [*log.beginning[:40], *names], known.num_classes)
+        facts = find_facts(log.facts, trouble.before, pieces, [*log.beginning[:40], *names], outside.num_classes)
         found.framework, found.task = facts.framework, facts.task
-        found.causes, found.refuted = weigh(signature, pieces, facts, known)
+        found.causes, found.refuted = weigh(signature, pieces, facts, outside)
     taken = {finding.code for weighed in found.causes for finding in weighed.findings}
-    found.more = [f for f in known.findings if f.code not in taken and f.severity == ERROR]
+    found.more = [f for f in outside.findings if f.code not in taken and f.severity == ERROR]
     return found
 
 
 def weigh(
-    signature: Signature, pieces: Sequence[Piece], facts: LogFacts, known: Known
+    signature: Signature, pieces: Sequence[Piece], facts: LogFacts, outside: OutsideFacts
 ) -> Tuple[List[RankedCause], List[Cause]]:
     """Return the causes of a signature, and the refuted ones.
 
@@ -188,22 +188,22 @@ def weigh(
     the rest by frequency. Causes that were looked for without success are moved down, and those that are frequent in
     the circumstances that the log shows are moved up.
     """
-    text = Text([*pieces, *facts.pieces])
+    text = SearchText([*pieces, *facts.pieces])
     weighed: List[RankedCause] = []
     refuted: List[Cause] = []
     for cause in signature.causes:
-        one = _weigh_one(cause, text, known) if cause.occurs_in(facts.framework) else None
+        one = _weigh_one(cause, text, outside) if cause.occurs_in(facts.framework) else None
         if one is None:
             refuted.append(cause)
         else:
             weighed.append(one._replace(advice=choose(cause.advice, facts.framework)))
-    place = {finding.code: number for number, finding in enumerate(known.findings)}
+    place = {finding.code: number for number, finding in enumerate(outside.findings)}
     order = (CONFIRMED, SUPPORTED, POSSIBLE)
     weighed.sort(
         key=lambda one: (
             order.index(one.standing),
             min((place[finding.code] for finding in one.findings), default=0),
-            one.standing == POSSIBLE and any(map(known.decides, one.cause.codes)),
+            one.standing == POSSIBLE and any(map(outside.decides, one.cause.codes)),
             one.evidence is None,
             not one.is_in_context,
         )
@@ -211,26 +211,26 @@ def weigh(
     return weighed, refuted
 
 
-def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[RankedCause]:
+def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optional[RankedCause]:
     """Return a cause with its evidence; ``None`` if it is refuted. A finding never confirms what the log refutes."""
     if cause.refutes and text.find(cause.refutes) is not None:
         return None
-    is_error = any(finding.severity == ERROR for finding in known.findings)
+    is_error = any(finding.severity == ERROR for finding in outside.findings)
     found = tuple(
         finding
-        for finding in known.findings
+        for finding in outside.findings
         if finding.code in cause.codes and not (is_error and finding.severity == INFO)
     )
     evidence = text.find(cause.supports) if cause.supports else None
     is_in_context = bool(cause.context) and text.find(cause.context) is not None
     if found:
         return RankedCause(cause, CONFIRMED, found, evidence, is_in_context)
-    if cause.codes and all(known.decides(code) for code in cause.codes):
+    if cause.codes and all(outside.decides(code) for code in cause.codes):
         return None
     return RankedCause(cause, POSSIBLE if evidence is None else SUPPORTED, (), evidence, is_in_context)
 
 
-class Text:
+class SearchText:
     """Pieces joined into one text, with the line of each match."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
@@ -251,17 +251,17 @@ class Text:
         return self.pieces[bisect_right(self.starts, at) - 1]
 
 
-def signature_of(raised: Raised) -> Optional[Signature]:
+def find_signature(exception: LoggedException) -> Optional[Signature]:
     """Return the first signature that an exception, or a line, matches; ``None`` if none does."""
-    said = raised.said[:_LONGEST]
+    said = exception.said[:_LONGEST]
     for signature in read_signatures():
         fits = _compile(signature.pattern).search(said) is not None
-        if fits and (not signature.place or _compile(signature.place).search(raised.around)):
+        if fits and (not signature.place or _compile(signature.place).search(exception.around)):
             return signature
     return None
 
 
-_Judged = Tuple[LogError, Raised, Optional[Signature]]
+_Judged = Tuple[LogError, LoggedException, Optional[Signature]]
 
 
 def _judge(log: Reader) -> List[_Judged]:
@@ -272,20 +272,20 @@ def _judge(log: Reader) -> List[_Judged]:
         if not trouble.is_harmless and any(r.kind or r.message for r in trouble.chain)
     ]
     if not troubles:
-        pasted = None if log.classes.is_now_and_then or log.classes.always else _find_in_few_lines(log.beginning)
+        pasted = None if log.classes.is_sometimes_nan or log.classes.always_nan else _find_in_few_lines(log.beginning)
         # If the reader has found the same sign in the log, that one is used: it has the line number.
-        signed = [signature_of(sign.chain[0]) for sign in log.signs]
-        is_new = pasted is not None and signature_of(pasted.chain[0]) not in signed
+        signed = [find_signature(sign.chain[0]) for sign in log.signs]
+        is_new = pasted is not None and find_signature(pasted.chain[0]) not in signed
         troubles = [pasted] if pasted is not None and is_new else log.signs
     judged = [(trouble, *_find_informative(trouble)) for trouble in troubles]
     # An unknown line without a traceback may be a program's own message, unless nothing else is there.
     return [one for one in judged if one[2] is not None or one[1].frames] or judged[-1:]
 
 
-def _find_informative(trouble: LogError) -> Tuple[Raised, Optional[Signature]]:
+def _find_informative(error: LogError) -> Tuple[LoggedException, Optional[Signature]]:
     """Return the most informative exception of a chain: the first whose signature is not a mere consequence."""
-    chain = [raised for raised in trouble.chain if raised.kind or raised.message]
-    known = [(raised, signature_of(raised)) for raised in chain]
+    chain = [raised for raised in error.chain if raised.kind or raised.message]
+    known = [(raised, find_signature(raised)) for raised in chain]
     signed = [(raised, signature) for raised, signature in known if signature is not None]
     if signed:
         return min(signed, key=lambda one: one[1].stage)
@@ -298,20 +298,20 @@ def _find_in_few_lines(lines: Sequence[str]) -> Optional[LogError]:
     if not text or len(lines) > _FEW_LINES:
         return None
     rows = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
-    raised = Raised('', text[:_LONGEST], lines=rows)
-    return LogError(1, '', [raised]) if signature_of(raised) is not None else None
+    raised = LoggedException('', text[:_LONGEST], lines=rows)
+    return LogError(1, '', [raised]) if find_signature(raised) is not None else None
 
 
-def _get_stage(trouble: LogError, raised: Raised, signature: Optional[Signature]) -> float:
+def _get_stage(error: LogError, exception: LoggedException, signature: Optional[Signature]) -> float:
     if signature is not None:
         # A loss of NaN does not end a training; it explains an error that comes later.
         return signature.stage + (0.5 if signature.code == 'MG442' else 0)
-    return FOLLOWS if raised.kind.endswith(('SystemExit', 'KeyboardInterrupt')) else RAISED
+    return FOLLOWS if exception.kind.endswith(('SystemExit', 'KeyboardInterrupt')) else RAISED
 
 
-def _rank(log: Reader, trouble: LogError) -> int:
+def _rank_error(log: Reader, error: LogError) -> int:
     """Return 0 for the rank that torchrun names as the first to fail, else 1."""
-    return 0 if not log.first_rank or not trouble.rank or trouble.rank == log.first_rank else 1
+    return 0 if not log.first_rank or not error.rank or error.rank == log.first_rank else 1
 
 
 @lru_cache(maxsize=None)

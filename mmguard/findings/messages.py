@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.config.changes import REMOVED
-from mmguard.findings.edits import Edit, plain
+from mmguard.findings.edits import Edit, to_plain
 from mmguard.findings.finding import Finding
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, wrap
@@ -22,7 +22,7 @@ def unpack(finding: Finding) -> Dict[str, Any]:
         'title': finding.title,
         'evidence': finding.evidence,
         'places': list(finding.places),
-        'value': plain(finding.value),
+        'value': to_plain(finding.value),
         'files': list(finding.files),
         'values': {str(value): count for value, count in sorted(finding.values.items())},
         'advice': finding.advice,
@@ -40,26 +40,28 @@ def _unpack_edit(edit: Edit) -> Dict[str, Any]:
         'applicability': edit.applicability,
         'question': edit.question,
         'if_not': edit.if_not,
-        'config': {path: 'removed' if value is REMOVED else plain(value) for path, value in edit.config},
-        'options': {name: plain(value) for name, value in edit.options},
+        'config': {path: 'removed' if value is REMOVED else to_plain(value) for path, value in edit.config},
+        'options': {name: to_plain(value) for name, value in edit.options},
         'environment': {name: 'removed' if value is None else value for name, value in edit.environment},
         'verified': edit.verified,
         'doubt': edit.doubt,
-        'files': {path: {name: plain(_table(value)) for name, value in changes} for path, changes in edit.files},
+        'files': {
+            path: {name: to_plain(_convert_pairs(value)) for name, value in changes} for path, changes in edit.files
+        },
     }
 
 
-def _table(value: Any) -> Any:
+def _convert_pairs(value: Any) -> Any:
     """Convert pairs to a table: edits hold pairs because they are hashable, and `mmguard fix` needs a table."""
     is_table = isinstance(value, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
-    return {_key(key): label for key, label in value} if is_table and value else value
+    return {_format_key(key): label for key, label in value} if is_table and value else value
 
 
-def _key(key: Any) -> str:
+def _format_key(key: Any) -> str:
     return ','.join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> str:
+def format_finding(finding: Finding, width: int = 100, verbose: bool = True) -> str:
     """Format a finding over several lines: title, evidence with files and values, and corrections.
 
     Args:
@@ -86,11 +88,11 @@ def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> st
         rows += [row for note in edit.notes for row in _wrap(translate(note), width, '      ')] if verbose else []
         if edit.if_not:
             rows += _wrap(translate('if not: {if_not}', if_not=as_message(edit.if_not)), width, '  ')
-    more = '' if verbose else _what_is_left(finding.edits)
+    more = '' if verbose else _count_hidden(finding.edits)
     return '\n'.join([*rows, *[translate('  more with --verbose: {more}', more=more)] * bool(more)])
 
 
-def _what_is_left(edits: Sequence[Edit]) -> Message:
+def _count_hidden(edits: Sequence[Edit]) -> Message:
     """Return the counts of hidden parts: other edits, and notes of the first."""
     left = []
     if len(edits) > 1:
@@ -144,17 +146,17 @@ def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = 
     return translate('`{command} --edit N` writes {numbers} (label files)', command=words, numbers=listed)
 
 
-def apply_hint(config: str, findings: Sequence[Finding], more: Sequence[str] = ()) -> str:
+def apply_hint(config: str, findings: Sequence[Finding], arguments: Sequence[str] = ()) -> str:
     """Return how to apply a numbered edit of the config; empty without one."""
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
-    words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *more])
+    words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *arguments])
     return translate('`{command} --edit N` writes [N], `--edit safe` all without a question', command=words)
 
 
 def format_findings(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:
     """Format all findings, the most likely first, with blank lines between them."""
-    return '\n\n'.join(finding_text(finding, width, verbose) for finding in findings)
+    return '\n\n'.join(format_finding(finding, width, verbose) for finding in findings)
 
 
 def _wrap(text: str, width: int, indent: str) -> List[str]:

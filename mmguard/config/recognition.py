@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from mmguard.compat.stack import OPENMMLAB, SHIPPED, STACKS, base_source, config_file
+from mmguard.compat.stack import OPENMMLAB, SHIPPED, STACKS, build_base_source, find_config_file
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import read_regular
@@ -26,16 +26,16 @@ _ENDINGS = ('_evaluator', '_pipeline', '_cfg', 'pipeline')
 
 
 #: Checks that work with any training loop.
-CHECK_TARGET = (
+CHECK_TARGET_ADVICE = (
     'call `mmguard.functional.check_target(logits, target)` in the loop (boxes: `mmguard.detection.guard_targets`)'
 )
-IN_THE_LOOP = f'scan its label files, `mmguard scan FOLDER --num-classes N`, or {CHECK_TARGET}'
-_OF_DETR = 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
-_OF_DETECTRON2 = 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
-_OF_YOLO = 'a data.yaml (YOLO): `mmguard scan` reads it, and the labels that it leads to'
+SCAN_LABELS_ADVICE = f'scan its label files, `mmguard scan FOLDER --num-classes N`, or {CHECK_TARGET_ADVICE}'
+_DETR_NOTE = 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
+_DETECTRON2_NOTE = 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
+_YOLO_NOTE = 'a data.yaml (YOLO): `mmguard scan` reads it, and the labels that it leads to'
 #: Package imported by a script -> kind of script, and what to do.
 _BY_IMPORT = {
-    'detectron2': f'a script, or {_OF_DETECTRON2}',
+    'detectron2': f'a script, or {_DETECTRON2_NOTE}',
     'yolox': 'an experiment of YOLOX: name the COCO JSON of its data set, with --framework yolox',
     'ultralytics': 'a script of ultralytics: name the data.yaml that it trains on',
 }
@@ -43,23 +43,23 @@ _BY_IMPORT = {
 _BY_KEYS = [
     (set(keys.split()), words)
     for keys, words in (
-        ('__include__', _OF_DETR),
-        ('remap_mscoco_category', _OF_DETR),
-        ('train_dataset iters', f'a config of PaddleSeg: {IN_THE_LOOP}'),
-        ('names train', _OF_YOLO),
-        ('names val', _OF_YOLO),
-        ('names nc', _OF_YOLO),
-        ('DATASET', f'a config of HRNet, PIDNet or their like (ids and weights are in its code): {IN_THE_LOOP}'),
-        ('_BASE_', _OF_DETECTRON2),
-        ('MODEL', _OF_DETECTRON2),
+        ('__include__', _DETR_NOTE),
+        ('remap_mscoco_category', _DETR_NOTE),
+        ('train_dataset iters', f'a config of PaddleSeg: {SCAN_LABELS_ADVICE}'),
+        ('names train', _YOLO_NOTE),
+        ('names val', _YOLO_NOTE),
+        ('names nc', _YOLO_NOTE),
+        ('DATASET', f'a config of HRNet, PIDNet or their like (ids and weights are in its code): {SCAN_LABELS_ADVICE}'),
+        ('_BASE_', _DETECTRON2_NOTE),
+        ('MODEL', _DETECTRON2_NOTE),
         ('images annotations', 'a COCO JSON: `mmguard scan` reads it'),
         ('backbone head', 'a model of ultralytics (YOLO): name the data.yaml that it trains on'),
         ('task mode data', 'the arguments of a training of ultralytics (YOLO): name the file at `data`'),
-        ('network_def', f'a bundle of MONAI: name the folder with dataset.json, or {IN_THE_LOOP}'),
-        ('bundle_root', f'a bundle of MONAI: name the folder with dataset.json, or {IN_THE_LOOP}'),
-        ('trainer model', f'a config of Lightning: {IN_THE_LOOP}'),
-        ('defaults', f'a config of Hydra: {IN_THE_LOOP}'),
-        ('architectures model_type', f'a model of Hugging Face: {IN_THE_LOOP}'),
+        ('network_def', f'a bundle of MONAI: name the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
+        ('bundle_root', f'a bundle of MONAI: name the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
+        ('trainer model', f'a config of Lightning: {SCAN_LABELS_ADVICE}'),
+        ('defaults', f'a config of Hydra: {SCAN_LABELS_ADVICE}'),
+        ('architectures model_type', f'a model of Hugging Face: {SCAN_LABELS_ADVICE}'),
     )
 ]
 _SURE = 3
@@ -88,7 +88,7 @@ def check_is_config(file: str, is_base: bool = False) -> None:
     if text is None:
         return
     try:
-        looks = _looks_of_python(text, is_base) if ending == '.py' else _looks_of_keys(text, ending, is_base)
+        looks = _describe_python(text, is_base) if ending == '.py' else _describe_keys(text, ending, is_base)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     if looks:
@@ -122,7 +122,7 @@ def read_text(file: str) -> Optional[str]:
     return re.sub(r'\{\{([^{}\n]*)\}\}', lambda found: known.get(found.group(1).strip(), '_').replace('\\', '/'), text)
 
 
-def _looks_of_python(text: str, is_base: bool) -> str:
+def _describe_python(text: str, is_base: bool) -> str:
     """Describe the likely kind of Python code; empty for a config."""
     tree = ast.parse(text)
     if is_base and all(map(_is_plain, tree.body)):
@@ -135,14 +135,14 @@ def _looks_of_python(text: str, is_base: bool) -> str:
         name == 'model' and isinstance(value, Mapping) and not {'type', None} & set(value) for name, value in assigned
     )
     if other and not is_base and not {'_base_', 'default_scope'} & names:
-        return f'a config of another framework (its model has no type): {IN_THE_LOOP}'
+        return f'a config of another framework (its model has no type): {SCAN_LABELS_ADVICE}'
     if not script and any(_is_telling(name, value) for name, value in assigned):
         return ''
     imported = sorted({name for node in ast.walk(tree) for name in _find_imported(node)})
     known = next((words for package, words in _BY_IMPORT.items() if package in imported), '')
     if known:
         return known
-    return f'a script{f" (it imports {join_names(imported)})" if imported else ""}: {IN_THE_LOOP}'
+    return f'a script{f" (it imports {join_names(imported)})" if imported else ""}: {SCAN_LABELS_ADVICE}'
 
 
 def join_names(names: Sequence[str]) -> str:
@@ -192,7 +192,7 @@ def _is_plain(node: ast.AST) -> bool:
     )
 
 
-def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
+def _describe_keys(text: str, ending: str, is_base: bool) -> str:
     """Describe the likely kind of YAML or JSON; empty for a config."""
     try:
         data = parse_data(text, ending)
@@ -207,7 +207,7 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
         return first
     known = next((words for keys, words in _BY_KEYS[_SURE:] if keys <= set(data)), '')
     keys = join_names([visible_name(str(key), 60) for key in data])
-    return known or f'a file of another program, with the keys {keys}: {IN_THE_LOOP}'
+    return known or f'a file of another program, with the keys {keys}: {SCAN_LABELS_ADVICE}'
 
 
 def _is_telling(name: str, value: Any) -> bool:
@@ -241,20 +241,20 @@ def check_bases(file: str) -> List[str]:
     return list(seen)
 
 
-def _walk(file: str, way: List[str], seen: Dict[str, bool]) -> None:
-    if file in way:
-        chain = [os.path.basename(one) for one in (*way[way.index(file) :], file)]
+def _walk(file: str, path: List[str], seen: Dict[str, bool]) -> None:
+    if file in path:
+        chain = [os.path.basename(one) for one in (*path[path.index(file) :], file)]
         raise NotAConfig(f'{file}: its _base_ leads back to it: {" -> ".join(chain)}. Nothing in it was run')
-    if file in seen or len(seen) > _MOST or len(way) > 100:
+    if file in seen or len(seen) > _MOST or len(path) > 100:
         return
     seen[file] = True
-    if way:
+    if path:
         check_is_config(file, is_base=True)
-    for base in bases_of(file):
-        _walk(base, [*way, file], seen)
+    for base in find_bases(file):
+        _walk(base, [*path, file], seen)
 
 
-def bases_of(file: str) -> List[str]:
+def find_bases(file: str) -> List[str]:
     """Return a config's base files, except those that only running it would reveal."""
     ending = os.path.splitext(file)[1].lower()
     text = read_text(file)
@@ -277,7 +277,7 @@ def bases_of(file: str) -> List[str]:
 
 def _resolve_path(name: str, folder: str) -> str:
     try:
-        return config_file(name) if '::' in name else os.path.join(folder, name)
+        return find_config_file(name) if '::' in name else os.path.join(folder, name)
     except (ModuleNotFoundError, FileNotFoundError):
         return ''
 
@@ -293,11 +293,11 @@ def _find_text_style_bases(body: Sequence[ast.stmt]) -> Iterator[Any]:
 
 
 def _find_shipped(node: ast.BinOp) -> str:
-    """Return the name ``'mmseg::...'`` for which ``base_source`` writes this expression; else ``''``."""
+    """Return the name ``'mmseg::...'`` for which ``build_base_source`` writes this expression; else ``''``."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
     said = ast.dump(node)
-    return next((name for name in names if ast.dump(ast.parse(base_source(name), mode='eval').body) == said), '')
+    return next((name for name in names if ast.dump(ast.parse(build_base_source(name), mode='eval').body) == said), '')
 
 
 def _find_new_style_bases(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
