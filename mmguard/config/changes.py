@@ -156,7 +156,7 @@ def get_last_key(path: Path) -> str:
     return next((key for key in reversed(path) if isinstance(key, str)), '')
 
 
-def is_text(type_: Any) -> bool:
+def is_type_name(type_: Any) -> bool:
     """Return True if a type is given by name; in new-style configs it is a class."""
     return isinstance(type_, str)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
-from mmguard.config.changes import Path, find_scope, is_text, join_path, name_types, walk
+from mmguard.config.changes import Path, find_scope, is_type_name, join_path, name_types, walk
 from mmguard.config.classes import build_full_name, get_type_name
 from mmguard.config.ignored_labels import build_classifier_arguments, has_ignoring_disabled, on_invalid
 from mmguard.config.parts import Part, image_labels_are_classes
@@ -164,7 +164,7 @@ def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> boo
 
 def _build_type(pack: Dict[str, Any], name: str) -> Any:
     stock = pack['type']
-    if not is_text(stock):
+    if not is_type_name(stock):
         from mmengine.config.lazy import LazyObject
 
         return LazyObject('mmguard', name)

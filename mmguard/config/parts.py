@@ -127,7 +127,7 @@ def find_losses(config: ReadConfig) -> List[Part]:
 
 
 def unwrap_stock_loss(loss: Part) -> Part:
-    """Return a GuardedX as the X that it guards; any other loss unchanged, GuardedCrossEntropyLoss included."""
+    """Return a GuardedX as the X that it guards; GuardedLoss, GuardedCrossEntropyLoss and other losses unchanged."""
     kind = build_full_name(loss.config.get('type'))
     if not loss.name.startswith('Guarded') or loss.name in ('GuardedLoss', 'GuardedCrossEntropyLoss'):
         return loss

@@ -59,7 +59,7 @@ class Heartbeat:
 
     @property
     def store(self) -> Any:
-        """The part of the common store that is reserved for this purpose."""
+        """Common store of the ranks, limited to the keys of these heartbeats."""
         # Not kept as an attribute, which would hold the store's port after the process group is destroyed.
         return dist.PrefixStore(self._prefix, get_default_store())
 

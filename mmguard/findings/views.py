@@ -75,7 +75,7 @@ def has_many_channels(labels: LabelFacts) -> bool:
     return any(get_maps(labels).forms.get(form) for form in MANY_CHANNELS)
 
 
-def is_whole(labels: LabelFacts) -> bool:
+def has_valid_counts(labels: LabelFacts) -> bool:
     """Return True if valid labels were also counted."""
     return bool(labels.histogram)
 

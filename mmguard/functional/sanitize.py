@@ -122,7 +122,7 @@ def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
 
 
 def count_for_factor(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """Count the elements that an ``avg_factor`` includes: the valid ones, and all."""
+    """Count the elements that an ``avg_factor`` includes: the valid ones, and all of them."""
     return (counts_for_factor & ~invalid).sum(), counts_for_factor.sum()
 
 

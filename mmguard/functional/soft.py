@@ -18,8 +18,8 @@ SUM_TOLERANCE = 0.1
 
 
 _MULTILABEL_ADVICE = (
-    'Several classes at once, or one yes or no per score, are multi-label: '
-    "mmguard.functional.binary_cross_entropy_with_logits (check_target(..., kind='multilabel'))"
+    'If an element can have several classes (a yes or no for each), use '
+    "mmguard.functional.binary_cross_entropy_with_logits, and check_target(..., kind='multilabel')"
 )
 
 
@@ -124,7 +124,7 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
     if ((finite == 0) | (finite == 255)).all() and (finite > 0).any():
         return 'Masks of 0 and 255, one per class: target / 255'
     if ((finite == 0) | (finite == 1)).all() and (sums > 1.5).any():
-        return f'{_MULTILABEL_ADVICE}; else divide by the sum, target / target.sum({dim}, keepdim=True)'
+        return f'{_MULTILABEL_ADVICE}; otherwise divide each row by its sum: target / target.sum({dim}, keepdim=True)'
     if finite.numel() and (finite < 0).any():
         return f'These look like logits, or come from a cubic resize: target.softmax({dim}), or clamp(min=0) first'
     if finite.numel() and (sums == 0).all():

@@ -102,7 +102,7 @@ class RankGuardHook(HookAroundTraining):
     def _keep(self, runner: Any, filled: Sequence[RankLosses]) -> None:
         """Record the losses that any rank lacked in the run's log, on rank 0."""
         if dist.get_rank() == 0:
-            run_log_of(runner).fill('train', self._place, filled)
+            run_log_of(runner).add_filled_losses('train', self._place, filled)
             warn_of_problems(runner)
 
 

@@ -176,7 +176,7 @@ class ModeTotals:
         """Add an iteration of one rank, from the log with that number."""
         for filled in line.filled:
             self.first_filled.setdefault(filled.rank, (line.place, filled.samples))
-            self.sums.fill(filled.rank, filled.losses)
+            self.sums.add_filled_losses(filled.rank, filled.losses)
         if line.filled:
             return
         self.times[line.place, line.iter, log] += 1

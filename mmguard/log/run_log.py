@@ -244,12 +244,12 @@ class RunLog:
         shown = self.modes[mode].add(stats, place, sources)
         self._write_line(mode, place, shown.to_line() if shown else {})
 
-    def fill(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
+    def add_filled_losses(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
         """Report ranks that lacked losses in this iteration, and trained with zeros in their place."""
         if mode not in self.modes:
             self.begin(mode)
         for rank, losses, _ in filled:
-            self.modes[mode].sums.fill(rank, losses)
+            self.modes[mode].sums.add_filled_losses(rank, losses)
         ranks = [{'rank': rank, 'losses': list(losses), 'samples': list(samples)} for rank, losses, samples in filled]
         self._write_line(mode, place, {'filled': ranks})
 
@@ -286,7 +286,7 @@ class RunLog:
         self._lines.close()
 
     def take_problems(self) -> List[str]:
-        """Return which files cannot be written, and why; each file once."""
+        """Return new messages about files that cannot be written or are full; each file is reported once."""
         problems = {}
         for path, error in ((self.lines, self._lines.error), (self.record, self._error)):
             if error is not None:

@@ -118,7 +118,7 @@ class Stats:
         self.iterations, self.offending_iterations = 1, int(bool(self))
         return self
 
-    def fill(self, rank: int, losses: Iterable[str]) -> None:
+    def add_filled_losses(self, rank: int, losses: Iterable[str]) -> None:
         """Count an iteration in which a rank lacked these losses, and trained with zeros in their place."""
         self.filled = _add_filled(self.filled, {name: {str(rank): 1} for name in losses})
 
@@ -329,8 +329,8 @@ class PerFileStats:
         """Add what was skipped or remapped in a file, ``tally.source``.
 
         Returns:
-            bool: True if the file offends as it did the last time, so that the log only needs its counts: each value
-            occurs as often as then, or there is a single value, whose count follows from the sums.
+            bool: True if the file has the same invalid values as last time, so that the log needs only its counts. Of
+            several values the counts must be equal, too; that of a single value follows from the sums.
         """
         name, offence = str(tally.source), _hash_offence(tally)
         index = self._indices.setdefault(name, len(self._indices))

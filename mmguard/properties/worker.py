@@ -195,7 +195,7 @@ class OutOfTime(BaseException):
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise :class:`OutOfTime` after some seconds, in the main thread, if the system has alarms."""
+    """Interrupt the ``with`` block with :class:`OutOfTime` after some seconds: in the main thread, not on Windows."""
 
     def interrupt(*_: Any) -> None:
         raise OutOfTime

@@ -102,7 +102,7 @@ def add_outcome(parser: Any) -> None:
 
 
 def read_selection(args: argparse.Namespace) -> RuleSelection:
-    """Return the selection of the command line, else that of the nearest pyproject.toml.
+    """Return the rule selection: each setting from the command line, else from the nearest pyproject.toml.
 
     Raises:
         CannotRun: pyproject.toml cannot be read, or a setting is wrong.

@@ -47,7 +47,7 @@ def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path) -> None:
     log.begin('train')
     for iteration in range(1, 13):
         log.see('train', {'iter': iteration}, make_stats(1, samples=1, empty_images=1))
-        log.fill('train', {'iter': iteration}, FILLED)
+        log.add_filled_losses('train', {'iter': iteration}, FILLED)
     log.end('train')
     lines = lines_of(log)
     ranks = [{'rank': 1, 'losses': ['loss_mask', 'loss_bbox'], 'samples': ['img_0006.jpg']}]
@@ -61,7 +61,7 @@ def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path) -> None:
 
 
 def test_a_hook_that_only_fills_needs_no_loop(tmp_path: Path) -> None:
-    RunLog(str(tmp_path)).fill('train', {'iter': 5}, FILLED)
+    RunLog(str(tmp_path)).add_filled_losses('train', {'iter': 5}, FILLED)
     assert report(tmp_path)['modes']['train']['filled'] == {'loss_mask': {'1': 1}, 'loss_bbox': {'1': 1}}
 
 

@@ -85,7 +85,7 @@ def scan_maps(
     done = MapScanResult(MapSummary(settings))
     invalid = settings.find_invalid_values()
 
-    def unknown() -> Iterator[MapItem]:
+    def yield_unscanned() -> Iterator[MapItem]:
         for item in items:
             known = None if journal is None else journal.find(item, invalid, settings.backend)
             if known is None:
@@ -95,7 +95,7 @@ def scan_maps(
             done.reused += 1
             on_files(1)
 
-    for result in mapper(split_into_chunks(unknown(), _FIRST, _MOST), MapTask(settings)):
+    for result in mapper(split_into_chunks(yield_unscanned(), _FIRST, _MOST), MapTask(settings)):
         if journal is not None:
             journal.append(result.lines)
         done.summary.merge(result.summary)

@@ -211,6 +211,6 @@ def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int
 
 
 def name_of_copy(path: str) -> str:
-    """Return the name of a label map as `mmguard fix` writes it."""
+    """Return the path of a label map as `mmguard fix` writes it: the same, ending in .png."""
     stem, ending = os.path.splitext(path)
     return path if ending.lower() == '.png' else f'{stem}.png'

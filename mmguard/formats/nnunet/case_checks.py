@@ -14,7 +14,7 @@ import numpy as np
 from mmguard.findings import volumes as kinds
 from mmguard.findings.volumes import CaseFault
 from mmguard.formats.faults import make_printable
-from mmguard.formats.nnunet.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_whole
+from mmguard.formats.nnunet.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_integer
 from mmguard.formats.nnunet.spec import MSD, DatasetSpec
 from mmguard.text import quantity
 
@@ -66,7 +66,7 @@ def _find_ranges(places: List[int]) -> List[Tuple[int, int]]:
 
 
 class CaseChecker:
-    """Finder of the faults of cases; file names are relative to ``root``."""
+    """Checker of nnU-Net cases that yields the faults of their files; file names are relative to ``root``."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
@@ -139,7 +139,7 @@ class CaseChecker:
     def _judge_values(self, record: CaseRecord, label: FileRecord) -> Iterator[Fault]:
         if not self.expected:
             return
-        whole = {value: count for value, count in label.values.items() if is_whole(value)}
+        whole = {value: count for value, count in label.values.items() if is_integer(value)}
         wrong = {value: count for value, count in whole.items() if int(value) not in self.expected}
         if label.holds_intensities and (wrong or label.fractions):
             yield kinds.INTENSITIES, self._find_intensities(record, label)
@@ -175,7 +175,7 @@ class CaseChecker:
         return fault
 
     def _find_fractions(self, record: CaseRecord, label: FileRecord) -> CaseFault:
-        broken = {value: count for value, count in label.values.items() if not is_whole(value)}
+        broken = {value: count for value, count in label.values.items() if not is_integer(value)}
         shown = sorted(broken, key=lambda value: (-broken[value], value))[:_NAMED_VALUES]
         named = ', '.join(f'{value} ({broken[value]:,})' for value in shown)
         more = f' and {len(broken) - len(shown):,} more values' if len(broken) > len(shown) else ''
@@ -244,7 +244,7 @@ def _describe_values(values: Dict[str, int], slices: Dict[str, str]) -> str:
     texts: List[str] = []
     for value in ranked[:_NAMED_VALUES]:
         where = f', {slices[value]}' if value in slices else ''
-        name = f'value {value}' if is_whole(value) else {NAN: 'NaN', INF: 'infinite'}.get(value, value)
+        name = f'value {value}' if is_integer(value) else {NAN: 'NaN', INF: 'infinite'}.get(value, value)
         texts.append(f'{name}: {quantity(values[value], "voxel")}{where}')
     rest = f'; {len(ranked) - _NAMED_VALUES} more values' if len(ranked) > _NAMED_VALUES else ''
     return '; '.join(texts) + rest

@@ -72,7 +72,7 @@ class FileRecord:
     @property
     def _is_two_peaks(self) -> bool:
         """True if nearly all values are at both ends of 8 bits: a compressed or resized binary mask."""
-        counts = {int(value): count for value, count in self.values.items() if is_whole(value)}
+        counts = {int(value): count for value, count in self.values.items() if is_integer(value)}
         low = sum(count for value, count in counts.items() if 0 <= value <= _END)
         high = sum(count for value, count in counts.items() if 255 - _END <= value <= 255)
         return low + high > 0.8 * self.voxels and min(low, high) > 0.005 * self.voxels
@@ -136,11 +136,11 @@ def _restore_file(fields: Dict[str, Any]) -> FileRecord:
     return FileRecord(**fields)
 
 
-def is_whole(value: str) -> bool:
+def is_integer(value: str) -> bool:
     """Return True if a value of ``FileRecord.values`` is an integer.
 
     Example:
-        >>> is_whole('-3'), is_whole('0.9998'), is_whole('1e-05')
+        >>> is_integer('-3'), is_integer('0.9998'), is_integer('1e-05')
         (True, False, False)
     """
     return value.lstrip('-').isdigit()
@@ -299,7 +299,7 @@ def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = ()) -> Ca
     values: Counter = Counter()
     slices: Dict[str, Counter] = {}
     for value, count in label.values.items():
-        number = round(float(value)) if is_whole(value) else None
+        number = round(float(value)) if is_integer(value) else None
         new = value if number is None else str(table.get(number, number))
         values[new] += count
         slices.setdefault(new, Counter()).update(label.slices.get(value, {}))

@@ -15,7 +15,7 @@ from mmguard.formats.maps.record import Journal
 from mmguard.formats.nnunet.case_checks import CaseChecker, Fault
 from mmguard.formats.nnunet.cases import CaseItem, CaseListing, CaseTask, list_cases
 from mmguard.formats.nnunet.nifti import FLAT, NIFTI, READERS, choose_reader
-from mmguard.formats.nnunet.record import CaseRecord, compute_digest, is_whole, relabel
+from mmguard.formats.nnunet.record import CaseRecord, compute_digest, is_integer, relabel
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, build_spec, judge_count, read_spec
 from mmguard.formats.nnunet.volume import find_gzip_decoder
 from mmguard.language import Message
@@ -60,7 +60,7 @@ class CaseSummary:
                 if count:
                     self.reasons[reason] = self.reasons.get(reason, 0) + count
             for value, count in () if holds_intensities else label.values.items():
-                if not is_whole(value):
+                if not is_integer(value):
                     continue
                 number = int(value)
                 if number in self.histogram or len(self.histogram) < _MAX_VALUES:
@@ -174,7 +174,7 @@ class CaseSource(Source):
             if len(self._records) <= _KEPT:
                 self._records.append(record)
 
-        def unknown() -> Iterator[CaseItem]:
+        def yield_unscanned() -> Iterator[CaseItem]:
             nonlocal reused
             for item in self.listing.cases if self.reader else []:
                 known = self._find_known(item, expected, journal)
@@ -188,7 +188,7 @@ class CaseSource(Source):
         _import_decoders(self.reader)
         # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
         cases = _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
-        for lines in mapper(split_into_chunks(unknown(), cases), settings):
+        for lines in mapper(split_into_chunks(yield_unscanned(), cases), settings):
             if journal is not None:
                 journal.append(lines)
             for line in lines:

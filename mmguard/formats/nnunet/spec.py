@@ -150,7 +150,10 @@ def _read_labels(spec: DatasetSpec) -> None:
         return
     if all(_as_int(name) is not None for name in labels) and all(isinstance(v, str) for v in labels.values()):
         if spec.layout == V2:
-            spec.add(LABELS, 'labels are written value: name, as in nnU-Net v1; v2 wants name: value')
+            spec.add(
+                LABELS,
+                'labels maps values to names, {"0": "background"}, as in nnU-Net v1; v2 expects {"background": 0}',
+            )
         labels = _swap_names(labels)
     declared: Dict[str, Tuple[int, ...]] = {}
     for name, value in labels.items():

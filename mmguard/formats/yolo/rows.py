@@ -25,7 +25,7 @@ SLACK = 0.01
 PIXELS = 2.0
 #: Flags of a row, which are combined by addition.
 IS_BEYOND, IS_IN_PIXELS = 1, 2
-#: Number of columns of a box and of an oriented box: the class and two, or four, points.
+#: Number of columns of a box (class, center, size) and of an oriented box (class, four points).
 BOX, CORNERS = 5, 9
 #: Floats represent integers exactly up to this.
 _LARGEST_ID = 2**53
@@ -94,7 +94,9 @@ def find_row_fault(values: List[float], kpt_shape: Optional[Tuple[int, int]]) ->
         if width != wanted:
             return f'the row does not have the {wanted} columns of kpt_shape={list(kpt_shape)}'
     elif _is_of_keypoints(values):
-        return 'the row is of keypoints (x, y, visibility after a box): data.yaml needs kpt_shape, and the task is pose'
+        return (
+            'the row holds keypoints (a box, then x, y, visibility): set kpt_shape in data.yaml and train the task pose'
+        )
     elif width == BOX + 1:
         return 'the row has 6 columns: nothing may follow a box, not even a confidence'
     elif width < BOX:
@@ -151,7 +153,7 @@ _LARGEST = 64 << 20
 
 
 def find_image_fault(path: str) -> str:
-    """Return the fault of an image; empty if it looks valid without decoding it, or without pillow if it is a file."""
+    """Return the fault of an image, or ``''``. It is not decoded; without pillow it is only opened."""
     try:
         with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter('ignore')

@@ -151,7 +151,7 @@ class DiceGuard(LossGuard):
 class LovaszGuard(LossGuard):
     """Guard that leaves out images (or the batch) without trainable pixels, which the stock loss cannot stack.
 
-    Like the stock loss it selects by value, so it synchronizes.
+    Like the stock loss, it indexes with a mask, so it waits for the device.
     """
 
     serves = ('mmseg.LovaszLoss',)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from mmguard import register
-from mmguard.config.changes import Path, find_scope, get_last_key, is_text, join_path, map_leaves, name_types, walk
+from mmguard.config.changes import Path, find_scope, get_last_key, is_type_name, join_path, map_leaves, name_types, walk
 from mmguard.config.classes import build_full_name, find_class, get_type_name, is_lazy
 from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.guards import GUARDED_LOSSES as GUARDED
@@ -111,7 +111,7 @@ def build_tree(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
 def has_lazy_types(tree: Dict[str, Any]) -> bool:
     """Return True if types are classes, as in new-style configs."""
     type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
-    return type_ is not None and not is_text(type_)
+    return type_ is not None and not is_type_name(type_)
 
 
 def _add_reported(tree: Dict[str, Any], config: ReadConfig) -> Iterator[str]:
@@ -167,7 +167,7 @@ def decide_guard(loss: Dict[str, Any], scope: str) -> GuardDecision:
 def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     """Return the guarded loss, with types in the style of the config."""
     stock = loss['type']
-    if is_text(stock):
+    if is_type_name(stock):
         return guard_loss(loss, framework)
     from mmengine.config.lazy import LazyObject
 
@@ -287,7 +287,7 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
         scope = find_scope(tree, path)
         spelled = copy.deepcopy(default)
         node = _get_value(tree, path)
-        if not is_text(node['type']):
+        if not is_type_name(node['type']):
             cls = find_class(spelled['type'], 'MODELS', scope)
             if cls is None:
                 continue

@@ -17,7 +17,12 @@ def add_to(commands: Any) -> None:
         'already is kept. In bash: eval "$(mmguard nnunet)", then nnUNetv2_train DATASET CONFIGURATION FOLD -tr '
         'nnUNetTrainerGuarded. Exit code: 0 printed, 2 this Python has no nnU-Net that reads it.',
     )
-    parser.add_argument('--shell', choices=SHELLS, default='sh', help='sh is bash and zsh, too; default: %(default)s')
+    parser.add_argument(
+        '--shell',
+        choices=SHELLS,
+        default='sh',
+        help='shell that reads the line; sh also covers bash and zsh; default: %(default)s',
+    )
     parser.set_defaults(run=run)
 
 

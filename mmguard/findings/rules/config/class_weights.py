@@ -23,7 +23,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import guard_losses, propose, set_ignore_index
-from mmguard.findings.views import count_trained, is_whole
+from mmguard.findings.views import count_trained, has_valid_counts
 from mmguard.text import quantity
 
 
@@ -170,7 +170,7 @@ class WeightedIgnored(ConfigRule):
         if labels.values:
             return POSSIBLE  # an invalid label may have ended it as well
         # If no file has one, padding adds some.
-        return PROVEN if is_whole(labels) and labels.ignore_index in count_trained(labels) else LIKELY
+        return PROVEN if has_valid_counts(labels) and labels.ignore_index in count_trained(labels) else LIKELY
 
 
 def _guard_all(config: ReadConfig) -> Edit:

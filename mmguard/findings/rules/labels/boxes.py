@@ -257,5 +257,5 @@ class UnusableMasks(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_annotations(labels)
         if not found.names_from and NO_AREA_FAULT not in found.mask_faults:
-            question = 'Can these shapes be dropped, with their objects?'
-            yield from rewrite(self, facts, 'Leave these masks out.', question)
+            question = 'Are the images fully labeled without these shapes?'
+            yield from rewrite(self, facts, 'Remove the objects with these masks.', question)

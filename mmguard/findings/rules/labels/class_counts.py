@@ -40,7 +40,7 @@ class MoreClassesThanHead(DataRule):
         wrong="num_classes=2 in the head, metainfo=dict(classes=('cat', 'dog', 'cow')) in the data set",
         right='num_classes=3 in the head',
     )
-    limits = 'It does not know which of the two is meant, nor whether label maps are numbered by this list.'
+    limits = 'Whether the class list or num_classes is right is unknown, and so is whether label maps follow the list.'
     advice = (
         'If all {classes} should be learned, write `num_classes={classes}` wherever the model counts them. If not, '
         "list only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); other labels "

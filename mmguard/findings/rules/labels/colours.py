@@ -22,7 +22,7 @@ from mmguard.findings.views import (
     get_maps,
     has_config,
     has_num_classes,
-    is_whole,
+    has_valid_counts,
     join_items,
     rise_evenly,
     select_ids,
@@ -293,13 +293,13 @@ class PaletteReadAsColours(DataRule):
         if _are_grays(seen):
             return PROVEN
         # One class has one gray; 38 is an unlikely choice by hand.
-        if is_whole(labels) and seen == {38} and labels.num_classes == 2:
+        if has_valid_counts(labels) and seen == {38} and labels.num_classes == 2:
             return PROVEN
         # A gray picture would have as many levels as classes; a channel of the colors has four in total.
         if self._is_batch(labels) and seen <= CHANNEL_LEVELS and labels.num_classes > len(CHANNEL_LEVELS) + 2:
             return PROVEN
         # A full count shows if they are the gray levels of as many classes (MG125).
-        is_counted = is_whole(labels) or bool(maps.raw)
+        is_counted = has_valid_counts(labels) or bool(maps.raw)
         return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:

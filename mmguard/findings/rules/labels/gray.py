@@ -20,8 +20,8 @@ from mmguard.findings.views import (
     get_maps,
     has_many_channels,
     has_num_classes,
+    has_valid_counts,
     is_rare,
-    is_whole,
     join_items,
     rise_evenly,
     select_ids,
@@ -63,7 +63,7 @@ class BinaryMask(DataRule):
         if is_mapped or has_many_channels(labels):
             return
         counts, raw = count_stored(labels), get_maps(labels).raw
-        known = raw or (is_whole(labels) and not subtracts_one(labels))
+        known = raw or (has_valid_counts(labels) and not subtracts_one(labels))
         if known and set(counts) == {0, VOID}:
             is_mask = not may_be_subtracted(labels)
         else:  # in training only the invalid values are known
@@ -71,7 +71,7 @@ class BinaryMask(DataRule):
         if not is_mask:
             return
         values, evidence = {VOID: counts.get(VOID, 0)}, None
-        if is_whole(labels) or raw:
+        if has_valid_counts(labels) or raw:
             ignored = labels.ignore_index == VOID
             evidence = Message(
                 'the files hold 0 and 255 only, 255 in {share:.3g} % of the pixels{swallowed}',
@@ -160,7 +160,9 @@ class GrayLevels(DataRule):
     def _are_ids(self, labels: LabelFacts) -> bool:
         """Return True if the values, except void, are ids 0..N without gaps: more classes than the head has."""
         ids = select_ids(count_trained(labels))
-        return is_whole(labels) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(labels.values) <= ids
+        return (
+            has_valid_counts(labels) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(labels.values) <= ids
+        )
 
 
 #: Minimum distance between gray levels of classes; class ids are closer.
@@ -195,7 +197,7 @@ class ScaledGray(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         stored, trained = count_stored(labels), count_trained(labels)
-        is_known = is_whole(labels) or get_maps(labels).raw
+        is_known = has_valid_counts(labels) or get_maps(labels).raw
         is_seen = labels.values or (not has_num_classes(labels) and set(trained) == set(stored))
         levels = sorted(value for value in (stored or trained) if value >= 0)
         if not is_known or not is_seen or not 2 <= len(levels) <= min(labels.num_classes + 1, MAX_LEVELS):

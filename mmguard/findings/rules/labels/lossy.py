@@ -9,7 +9,7 @@ from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray import MANY_VALUES
-from mmguard.findings.views import compute_share, count_stored, get_maps, has_num_classes, is_whole, join_items
+from mmguard.findings.views import compute_share, count_stored, get_maps, has_num_classes, has_valid_counts, join_items
 from mmguard.language import Message, join
 
 #: Minimum number of values in between; a single one may be a label of its own, such as a drawn border.
@@ -77,7 +77,7 @@ class LossyOrInterpolated(DataRule):
             return None
         if maps.at_edges is not None and min(labels.values) >= 0:
             return PROVEN if maps.at_edges >= 0.8 else None
-        if not is_whole(labels) or len(labels.values) <= MANY_VALUES:
+        if not has_valid_counts(labels) or len(labels.values) <= MANY_VALUES:
             return None
         # A few values have almost all pixels, the many others next to none.
         counts = sorted(count_stored(labels).values(), reverse=True)

@@ -19,8 +19,8 @@ from mmguard.findings.views import (
     count_trained,
     find_files_named,
     get_annotations,
+    has_valid_counts,
     is_rare,
-    is_whole,
     join_items,
     rate_share,
     rise_evenly,
@@ -54,7 +54,7 @@ class CountsFromOne(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         ids, last = select_ids(count_trained(labels)), labels.num_classes - 1
-        if not is_whole(labels) or 0 in ids or 1 not in ids or any(value < 0 for value in labels.values):
+        if not has_valid_counts(labels) or 0 in ids or 1 not in ids or any(value < 0 for value in labels.values):
             return
         most = max(ids)
         if last < most <= last + 2 and len(ids) >= 0.5 * most:
@@ -136,7 +136,7 @@ class GapsInIds(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         ids = self._list_ids(labels)
-        if not is_whole(labels) or len(ids) < 2 or min(labels.values) < 0 or ids[-1] >= 1000:
+        if not has_valid_counts(labels) or len(ids) < 2 or min(labels.values) < 0 or ids[-1] >= 1000:
             return
         ignored = labels.ignore_index is not None and labels.histogram.get(labels.ignore_index, 0) > 0
         span = ids[-1] - ids[0] + 1

@@ -1,4 +1,4 @@
-"""Labels outside the class range: one too many, a slip, or any others."""
+"""Labels outside the class range: equal to num_classes, negative, in a few files only, or any others."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from mmguard.findings.views import (
     count_trained,
     get_annotations,
     get_maps,
+    has_valid_counts,
     is_rare,
-    is_whole,
     join_items,
     rate_share,
     select_ids,
@@ -102,7 +102,7 @@ class OutOfRange(DataRule):
     def _continues(self, labels: LabelFacts) -> bool:
         """True if the labels continue after num_classes in many files: classes, not slips."""
         ids = select_ids(count_trained(labels))
-        whole = is_whole(labels) and ids == set(range(len(ids)))
+        whole = has_valid_counts(labels) and ids == set(range(len(ids)))
         return whole and len(labels.values) > 1 and not is_rare(labels) and set(labels.values) <= ids
 
 

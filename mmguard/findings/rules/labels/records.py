@@ -124,7 +124,7 @@ class WrongRecords(AnnotationRule):
     #: Other format than COCO -> advice.
     advices: ClassVar[Mapping[str, str]] = {
         'voc': 'Correct the places listed, or export the files again: tags without a namespace, and a size.',
-        'labelme': 'Correct the places listed: every shape has a label, and imagePath is relative to the JSON.',
+        'labelme': 'Correct the places listed: every shape needs a label, and imagePath must be relative to the JSON.',
         'images': 'Keep the same class folders in each split, without hidden ones.',
     }
 
@@ -146,7 +146,7 @@ class WrongRecords(AnnotationRule):
             title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
             yield from rewrite(self, facts, title)
         elif not names_from:
-            question = 'Can the unreadable records be dropped, with their objects?'
+            question = 'Are the images fully labeled without the unreadable records?'
             yield from rewrite(self, facts, 'Leave them out.', question)
 
 

@@ -18,7 +18,7 @@ from mmguard.findings.views import (
     count_trained,
     get_config,
     get_maps,
-    is_whole,
+    has_valid_counts,
     select_ids,
     subtracts_one,
 )
@@ -65,13 +65,13 @@ class ReduceZeroHidesClass(DataRule):
                     num_classes=labels.num_classes,
                 )
             )
-        if ids or is_whole(labels):
+        if ids or has_valid_counts(labels):
             texts.append(
                 Message(
                     '{share:.3g} % of the pixels are 0 and ignored', share=100 * self._compute_share_of_zero(labels)
                 )
             )
-            if is_whole(labels) and last not in count_trained(labels):
+            if has_valid_counts(labels) and last not in count_trained(labels):
                 texts.append(Message('the last class, {last}, never occurs in training', last=last))
         words = {'enough': max(ids) + 1 if ids else labels.num_classes}
         severity = ERROR if certainty == PROVEN else WARNING
@@ -94,7 +94,7 @@ class ReduceZeroHidesClass(DataRule):
             if is_counted and not is_made_for_it:
                 return PROVEN
             return LIKELY if self._compute_share_drawn(labels) >= MUCH_ZERO else None
-        if is_whole(labels):
+        if has_valid_counts(labels):
             if labels.num_classes - 1 in count_trained(labels) or labels.values:
                 return None
             return PROVEN if background else LIKELY if self._compute_share_drawn(labels) >= MUCH_ZERO else None

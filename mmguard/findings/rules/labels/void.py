@@ -26,7 +26,7 @@ from mmguard.findings.views import (
     get_maps,
     has_many_channels,
     has_num_classes,
-    is_whole,
+    has_valid_counts,
     join_items,
     select_ids,
     subtracts_one,
@@ -137,7 +137,7 @@ class ShiftedVoid(DataRule):
                 supersedes=follow,
             )
         elif 254 in labels.values and len(labels.values) <= 2:
-            is_both = is_whole(labels) and VOID in count_trained(labels)
+            is_both = has_valid_counts(labels) and VOID in count_trained(labels)
             certainty = POSSIBLE if is_both else PROVEN if len(labels.values) == 1 else LIKELY
             yield self.report_in(facts, certainty, supersedes=follow)
 

@@ -55,7 +55,7 @@ class RefusedRows(AnnotationRule):
         found = get_yolo(labels)
         if compute_share(found.counts.get(ROWS, 0), found.rows) > MOST:
             return  # they are in another format, and not to be removed
-        question = 'Can these rows be dropped, with their objects?'
+        question = 'Are the images fully labeled without these rows?'
         yield from rewrite(self, facts, 'Leave these rows out, and cut what follows a box.', question)
 
 
