@@ -77,8 +77,8 @@ PROPERTIES: Dict[str, Property] = {
     'full-marks': Property(
         'evaluation.check_marks',
         'the evaluator gives its best score to the ground truth',
-        'Give the metric the ignore_index, the class names and the ann_file of its data set: `mmguard check CONFIG` '
-        'compares them.',
+        'Give the metric the ignore_index, all class names (a background that is labeled is one) and the ann_file of '
+        'its data set: `mmguard check CONFIG` compares them.',
     ),
     'learns-one-batch': Property(
         'batches.check_learning',

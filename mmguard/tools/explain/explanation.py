@@ -28,6 +28,12 @@ _SEARCHED = 1 << 17
 _OF_IMAGES = ('MG129', 'MG130')
 #: Findings on names of objects that the class list lacks. They need a list that was not made from these names.
 _OF_NAMES = ('MG140', 'MG154')
+#: Findings that end a training with an error of their own, and explain no other: another version of a framework than
+#: the log's, files that are missing or unreadable, class weights that do not fit.
+_WITH_OWN_ERROR = ('MG227', 'MG129', 'MG132', 'MG150', 'MG169', 'MG207', 'MG214')
+
+#: Cause for an error of the scan or the config whose code no cause lists.
+_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not among the known causes of this message.')
 #: Degrees of evidence for a cause.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
@@ -176,7 +182,20 @@ def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence
         found.causes, found.refuted = weigh(signature, pieces, facts, outside)
     taken = {finding.code for weighed in found.causes for finding in weighed.findings}
     found.more = [f for f in outside.findings if f.code not in taken and f.severity == ERROR]
+    unforeseen = [finding for finding in found.more if finding.code not in _WITH_OWN_ERROR]
+    if signature is not None and unforeseen and _is_about_data(signature, found.causes):
+        found.more.remove(unforeseen[0])
+        found.causes.insert(0, RankedCause(_UNFORESEEN, CONFIRMED, (unforeseen[0],)))
     return found
+
+
+def _is_about_data(signature: Signature, causes: Sequence[RankedCause]) -> bool:
+    """Return True if labels or config may cause an error, and no line or error confirms a cause."""
+    first = causes[0] if causes else None
+    is_settled = first is not None and (
+        first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
+    )
+    return not is_settled and any(cause.codes for cause in signature.causes)
 
 
 def weigh(

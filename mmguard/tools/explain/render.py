@@ -88,7 +88,9 @@ def _build_first_rows(explanation: Explanation, signature: Signature, width: int
     if first is None:
         rows.append(translate(_NO_CAUSE_NOTE))
     elif _is_confirmed(explanation):
-        rows += _build_confirmed_rows(first, width)
+        # An error without a listed cause does not hide a confirmed one.
+        shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in explanation.causes[1:2]) else 1
+        rows += [row for one in explanation.causes[:shown] for row in _build_confirmed_rows(one, width)]
     elif first.evidence is not None:
         rows += _wrap(
             translate('likely cause: {cause} [the log points to it]', cause=as_message(first.cause.text)), width, '  '

@@ -34,7 +34,7 @@ _NEAR = 1 << 11
 _BOX_WORDS = (b'loss_bbox: ', b'iou_loss: ')
 _BOX_LOSS = re.compile(rb'\b(?:loss_bbox|iou_loss): (nan|\d[\d.]*)')
 _ENOUGH_LINES = 5
-_EPOCH = re.compile(rb'[Ee]poch\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re.MULTILINE)
+_EPOCH = re.compile(rb'[Ee]poch(?:\((?:train|val|test)\))?\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re.MULTILINE)
 
 
 class Sign(NamedTuple):

@@ -147,3 +147,13 @@ def test_each_validation_counts_once(log: str, validations: int, score: str) -> 
     scores.take(log.encode(), 1)
     assert scores.sign is not None
     assert re.search(rf'\b{score} .* {validations} validations$', scores.sign.text)
+
+
+@pytest.mark.parametrize(
+    'mode', ['Epoch(val) [{}][9/9]', 'Epoch(train) [{}][9/9]  loss: 1.5', 'Epoch [{}][9/9]  loss: 1.5']
+)
+@pytest.mark.parametrize(('epoch', 'code'), [(1, None), (2, None), (40, 'MG351')])
+def test_one_validation_of_an_early_epoch_is_no_trend(mode: str, epoch: int, code: Optional[str]) -> None:
+    average = ' Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.004\n'
+    found = explain_text([f'2026/01/01 12:00:00 - mm - INFO - {mode.format(epoch)}\n{average}'])
+    assert (found and found.signature.code) == code
