@@ -130,10 +130,10 @@ def _read_contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[
     contents = {}
     for path, copies in written.items():
         is_folder = os.path.isdir(path)
+        folder, copy = (path, places[path]) if is_folder else (os.path.dirname(path), places[path].parent)
         for record in copies.done:
             if record['changes']:
-                place = places[path] / record['written'] if is_folder else places[path]
-                contents[os.path.join(path, record['file']) if is_folder else path] = place.read_bytes()
+                contents[os.path.join(folder, record['file'])] = (copy / record['written']).read_bytes()
     return contents
 
 

@@ -143,6 +143,20 @@ def test_labels_that_count_from_one(tmp_path: Path) -> None:
     assert list(followed(root, 'MG115', tmp_path))
 
 
+@pytest.mark.parametrize('target', ['', 'data.yaml'])
+def test_the_second_scan_of_an_edit_reads_the_copies(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    root = make(tmp_path / 'set')
+    for path in (root / 'labels/train').iterdir():
+        path.write_text(''.join(f'{int(row[0]) + 1}{row[1:]}\n' for row in path.read_text().splitlines()))
+    capsys.readouterr()
+    assert main(['fix', str(root / target), '--out', str(tmp_path / 'fixed'), '--edit', '1']) == 0
+    said = capsys.readouterr().out
+    assert 'scanned again' in said
+    assert 'MG' not in said
+
+
 def test_label_files_of_other_names_than_the_images_are_an_error(tmp_path: Path) -> None:
     root = make(tmp_path / 'set')
     for text in (root / 'labels/train').iterdir():
