@@ -141,7 +141,7 @@ def test_stock_pidnet(tmp_path: Path, capsys: Any) -> None:
         label = np.asarray(Image.open(path))
         Image.fromarray(np.where(label == 255, 0, label).astype(np.uint8)).save(path)
     config, record = pidnet(root, str(tmp_path / 'work'))
-    modules = list(open_program(Config.fromfile(config)).model().modules())
+    modules = list(open_program(Config.fromfile(config)).build_model().modules())
     assert any(isinstance(module, BatchNormXd) for module in modules)
     assert not any(isinstance(module, SyncBatchNorm) for module in modules)
     code, report, shown = replayed(capsys, config, record)
