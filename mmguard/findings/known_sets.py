@@ -150,11 +150,13 @@ _BY_CHANCE = 0.005
 
 
 def match_grays(palette: Iterable[Tuple[Colour, int]], values: Set[int]) -> Dict[int, int]:
-    """Return value -> label if all values are grays of a palette's colours; nothing if a gray has several labels.
+    """Return value -> label if all values are grays of a palette's colours; nothing if several labels are possible.
 
     Example:
-        >>> match_grays([((0, 0, 0), 0), ((0, 0, 200), 1), ((200, 0, 0), 2)], {0, 23, 60})
-        {0: 0, 23: 1, 60: 2}
+        >>> match_grays([((0, 0, 0), 0), ((0, 0, 200), 1), ((120, 120, 120), 2)], {0, 23, 120})
+        {0: 0, 23: 1, 120: 2}
+        >>> match_grays([((0, 0, 0), 0), ((0, 0, 200), 1), ((200, 0, 0), 2)], {0, 23, 60})  # red and blue swapped?
+        {}
     """
     pairs, tables = list(palette), set()
     for weights, shift in product(_GRAY_WEIGHTS, (0.5, 0)):  # rounded, or truncated
