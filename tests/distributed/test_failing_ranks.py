@@ -9,6 +9,9 @@ from typing import List, NamedTuple
 import pytest
 from ranks import Rank, run_ranks
 
+from mmguard.findings import diagnose
+from mmguard.findings.run import MISSED_ANOTHER, RankFacts, RunFacts
+
 CHILD = """
 import contextlib, os, signal, time
 from torch import nn
@@ -58,6 +61,12 @@ def named_by(rank: Rank) -> Named:
     return Named(json.loads(first[0]), float(first[1]), message)
 
 
+def is_out_of_step(named: Named) -> bool:
+    """True if `mmguard report` takes the message for a rank that skipped a collective."""
+    facts = RankFacts(0, MISSED_ANOTHER, 'rank 0 waited', f'AbsentRankError: {named.message}', 37)
+    return 'MG304' in [finding.code for finding in diagnose(run=RunFacts(), ranks=[facts])]
+
+
 def run(absent: str, timeout: float = 60, ranks: int = 3) -> List[Rank]:
     return run_ranks(CHILD, absent, str(timeout), ranks=ranks, timeout=100)
 
@@ -71,6 +80,7 @@ def test_a_killed_rank_is_named_within_seconds(killed: int) -> None:
         named = named_by(rank)
         assert named.ranks == [killed]
         assert named.seconds < 5
+        assert not is_out_of_step(named)
 
 
 @pytest.mark.slow
@@ -119,6 +129,7 @@ def test_the_rank_that_skips_a_collective_is_named_not_those_that_wait_in_it() -
     named = named_by(ranks[1])
     assert named.ranks == [1]
     assert named.message.count('all_reduce') == 2
+    assert is_out_of_step(named)
 
 
 @pytest.mark.slow
@@ -126,6 +137,7 @@ def test_the_one_rank_that_calls_a_collective_is_named() -> None:
     for rank in run('if rank == 1: compute_metric()', timeout=4)[::2]:
         assert named_by(rank).ranks == [1]
         assert 'all_reduce' in named_by(rank).message
+        assert is_out_of_step(named_by(rank))
 
 
 FORKED = """
