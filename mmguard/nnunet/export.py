@@ -37,7 +37,7 @@ def export_line(shell: str = 'sh', current_value: Optional[str] = None) -> str:
     """Return the line that adds the guarded trainer to those that nnU-Net finds.
 
     Example:
-        >>> export_line(present='/lab/trainers').startswith('export nnUNet_extTrainer=/lab/trainers:')
+        >>> export_line(current_value='/lab/trainers').startswith('export nnUNet_extTrainer=/lab/trainers:')
         True
     """
     folders = [folder for folder in (current_value or '').split(os.pathsep) if folder.strip()]
