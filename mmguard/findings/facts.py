@@ -145,6 +145,7 @@ class AnnotationFacts:
             fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
         yolo (YoloFacts, optional): Facts specific to YOLO label files.
+        record_advice (str): How to correct records that readers refuse; empty: as in COCO JSON.
     """
 
     format: str = 'coco'
@@ -198,6 +199,7 @@ class AnnotationFacts:
     mask_faults: Dict[str, int] = field(default_factory=dict)
     mask_examples: Dict[str, List[str]] = field(default_factory=dict)
     yolo: Optional[YoloFacts] = None
+    record_advice: str = ''
 
 
 @dataclass

@@ -80,6 +80,7 @@ def build_image_facts(
     missing, absent = _count_missing(images)
     annotations = AnnotationFacts(
         format='images',
+        record_advice='Keep the same class folders in each split, without hidden ones.',
         names_from='',
         categories=dict(enumerate(names)),
         instances_of={name: histogram.get(label, 0) for label, name in enumerate(names)},

@@ -11,7 +11,7 @@ from mmguard.findings.yolo import YoloFacts
 #: Fields that describe how the data sets are read, not their content: the first value is kept.
 _SETTINGS = (
     'num_classes', 'ignore_index', 'kind', 'class_names', 'format', 'labelled_by', 'min_label', 'min_size', 'maps',
-    'config',
+    'config', 'record_advice',
 )  # fmt: skip
 
 

@@ -37,6 +37,8 @@ from mmguard.formats.labelme.write import correct_labelme
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.formats.table import EDGE, EXAMPLES, UNLISTED_REASON, Table, facts_of, table_of_names
 
+_RECORD_ADVICE = 'Correct the places listed: every shape needs a label, and imagePath must be relative to the JSON.'
+
 
 class Labelme(Format):
     """A folder of Labelme JSON files, or a single file."""
@@ -227,6 +229,7 @@ def scan_labelme(
     given = sorted(found) if class_names is None else class_names
     names = list(dict.fromkeys(name for name in given if name not in NAMES_OF_NO_CLASS))
     annotations = AnnotationFacts(format='labelme', labelled_by='class list', names_from='', sources=[target])
+    annotations.record_advice = _RECORD_ADVICE
     annotations.classes_counted = num_classes is None and class_names is None
     table = _build_table(read, objects, names, sorted(set(found) | set(names)), annotations)
     annotations.categories = dict(enumerate(names))

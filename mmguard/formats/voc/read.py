@@ -31,6 +31,8 @@ from mmguard.formats.voc.records import VocFile, read_voc
 #: Folder of the images of a VOC data set; it has no labels.
 _IMAGES = 'JPEGImages'
 
+_RECORD_ADVICE = 'Correct the places listed, or export the files again: tags without a namespace, and a size.'
+
 
 class Voc(Format):
     """A folder of XML files, with or without Annotations, ImageSets and JPEGImages."""
@@ -135,6 +137,7 @@ def scan_voc_files(
     faults = Faults() if faults is None else faults
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list', names_from='objects')
     annotations.counts_from_one = True
+    annotations.record_advice = _RECORD_ADVICE
     read: List[Tuple[VocImage, VocFile]] = []
     for image in listed:
         file = read_voc(os.path.join(root, image.xml), image.xml, faults)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Iterator, List, Mapping, Sequence, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
@@ -121,19 +121,13 @@ class WrongRecords(AnnotationRule):
         'Correct the places listed, or export the file again: "images", "annotations" and "categories" are lists; ids, '
         'iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings.'
     )
-    #: Other format than COCO -> advice.
-    advices: ClassVar[Mapping[str, str]] = {
-        'voc': 'Correct the places listed, or export the files again: tags without a namespace, and a size.',
-        'labelme': 'Correct the places listed: every shape needs a label, and imagePath must be relative to the JSON.',
-        'images': 'Keep the same class folders in each split, without hidden ones.',
-    }
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         unreadable = get_annotations(labels).unreadable
         reasons = {reason: places for reason, places in unreadable.items() if places and is_about_records(reason)}
         evidence = '; '.join(f'{reason}: {join_items(places, 3)}' for reason, places in reasons.items())
         words = {'reasons': join_items(reasons, 4)}
-        advice = self.advices.get(get_annotations(labels).format, self.advice)
+        advice = get_annotations(labels).record_advice or self.advice
         if any(reason.startswith(CLASS_FOLDERS) for reason in reasons):
             # An extra folder shifts the number of every later class.
             yield self.report_in(facts, PROVEN, evidence, words, self.title_folders, advice=advice)
