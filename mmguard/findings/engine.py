@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
-from mmguard.config.changes import change_config
+from mmguard.config.changes import change_config, walk
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings.config_facts import collect_config_facts
@@ -296,8 +296,8 @@ def _leaves_out_classes(before: LabelFacts, after: LabelFacts) -> bool:
 
 def _lists(config: Optional[ReadConfig], names: Sequence[str]) -> bool:
     """Return True if a config has this class list anywhere, because the user chose it."""
-    said = '' if config is None else repr(config.data)
-    return repr(list(names)) in said or repr(tuple(names)) in said
+    values = (value for _, part in walk({} if config is None else config.data) for value in part.values())
+    return any(isinstance(value, (list, tuple)) and list(value) == list(names) for value in values)
 
 
 def _count_meant(labels: LabelFacts) -> Dict[int, int]:

@@ -70,7 +70,7 @@ def test_layouts() -> None:
         'b': LossEntry(True, False),
     }
     lists, tensors = {'a': LossEntry(True, True)}, {'a': LossEntry(False, True)}
-    assert compute_digest(lists) == compute_digest(tensors), 'backward sees no difference, and there is none to tell'
+    assert compute_digest(lists) == compute_digest(tensors), 'lists and tensors have the same gradients'
     assert (list(find_missing(layout, layout)), list(find_missing({}, layout))) == ([], ['a', 'b', 'c', 'd'])
 
 

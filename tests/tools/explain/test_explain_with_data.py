@@ -158,7 +158,7 @@ BESIDES = {
     'an index of 9 is not the ignored label': ErrorBesides(
         format_traceback('IndexError: Target 9 is out of bounds.', CALL), (('MG214', 'error'),), ['MG413', 'MG214']
     ),
-    'a shape is no error of class weights': ErrorBesides(
+    'an error of shapes is not about class weights': ErrorBesides(
         format_traceback('RuntimeError: only batches of spatial targets supported (3D tensors)', CALL),
         (('MG207', 'error'),),
         ['MG425', 'MG207'],

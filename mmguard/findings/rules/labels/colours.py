@@ -257,7 +257,8 @@ class PaletteReadAsColours(DataRule):
             )
             yield self.report_in(facts, certainty, evidence, title=self.title_black, severity=WARNING)
             return
-        texts = [labels.evidence] if labels.values else [f'label_map={as_map(table)}'] if table else []
+        mapping = [f'label_map={as_map(table)}'] if table else []
+        texts = [labels.evidence] if labels.values else mapping
         if maps.forms.get('palette8'):
             texts.append(Message('{number:,} palette PNGs', number=maps.forms['palette8']))
         if maps.loaded_otherwise.get('colours'):
