@@ -14,7 +14,7 @@ from mmguard.formats.faults import CRASHES, describe_fault
 from mmguard.formats.files import get_stamp
 from mmguard.formats.nnunet.nifti import open_volume
 from mmguard.formats.nnunet.record import CaseRecord, FileRecord, compute_digest, count_labels, count_not_finite
-from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_old
+from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_written_for_v1
 from mmguard.formats.nnunet.volume import CannotRead
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
@@ -44,7 +44,7 @@ class CaseListing:
 
 def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
     """List the cases of a data set; missing folders are added to the faults of ``spec``."""
-    if is_old(spec.content) and _is_of_decathlon(root, spec):
+    if is_written_for_v1(spec.content) and _is_of_decathlon(root, spec):
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
     if isinstance(named, Mapping):

@@ -81,13 +81,13 @@ def build_spec(content: Dict[str, Any], root: str) -> DatasetSpec:
     ``DatasetXXX_NAME``.
     """
     is_for_v2 = _DATASET_V2.match(os.path.basename(os.path.abspath(root)))
-    spec = DatasetSpec(content, layout=V1 if is_old(content) and not is_for_v2 else V2)
+    spec = DatasetSpec(content, layout=V1 if is_written_for_v1(content) and not is_for_v2 else V2)
     _read_keys(spec)
     _read_labels(spec)
     return spec
 
 
-def is_old(content: Mapping[str, Any]) -> bool:
+def is_written_for_v1(content: Mapping[str, Any]) -> bool:
     """Return True if the content of a dataset.json is written for nnU-Net v1."""
     return 'modality' in content and not {'channel_names', 'file_ending'} & set(content)
 
@@ -114,7 +114,7 @@ def _read_keys(spec: DatasetSpec) -> None:
             spec.add(KEYS, f'channel_names must map numbers to names, got {shorten(channels)}')
     elif 'channel_names' in content:
         spec.add(KEYS, f'channel_names must be an object such as {{"0": "CT"}}, got {shorten(channels)}')
-    ending = content.get('file_ending') if spec.layout == V2 and not is_old(content) else '.nii.gz'
+    ending = content.get('file_ending') if spec.layout == V2 and not is_written_for_v1(content) else '.nii.gz'
     if isinstance(ending, str) and ending:
         spec.file_ending = ending
         if not ending.startswith('.'):
