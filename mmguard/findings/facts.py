@@ -145,7 +145,7 @@ class AnnotationFacts:
             fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
         yolo (YoloFacts, optional): Facts specific to YOLO label files.
-        record_advice (str): How to correct records that readers refuse; empty: as in COCO JSON.
+        record_advice (str): What readers of the format need in each record; empty: not said.
     """
 
     format: str = 'coco'

@@ -31,6 +31,10 @@ class OpenImages(Format):
 _LABEL, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 4, 5, 6, 7, 13
 #: Common values of the columns after the box.
 _FLAGS = {'0', '1', '-1'}
+_RECORD_ADVICE = (
+    'Correct the rows listed, or download the file again: a label of the label file, corners that are numbers and '
+    'flags that are integers.'
+)
 
 
 def scan_openimages(
@@ -49,6 +53,7 @@ def scan_openimages(
     """
     faults = Faults()
     annotations = AnnotationFacts(format='openimages', labelled_by='class list', names_from='')
+    annotations.record_advice = _RECORD_ADVICE
     ids = [(row[0], row[1]) for _, row in _read_rows(label_file, 2, faults)]
     mids, names = [mid for mid, _ in ids], [name for _, name in ids]
     place_of: Dict[str, int] = {}

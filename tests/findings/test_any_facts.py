@@ -6,12 +6,12 @@ import dataclasses
 import json
 from typing import Any, Dict, List, Optional, Tuple, Type, get_args, get_origin, get_type_hints
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
-from mmguard.findings.facts import ConfigFacts
+from mmguard.findings.facts import AnnotationFacts, ConfigFacts
 from mmguard.findings.finding import CERTAINTIES
 from mmguard.findings.messages import format_findings, unpack
 from mmguard.findings.order import SUPERSEDES, sort_key
@@ -89,6 +89,7 @@ def facts_of(kind: Type[Any]) -> st.SearchStrategy:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(facts_of(LabelFacts))
+@example(LabelFacts({}, 2, kind='instances', annotations=AnnotationFacts(unreadable={'x': ['a']}, record_advice='{x}')))
 def test_any_facts_are_diagnosed(facts: LabelFacts) -> None:
     findings = diagnose(facts)
     assert findings == sorted(findings, key=sort_key)

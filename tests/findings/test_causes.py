@@ -11,7 +11,7 @@ from example_facts import EXAMPLES
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.catalogue import find_rule
 from mmguard.findings.engine import FRAMEWORKS, diagnose_for
-from mmguard.findings.facts import AnnotationFacts, MapFacts
+from mmguard.findings.facts import MapFacts
 from mmguard.findings.rules import RULES
 from mmguard.findings.rules.labels.files import SizeMismatch
 
@@ -120,13 +120,6 @@ def test_the_words_of_every_advice_are_filled_in(code: str) -> None:
     found = [finding for finding in diagnose_for('pytorch', EXAMPLES[code]()) if finding.code == code]
     assert [finding.code for finding in found] == [code]
     assert '{' not in found[0].advice.replace('label_map={', '')
-
-
-@pytest.mark.parametrize(('format', 'of_others'), [('coco', 'VOC'), ('voc', 'iscrowd'), ('labelme', 'namespace')])
-def test_the_advice_on_records_is_that_of_their_format(format: str, of_others: str) -> None:
-    about = AnnotationFacts(format=format, unreadable={'the id of an image is not a number': ['a file: 3']})
-    [finding] = diagnose(LabelFacts({}, 2, kind='instances', annotations=about), rules=[find_rule('MG176')])
-    assert of_others not in finding.advice
 
 
 @pytest.mark.parametrize('counts', [{-1: 26}, {-1: 3, -2: 9}])

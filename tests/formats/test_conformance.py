@@ -6,7 +6,7 @@ import importlib.util
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
 
 import pytest
 from format_cases import CASES, FormatCase, Planted
@@ -128,3 +128,19 @@ def test_damage_is_reported_and_bounded(case: FormatCase, tmp_path: Path, monkey
         assert REPORT_ADVICE not in ''.join(failed)
         assert results or failed
         assert sum(len(json.dumps(asdict(one.facts), default=str)) for one in results) < 1 << 16
+
+
+def test_the_advice_on_records_is_that_of_their_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    advice: Dict[str, Set[str]] = {}
+    for index, (case, planted) in enumerate(FAULTS):
+        if all(importlib.util.find_spec(package) for package in case.needs):
+            folder = tmp_path / str(index)
+            folder.mkdir()
+            monkeypatch.chdir(folder)
+            results, _ = scan(case, plant(case, planted, folder))
+            found = {one.advice for result in results for one in result.findings if one.code == 'MG176'}
+            advice[case.name] = advice.get(case.name, set()) | found
+    said = [texts for texts in advice.values() if texts]
+    assert len(said) >= 5
+    assert all(len(texts) == 1 for texts in said)
+    assert len(set.union(*said)) == len(said), 'two formats give the same advice'

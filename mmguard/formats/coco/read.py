@@ -39,6 +39,10 @@ LARGEST_LABEL = 1 << 53
 _MOST_UNUSED = 5000
 #: Shorter side, in pixels, below which mmdet's own configs drop images.
 MIN_SIZE = 32
+_RECORD_ADVICE = (
+    'Correct the places listed, or export the file again: "images", "annotations" and "categories" are lists; ids, '
+    'iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings.'
+)
 
 
 class Numbering(NamedTuple):
@@ -92,6 +96,7 @@ def scan_coco(
     source = os.path.basename(path) or path
     coco = read_coco(path, source, faults, by_url, masks)
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
+    annotations.record_advice = _RECORD_ADVICE
     numbering = _number_categories(coco, class_names, lvis, labels, framework)
     annotations.labelled_by, annotations.framework = numbering.by, framework or ''
     annotations.ungrouped = coco.ungrouped

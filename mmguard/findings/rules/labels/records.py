@@ -10,6 +10,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import compute_share, get_annotations, join_items
+from mmguard.language import as_message
 from mmguard.text import quantity, shorten
 
 
@@ -117,17 +118,14 @@ class WrongRecords(AnnotationRule):
         right='"bbox": [10, 20, 4, 5], "category_id": 1',
     )
     limits = 'It knows what the readers of each format need, not what your own reader allows.'
-    advice = (
-        'Correct the places listed, or export the file again: "images", "annotations" and "categories" are lists; ids, '
-        'iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings.'
-    )
+    advice = 'Correct the places listed, or export the file again.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         unreadable = get_annotations(labels).unreadable
         reasons = {reason: places for reason, places in unreadable.items() if places and is_about_records(reason)}
         evidence = '; '.join(f'{reason}: {join_items(places, 3)}' for reason, places in reasons.items())
         words = {'reasons': join_items(reasons, 4)}
-        advice = get_annotations(labels).record_advice or self.advice
+        advice = as_message(get_annotations(labels).record_advice or self.advice).template
         if any(reason.startswith(CLASS_FOLDERS) for reason in reasons):
             # An extra folder shifts the number of every later class.
             yield self.report_in(facts, PROVEN, evidence, words, self.title_folders, advice=advice)
