@@ -105,7 +105,7 @@ def test_clean_data_has_nothing_to_tell(tmp_path: Path) -> None:
     about = facts.annotations
     assert (facts.values, facts.reasons, facts.offending_files) == ({}, {}, 0)
     assert facts.histogram == {0: 3, 1: 3, 2: 3}
-    settings = ('format', 'names_from', 'labelled_by', 'min_size')
+    settings = ('format', 'names_from', 'labelled_by', 'min_size', 'record_advice')
     listed = ('categories', 'instances_of', 'sources')
     reported = {name: value for name, value in vars(about).items() if value and name not in (*settings, *listed)}
     assert reported == {

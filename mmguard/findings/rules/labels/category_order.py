@@ -108,9 +108,3 @@ def is_part_of_a_list(labels: LabelFacts) -> bool:
         return False
     is_own_list = any(ids == list(range(first, first + len(ids))) for first in (0, 1))
     return not is_own_list and len(ids) < labels.num_classes and 0 < max(ids, default=0) <= labels.num_classes
-
-
-def _is_sorted_as_texts(labels: LabelFacts) -> bool:
-    """True if the file sorts numbers as text: 1, 10, 2."""
-    ids = list(get_annotations(labels).categories)
-    return ids != sorted(ids) and ids == sorted(ids, key=str)

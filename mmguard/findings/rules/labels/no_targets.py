@@ -167,13 +167,3 @@ def _is_filtered(labels: LabelFacts) -> bool:
     """Return True if images without annotations are left out."""
     kept = get_config(labels).filter_empty_gt
     return bool(kept) and all(kept.values())
-
-
-def _count_empty(labels: LabelFacts) -> int:
-    """Count the images without a target that are trained on."""
-    found = get_annotations(labels)
-    return found.images_kept_empty if _is_filtered(labels) else found.images_without_target
-
-
-def _denoises(kind: str) -> bool:
-    return any(name in kind.lower() for name in DENOISING)
