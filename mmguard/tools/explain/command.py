@@ -169,7 +169,7 @@ def explain_pieces(
     found = explain(log, names=names)
     if not (config or data):
         return log, found, (), []
-    known, problems = collect_findings(config, data, options, found)
+    known, problems = collect_findings(config, data, options, found, log.classes.missing)
     return log, explain(log, known, names), known.findings, problems
 
 
