@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Callable, Dict, Mapping
 
 from mmguard.findings import volumes as kinds
@@ -59,6 +60,13 @@ def _declared(kind: str, text: str) -> LabelFacts:
     return voxels(_GOOD, declared={kind: [text]})
 
 
+def _in_cases(cases: int) -> LabelFacts:
+    """Facts of volumes of which few have a tumor."""
+    facts = voxels(_GOOD)
+    assert facts.volumes is not None
+    return replace(facts, volumes=replace(facts.volumes, files_with_class={0: CASES, 1: CASES, 2: cases}))
+
+
 #: Code -> facts on which its cause is the first one found.
 VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG180': lambda: _declared('keys', 'channel_names is missing (it has "modality", as nnU-Net v1)'),
@@ -84,6 +92,7 @@ VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG188': lambda: _one(kinds.SHAPE, '112x160x128, its image 112x160x127 (z, y, x)', voxels=2_293_760),
     'MG193': lambda: _one(kinds.BACKGROUND_ONLY, 'every voxel is background', voxels=2_293_760),
     'MG195': lambda: voxels(_GOOD),
+    'MG197': lambda: _in_cases(2),
     'MG196': lambda: _one(
         kinds.INTENSITIES,
         'more than 256 values, most often -1024, 37, 41, 40; 97% of neighboring voxels differ',

@@ -101,6 +101,7 @@ ORDER: Tuple[str, ...] = (
     'MG165',
     'MG227',  # after faults for the generation that reads the config
     'MG135',
+    'MG197',
     'MG146',
     'MG152',
     'MG107',
@@ -163,8 +164,8 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG102': ('MG107',),
     'MG104': ('MG107', 'MG116'),
     'MG105': ('MG107',),
-    'MG196': ('MG135',),
-    'MG185': ('MG135',),
+    'MG196': ('MG135', 'MG197'),
+    'MG185': ('MG135', 'MG197'),
     'MG301': ('MG304', 'MG456', 'MG458'),
     'MG304': ('MG303', 'MG452', 'MG453', 'MG454'),
     'MG303': ('MG454', 'MG456'),

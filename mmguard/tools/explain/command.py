@@ -169,7 +169,7 @@ def explain_pieces(
     found = explain(log, names=names)
     if not (config or data):
         return log, found, (), []
-    known, problems = collect_findings(config, data, options, found)
+    known, problems = collect_findings(config, data, options, found, log.classes.missing)
     return log, explain(log, known, names), known.findings, problems
 
 
@@ -182,7 +182,8 @@ def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), 
     lines = [translate('{name}: no error that ended a training in {lines:,} lines', name=name, lines=log.lines)]
     lines.append(translate('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_list_signs()))
     if log.classes.summary:
-        lines.append(visible(f'note: {log.classes.summary}. {NAN_IN_SOME_EPOCHS_NOTE}'))
+        note = f'. {NAN_IN_SOME_EPOCHS_NOTE}' if log.classes.is_on_patches else ''
+        lines.append(visible(f'note: {log.classes.summary}{note}'))
     for number, line in log.facts.find_kind('unlabeled'):
         lines.append(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED_QUESTION}'))
         break

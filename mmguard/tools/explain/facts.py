@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Collection, List, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
 from mmguard.findings.finding import INFO, SEVERITIES, Finding
@@ -20,6 +20,8 @@ from mmguard.tools.explain.explanation import Explanation, OutsideFacts
 _OLD_CONFIG = 'MG227'
 #: Finding that ids may be labels, for an unknown framework.
 _PERHAPS_IDS = 'MG138'
+#: Finding that few cases have a class.
+_RARE_CLASS = 'MG197'
 #: Finding that files cannot be read: what they hold is not known.
 _UNREADABLE = 'MG132'
 #: Task that an error shows -> kinds of labels that it cannot be due to.
@@ -27,11 +29,16 @@ _OTHER_KINDS = {'boxes': ('pixels', 'voxels'), 'segmentation': ('instances',)}
 
 
 def collect_findings(
-    config: Optional[str], data: Optional[str], options: ScanOptions, explanation: Optional[Explanation] = None
+    config: Optional[str],
+    data: Optional[str],
+    options: ScanOptions,
+    explanation: Optional[Explanation] = None,
+    nan_classes: Collection[str] = (),
 ) -> Tuple[OutsideFacts, List[str]]:
     """Return the findings of `check` for a config, those of `scan` for ``data`` or its labels, and failures.
 
     An index out of range in the error decides if ids are labels. An error is explained even without findings.
+    ``nan_classes`` are those without a score in the log: of remarks, those about them are returned.
     """
     findings: List[Finding] = []
     problems: List[str] = []
@@ -57,7 +64,13 @@ def collect_findings(
             except Exception as error:
                 problems.append(f'the labels of {target} cannot be read: {describe_error(error)}')
     # The error does not give the number of classes: ids as labels are not an error of the file, but may be the cause.
-    reported = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
+    reported = [
+        finding
+        for finding in findings
+        if finding.severity != INFO
+        or finding.code == _PERHAPS_IDS
+        or (finding.code == _RARE_CLASS and not {*map(str, finding.values)}.isdisjoint(nan_classes))
+    ]
     unique = {(finding.code, finding.title): finding for finding in reported}
     ranked = sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), sort_key(finding)))
     is_read = checked and all(finding.code != _OLD_CONFIG for finding in ranked)

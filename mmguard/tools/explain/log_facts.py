@@ -46,7 +46,7 @@ _FRAMEWORKS = {
         'mmdet': r'\bmmdet(?:ection)?\b|MMDetection',
         'mmengine': r'\bmm(?:engine|cv)\b',
         'ultralytics': r'[Uu]ltralytics|\bYOLOv\d|yolov[35]|exceeds nc=',
-        'nnunet': r'nn-?[Uu]-?[Nn]et',
+        'nnunet': r'nn-?[Uu]-?[Nn]et|[Pp]seudo dice|global foreground Dice',
         'detectron2': r'\bdetectron2\b|\bd2\.',
         'monai': r'\bmonai\b',
         'yolox': r'[/\\]yolox[/\\]',

@@ -19,7 +19,7 @@ from mmguard.tools.explain.log_errors import (
     read_line,
 )
 from mmguard.tools.explain.log_facts import HEAD, FactLines, find_ending
-from mmguard.tools.explain.scores import ClassScores, Scores
+from mmguard.tools.explain.scores import ClassScores, Scores, find_one_class
 
 #: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
 _TRIGGERS = (
@@ -97,8 +97,9 @@ class Reader:
         if self.classes.always_nan:
             predicted = ', and it is predicted' if self.classes.predicted.issuperset(self.classes.always_nan) else ''
             self._add_sign(f'No label of a class: {self.classes.summary}{predicted}', *self.classes.last)
-        if self.scores.sign is not None:
-            self._add_sign(*self.scores.sign)
+        for sign in (find_one_class(self.classes.only, self.scores.maps), self.scores.sign):
+            if sign is not None:
+                self._add_sign(*sign)
         ending = find_ending(self._get_last_lines())
         if ending is not None:
             self._add_sign(f'{ending.searched} ({ending.text})', ending.line, ending.text)

@@ -1,9 +1,9 @@
-"""Validation scores (Dice, mAP, mIoU): near 0 throughout, fallen to 0, or nan for a class."""
+"""Validation scores (Dice, mAP, mIoU): near 0, fallen to 0, nan for a class, or of one class; losses that are 0."""
 
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
 
 from mmguard.text import quantity, shorten_list
 
@@ -33,6 +33,10 @@ _NEAR = 1 << 11
 #: Losses of boxes; if they are 0 in all of at least ``_ENOUGH_LINES`` lines, training uses no object.
 _BOX_WORDS = (b'loss_bbox: ', b'iou_loss: ')
 _BOX_LOSS = re.compile(rb'\b(?:loss_bbox|iou_loss): (nan|\d[\d.]*)')
+#: Loss of label maps and its accuracy: both are perfect from the start if there is one class to choose from.
+_MAP_WORDS = (b'acc_seg: ',)
+_MAP_LOSS = re.compile(rb'\bloss_\w{1,40}: ((?:nan|\d[\d.]*),?\s{1,9}[\w.]{0,60}acc_seg: [\d.]{1,12})')
+_ZERO = re.compile(rb'0[.0]*(?:,?\s+[\w.]+: 100[.0]*)?')
 _ENOUGH_LINES = 5
 _EPOCH = re.compile(rb'[Ee]poch(?:\((?:train|val|test)\))?\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re.MULTILINE)
 
@@ -64,6 +68,31 @@ def _number_row(text: bytes, start: int, line: bytes, first: int) -> Tuple[int, 
     return first + text.count(b'\n', 0, start), line.decode('utf-8', 'replace').strip()[:_QUOTED]
 
 
+class ZeroLoss:
+    """Number of lines with a loss, and whether it is 0 in all of them."""
+
+    def __init__(self, words: Sequence[bytes], pattern: Pattern[bytes]) -> None:
+        self._words, self._pattern = words, pattern
+        self.lines = 0
+        self.is_zero = True
+        #: The last line with the loss, with its number.
+        self.last = (0, '')
+
+    def take(self, text: bytes, first: int) -> None:
+        """Read a piece of a log that begins at a line."""
+        for start, line in find_lines(text, self._words) if self.is_zero else ():
+            found = self._pattern.search(line)
+            if found is not None:
+                self.lines += 1
+                self.is_zero &= _ZERO.fullmatch(found.group(1)) is not None
+                self.last = _number_row(text, start, line, first)
+
+    @property
+    def is_sign(self) -> bool:
+        """True if the loss is 0 in enough lines, and in all."""
+        return self.is_zero and self.lines >= _ENOUGH_LINES
+
+
 class Scores:
     """Values of each kind of score.
 
@@ -78,8 +107,9 @@ class Scores:
         self.values: Dict[str, List[float]] = {}
         self._last: Dict[str, Tuple[int, str]] = {}
         self._epoch = 0
-        self._box_lines = 0
-        self._has_boxes = False
+        self._boxes = ZeroLoss(_BOX_WORDS, _BOX_LOSS)
+        #: Loss of label maps.
+        self.maps = ZeroLoss(_MAP_WORDS, _MAP_LOSS)
 
     def take(self, text: bytes, first: int) -> None:
         """Collect the scores of a piece of a log that begins at a line."""
@@ -97,19 +127,15 @@ class Scores:
                     self._last[name] = _number_row(text, start, line, first)
                     for epoch in _EPOCH.finditer(text, max(start - _NEAR, 0), start + len(line)):
                         self._epoch = max(self._epoch, int(epoch.group(1) or epoch.group(2)))
-
-        for start, line in find_lines(text, _BOX_WORDS) if not self._has_boxes else ():
-            found_loss = _BOX_LOSS.search(line)
-            self._box_lines += found_loss is not None
-            self._has_boxes |= found_loss is not None and found_loss.group(1).strip(b'0.') != b''
-            self._last['box loss'] = _number_row(text, start, line, first)
+        self._boxes.take(text, first)
+        self.maps.take(text, first)
 
     @property
     def sign(self) -> Optional[Sign]:
         """Sign given by the scores; ``None`` if they give none."""
-        if self._box_lines >= _ENOUGH_LINES and not self._has_boxes:
-            text = f'No object in training: the loss of the boxes is 0 in all of {self._box_lines:,} lines'
-            return Sign(text, *self._last['box loss'])
+        if self._boxes.is_sign:
+            text = f'No object in training: the loss of the boxes is 0 in all of {self._boxes.lines:,} lines'
+            return Sign(text, *self._boxes.last)
         signs = [sign for sign in map(self._find_sign, self.values) if sign is not None]
         # If one kind of score is fine, a bad value of another is not reliable.
         return signs[0] if signs and len(signs) == len(self.values) else None
@@ -129,9 +155,9 @@ class Scores:
         return None
 
 
-#: Lines with the scores of classes: nnU-Net v2 and v1; the table of MMSegmentation has `nan` for a class without
-#: labels.
-_CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ')
+#: Lines with the scores of classes: nnU-Net v2 and v1; the tables of MMSegmentation (`nan` for a class without labels)
+#: and MMDetection (`nan`, or `gts` 0).
+_CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ', b' gts ', b' category ')
 #: nnU-Net validates on patches: in fewer epochs a class may be missing by chance.
 _ENOUGH_EPOCHS = 3
 #: Explanation for a class that is nan only in some epochs.
@@ -140,8 +166,38 @@ NAN_IN_SOME_EPOCHS_NOTE = (
     'every epoch, the labels are wrong'
 )
 _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n]{1,20000})\]')
-_HEAD = re.compile(rb'\|\s{1,99}Class\s{1,99}\|\s{1,9}IoU\s{1,9}\|\s{1,9}Acc\s{1,9}\|')
-_ROW = re.compile(rb'\|\s{1,99}(\S[^|\n]{0,99}?)\s{1,99}\|\s{1,9}(nan|0\.0)\s{1,9}\|\s{1,9}nan\s{1,9}\|')
+
+
+class _Score(NamedTuple):
+    """Score of classes: its name, the value that shows that a class has no labels, and the unit that is counted."""
+
+    name: str
+    value: str
+    unit: str
+
+
+#: Score of nnU-Net, in validations on patches.
+_DICE = _Score('Dice', 'nan', 'epoch')
+#: Number of objects per class in MMDetection.
+_OBJECTS = _Score('gts', '0', 'table')
+#: Head of a table -> its score.
+_HEADS = {
+    re.compile(rb'\|\s{1,99}Class\s{1,99}\|\s{1,9}IoU\s{1,9}\|\s{1,9}Acc\s{1,9}\|'): _Score('Acc', 'nan', 'validation'),
+    re.compile(rb'\|\s{1,9}category\s{1,99}\|\s{1,9}mAP\s{1,9}\|\s{1,9}mAP_50\s{1,9}\|'): _Score('AP', 'nan', 'table'),
+    re.compile(rb'\|\s{1,9}class\s{1,99}\|\s{1,9}gts\s{1,9}\|\s{1,9}dets\s{1,9}\|'): _OBJECTS,
+}
+_NAME = rb'^[^|\n]{0,200}\|\s{1,99}(\S[^|\n]{0,99}?)\s{1,99}\|\s{1,9}'
+_ROWS = {
+    'nan': re.compile(_NAME + rb'(nan|0\.0)\s{1,9}\|\s{1,9}nan\s{1,9}\|'),
+    '0': re.compile(_NAME + rb'(0)\s{1,9}\|\s{1,9}\d+\s{1,9}\|'),
+}
+#: First row of a table of MMSegmentation, and whether it is the only one; after the table, the accuracy of all pixels.
+_FIRST_ROW = re.compile(
+    rb'[^|\n]{0,200}\|\s{1,99}Class\s[^\n]{1,400}\n[^\n|]{0,400}\n'
+    + _NAME.lstrip(b'^')
+    + rb'[\w.]{1,9}\s{1,9}\|\s{1,9}(nan|\d{1,3}(?:\.\d{1,9})?)\s{1,9}\|[^\n]{0,400}\n[^|+\n]{0,200}([|+])'
+)
+_ALL_ACCURACY = re.compile(rb'\baAcc: (\d{1,3}(?:\.\d{1,9})?)')
 
 
 class ClassScores:
@@ -155,52 +211,98 @@ class ClassScores:
     """
 
     def __init__(self) -> None:
-        #: Number of validations on patches (nnU-Net), and on all labels.
-        self.epochs = self.validations = 0
-        #: Class -> number of validations in which it is nan.
-        self.nan: Dict[str, int] = {}
+        #: Score -> number of validations with it, or of tables.
+        self._counted: Dict[_Score, int] = {}
+        #: Score and class -> number of validations that have no labels of the class.
+        self._nan: Dict[Tuple[_Score, str], int] = {}
+        #: Score of the last table.
+        self._table = _DICE
         #: Classes of which an IoU of 0 shows that they are predicted.
         self.predicted: Set[str] = set()
         #: The last line with nan, with its number.
         self.last = (0, '')
+        #: The only class of the tables, its accuracy if that is the one of all pixels, and its line.
+        self.only: Optional[Sign] = None
 
     def take(self, text: bytes, first: int) -> None:
         """Count the validations of a piece of a log that begins at a line."""
-        for start, line in find_lines(text, _CLASS_WORDS):
+        is_counted = self._table is _OBJECTS or b' gts ' in text
+        for start, line in find_lines(text, (*_CLASS_WORDS, b' 0 ') if is_counted else _CLASS_WORDS):
             found = _LINE.search(line)
-            row = _ROW.search(line)
-            self.epochs += found is not None
-            self.validations += _HEAD.search(line) is not None
+            score = next((score for head, score in _HEADS.items() if head.search(line)), None)
+            if score is not None:
+                self._table = score
+                self._see_first_row(text, start, first)
+            shown = _DICE if found else score
+            if shown is not None:
+                self._counted[shown] = self._counted.get(shown, 0) + 1
+            row = None if self._table is _DICE else _ROWS[self._table.value].search(line)
             nan = [row.group(1).decode('utf-8', 'replace')] if row else []
             if found:
                 nan = [str(place) for place, value in enumerate(found.group(1).split(b','), 1) if b'nan' in value]
             if nan:
                 self.last = _number_row(text, start, line, first)
-            if row and row.group(2) != b'nan':
+            if row and row.group(2) == b'0.0':
                 self.predicted.update(nan)
             for name in nan:
-                self.nan[name] = self.nan.get(name, 0) + 1
+                key = (shown or self._table, name)
+                self._nan[key] = self._nan.get(key, 0) + 1
+
+    def _see_first_row(self, text: bytes, start: int, first: int) -> None:
+        """Record the class of a table that begins at a place, if it is the only one and every pixel is counted."""
+        row = _FIRST_ROW.match(text, start)
+        if row is None:
+            return
+        self.only = None
+        accuracy = _ALL_ACCURACY.search(text, row.end(), row.end() + _NEAR)
+        if row.group(3) == b'+' and accuracy is not None:
+            own, of_all = float(row.group(2)), float(accuracy.group(1))
+            if min(abs(own - of_all), abs(own - 100 * of_all)) < 0.02:
+                said = f'the validation counts only {row.group(1).decode("utf-8", "replace")}, with Acc {own:g} = aAcc'
+                place = text.rfind(b'\n', 0, row.start(1)) + 1
+                line = text[place : text.find(b'\n', place)]
+                self.only = Sign(said, *_number_row(text, place, line, first))
+
+    @property
+    def missing(self) -> Set[str]:
+        """Classes that have no labels in one validation or more."""
+        return {name for _, name in self._nan}
 
     @property
     def always_nan(self) -> List[str]:
         """Classes whose score is nan in every validation, if there are enough validations."""
-        is_enough = self.validations or self.epochs >= _ENOUGH_EPOCHS
-        return [name for name, times in self.nan.items() if times >= self._all] if is_enough else []
+        always = [(score, name) for (score, name), times in self._nan.items() if times >= self._counted[score]]
+        return [name for score, name in always if score is not _DICE or self._counted[score] >= _ENOUGH_EPOCHS]
 
     @property
     def is_sometimes_nan(self) -> bool:
         """True if the score of a class is nan in some epochs, and that of no class in all."""
-        return bool(self.nan) and self._all >= 2 and self._all not in self.nan.values()
+        return bool(self._nan) and all(
+            self._counted[score] not in (1, times) for (score, _), times in self._nan.items()
+        )
+
+    @property
+    def is_on_patches(self) -> bool:
+        """True if nan may be by chance: the validations are on patches (nnU-Net)."""
+        return _DICE in self._counted
 
     @property
     def summary(self) -> str:
         """Classes whose score is nan, and in how many validations; empty if none is."""
-        score, *unit = ('Acc', 'validation', 'validations') if self.validations else ('Dice', 'epoch', 'epochs')
-        names = sorted(self.nan, key=lambda name: name.zfill(9) if name.isdigit() else '')
-        of_all = f'of {quantity(self._all, *unit)}'
-        texts = [f'the {score} of class {name} is nan in {self.nan[name]:,} {of_all}' for name in names]
+        keys = sorted(self._nan, key=lambda key: key[1].zfill(9) if key[1].isdigit() else '')
+        texts = [
+            f'the {score.name} of class {name} is {score.value} in {self._nan[score, name]:,} '
+            f'of {quantity(self._counted[score], score.unit, f"{score.unit}s")}'
+            for score, name in keys
+        ]
         return '; '.join(shorten_list(texts, 8))
 
-    @property
-    def _all(self) -> int:
-        return self.validations or self.epochs
+
+def find_one_class(only: Optional[Sign], loss: ZeroLoss) -> Optional[Sign]:
+    """Return the sign of a model or a metric with a single class; ``None`` if neither table nor loss shows it."""
+    if loss.is_sign:
+        said = f'the loss is 0 and acc_seg 100 in all of {loss.lines:,} lines'
+        return Sign(f'One channel or class: {f"{only.text}; " if only else ""}{said}', *loss.last)
+    if only is None:
+        return None
+    return only._replace(text=f'One channel or class: {only.text}{"" if loss.is_zero else "; the loss is not 0"}')

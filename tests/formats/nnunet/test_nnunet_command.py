@@ -194,9 +194,9 @@ def test_a_set_of_the_decathlon_is_not_converted_by_hand(
 @pytest.mark.parametrize(
     ('cases', 'with_tumor', 'name', 'code'),
     [
-        (12, 1, 'lesion area 2', 'MG135'),
-        (6, 4, 'tumor', 'MG135'),
-        (5, 2, 'cyst', 'MG135'),
+        (12, 1, 'lesion area 2', 'MG197'),
+        (6, 4, 'tumor', 'MG197'),
+        (5, 2, 'cyst', 'MG197'),
         (6, 5, 'tumor', 'MG195'),
         (4, 1, 'too few to split', 'MG195'),
     ],

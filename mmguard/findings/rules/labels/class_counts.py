@@ -87,7 +87,6 @@ class OnlyOneClass(DataRule):
     summary = 'Only one class occurs in all files, or classes of the list never do.'
     title = 'Only 1 of {num_classes} classes occurs in the files: {only}.'
     title_never = 'Classes of the list never occur in the files: {never}; {missing} of {num_classes}.'
-    title_rare = 'Classes occur in fewer cases than nnU-Net has folds ({folds}): {rare}.'
     why = 'The loss falls to 0 and nothing is learned. Usually the loader, or a label_map, turned many values into one.'
     example = Example(
         wrong='ToTensor() on a mask: k / 255 becomes 0',
@@ -100,20 +99,8 @@ class OnlyOneClass(DataRule):
         'foreground stored as the ignored value. In all files: ids that a converter renumbered, or files that were '
         'not copied. If a class really has no label, the model cannot learn it: remove it from the class list.'
     )
-    advice_rare = (
-        'Judge such a class by the folds whose cases have it: see splits_final.json. If the names number the objects '
-        'of one class (`lesion 1`, `lesion 2`), write them as one label: nnU-Net learns classes, not objects.'
-    )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        rare = _find_rarer_than_folds(labels)
-        if rare:
-            named = [f'{labels.name_of(label)} ({label}) in {quantity(cases, "case")}' for label, cases in rare.items()]
-            words = {'folds': FOLDS, 'rare': join_items(named)}
-            label, cases = min(rare.items(), key=lambda pair: pair[1])
-            text = 'at least {number} of {folds} folds validate without {name} ({label}): its Dice is nan there'
-            seen_in = Message(text, number=FOLDS - cases, folds=FOLDS, name=labels.name_of(label), label=label)
-            yield self.report_in(facts, PROVEN, seen_in, words, self.title_rare, INFO, advice=self.advice_rare)
         seen, never = select_ids(count_trained(labels)) - {labels.ignore_index}, _list_untrained(labels)
         if never:
             named = [f'{labels.name_of(label)} ({label})' for label in never]
@@ -127,6 +114,38 @@ class OnlyOneClass(DataRule):
             before, after = join_items(sorted(count_stored(labels))), join_items(sorted(count_trained(labels)))
             evidence = f'values as stored: {before}; as trained: {after}'
             yield self.report_in(facts, LIKELY, evidence, {'only': join_items(sorted(seen))})
+
+
+class RarerThanFolds(DataRule):
+    """Classes of volumes that a fold of nnU-Net's cross-validation does without."""
+
+    code = 'MG197'
+    shows_values = False
+    kinds = ('voxels',)
+    severity = INFO
+    needs = ('volumes',)
+    summary = 'Classes occur in fewer cases than nnU-Net has folds.'
+    title = 'Classes occur in fewer cases than nnU-Net has folds ({folds}): {rare}.'
+    why = 'A fold whose validation cases lack a class cannot judge it: its Dice is nan there, or 0 if it is predicted.'
+    example = Example(
+        wrong='labels: lesion 1, lesion 2, lesion 3, one label for each object of a case',
+        right='labels: lesion',
+    )
+    limits = 'It counts cases, and does not read splits_final.json.'
+    advice = (
+        'Judge such a class by the folds whose cases have it: see splits_final.json. If the names number the objects '
+        'of one class (`lesion 1`, `lesion 2`), write them as one label: nnU-Net learns classes, not objects.'
+    )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        rare = _find_rarer_than_folds(labels)
+        if rare:
+            named = [f'{labels.name_of(label)} ({label}) in {quantity(cases, "case")}' for label, cases in rare.items()]
+            words = {'folds': FOLDS, 'rare': join_items(named)}
+            label, cases = min(rare.items(), key=lambda pair: pair[1])
+            text = 'at least {number} of {folds} folds validate without {name} ({label}): its Dice is nan there'
+            seen_in = Message(text, number=FOLDS - cases, folds=FOLDS, name=labels.name_of(label), label=label)
+            yield self.report_in(facts, PROVEN, seen_in, words, values=rare)
 
 
 def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:
