@@ -202,6 +202,13 @@ def get_class_names(dataset: Part) -> Optional[List[str]]:
     return [str(name) for name in classes] if isinstance(classes, (list, tuple)) else None
 
 
+def get_class_string(dataset: Part) -> str:
+    """Return the string that a data set has in place of a class list; empty if it has none."""
+    classes = _read_classes(dataset)
+    classes = get_metainfo(dataset).get('classes') if classes is None else classes
+    return classes if isinstance(classes, str) else ''
+
+
 def get_metainfo(dataset: Part) -> Dict[str, Any]:
     """Return the ``METAINFO`` of a data set's class."""
     return get_class_metainfo(

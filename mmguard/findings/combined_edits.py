@@ -8,6 +8,7 @@ from mmguard.config.changes import REMOVED, Changes, Conflict, change_data, merg
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.engine import Split, holds, search, select_rules
+from mmguard.findings.file_edits import KEEP_BOXES
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
 
@@ -72,7 +73,11 @@ def combine_edits(edits: Sequence[Edit], config: Optional[ReadConfig] = None) ->
     files: Dict[str, Dict[str, Any]] = {}
     for edit in edits:
         for path, options in edit.files:
-            files.setdefault(path, {}).update(options)
+            merged = files.setdefault(path, dict(options))
+            keeps = merged.get(KEEP_BOXES) and dict(options).get(KEEP_BOXES)
+            merged.update(options)
+            if not keeps:  # another edit corrects boxes
+                merged.pop(KEEP_BOXES, None)
     return Edit(
         ' '.join(edit.title for edit in edits),
         config=() if config is None else _merge_config(edits, config.written),

@@ -6,11 +6,15 @@ import shlex
 from typing import Any, Iterator, List, Mapping
 
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import AnnotationFacts
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.views import compute_share, get_annotations, join_items
 from mmguard.findings.yolo import DECLARED
+from mmguard.labels.instances import BOX_REASONS
 from mmguard.language import Message, join
+
+#: Option of edits that leave boxes to their own finding, and options of such edits.
+KEEP_BOXES, _OF_CATEGORIES = 'keep_boxes', {'renumber', 'rename', 'classes', 'label_map'}
 
 
 def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options: Any) -> Iterator[Edit]:
@@ -23,13 +27,15 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
     if facts.options.get('suffix'):
         options['suffix'] = facts.options['suffix']
     showing = [
-        get_annotations(split.labels)
+        split.labels
         for split in (facts, *facts.others)
         if split.labels is not None and any(True for _ in rule.find(split))
     ]
-    files = list(dict.fromkeys(path for found in showing for path in found.sources))
+    files = list(dict.fromkeys(path for labels in showing for path in get_annotations(labels).sources))
     if not files:
         return
+    if options and set(options) <= _OF_CATEGORIES and any(map(_has_faulty_boxes, showing)):
+        options[KEEP_BOXES] = True
     written = tuple((name, freeze(value)) for name, value in options.items())
     commands = tuple(
         build_fix_command(path, 'fixed' if len(files) == 1 else f'fixed/{number}', options)
@@ -38,6 +44,11 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
     changes = tuple((path, written) for path in files)
     notes = ('Then train with the copies instead of the originals.',)
     yield Edit(title, question, files=changes, commands=commands, notes=notes)
+
+
+def _has_faulty_boxes(labels: LabelFacts) -> bool:
+    """True if `mmguard fix` would drop objects of a COCO file because of their boxes."""
+    return get_annotations(labels).format in ('coco', 'lvis') and any(map(labels.reasons.get, BOX_REASONS))
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:

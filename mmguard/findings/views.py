@@ -110,12 +110,12 @@ def find_files_named(labels: LabelFacts, *parts: str) -> List[str]:
     return [path for path in dict.fromkeys(paths) if any(part in path.lower() for part in parts)]
 
 
-def join_items(items: Iterable[object], limit: int = 8) -> str:
-    """Join items: ``'a, b, c and 4 more'``."""
+def join_items(items: Iterable[object], limit: int = 8, unlisted: int = 0) -> str:
+    """Join items, of which there are ``unlisted`` more: ``'a, b, c and 4 more'``."""
     texts = [item if isinstance(item, Message) else str(item) for item in items]
     first = join(', ', texts[:limit])
-    more = len(texts) - limit
-    return first if more <= 0 else Message('{first} and {more:,} more', first=first, more=more)
+    more = max(len(texts) - limit, 0) + unlisted
+    return first if not more else Message('{first} and {more:,} more', first=first, more=more)
 
 
 def count_listed(maps: MapFacts, name: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
 #: Kinds of faults of a case, as keys of ``VolumeFacts.faults``.
 UNEXPECTED = 'unexpected'
@@ -27,6 +27,21 @@ CONVERSIONS = {
     'v1': 'nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME',
     'msd': 'nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME',
 }
+#: Layout -> entries of dataset.json that this command deletes, whatever their values: it fails without them.
+_DELETED = {
+    'v1': {'tensorImageSize': '"4D"', 'numTest': '0', 'training': '[]', 'test': '[]'},
+    'msd': {'training': '[]', 'test': '[]'},
+}
+
+
+def list_missing_entries(layout: str, content: Mapping[str, Any]) -> str:
+    """Return the entries that dataset.json lacks for its conversion to nnU-Net v2; empty if it lacks none.
+
+    Example:
+        >>> list_missing_entries('msd', {'modality': {'0': 'CT'}, 'training': []})
+        '"test": []'
+    """
+    return ', '.join(f'"{key}": {value}' for key, value in _DELETED[layout].items() if key not in content)
 
 
 @dataclass

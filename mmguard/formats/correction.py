@@ -123,8 +123,9 @@ def get_ending(name: str) -> str:
 
 
 def list_names_below(folder: str) -> Iterator[str]:
-    """Yield the names of all files in a folder and its subfolders, relative to it."""
-    for place, _, names in os.walk(folder):
+    """Yield the names of all files in a folder and its subfolders, relative to it, except outputs of `mmguard fix`."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if read_manifest(os.path.join(place, name)) is None]
         for name in names:
             yield os.path.relpath(os.path.join(place, name), folder)
 

@@ -77,6 +77,7 @@ class FixOptions:
         rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
         renumber (int, optional): First id for the categories of COCO, which are numbered in the order of the file.
         boxes (str): Format of the boxes, one of ``WRITTEN``, from which they are converted. Empty: that of the files.
+        keep_boxes (bool): Leave the boxes of COCO as they are: none is clamped, or dropped with its object.
         scale (float, optional): Factor for the values of label maps.
         no_crowds (bool): Turn crowds (VOC: difficult objects) into ordinary objects.
         images (str, optional): Folder of the images of COCO; entries are renamed as there, or left out if the image is
@@ -96,6 +97,7 @@ class FixOptions:
     rename: Dict[str, str] = field(default_factory=dict)
     renumber: Optional[int] = None
     boxes: str = ''
+    keep_boxes: bool = False
     scale: Optional[float] = None
     no_crowds: bool = False
     images: Optional[str] = None

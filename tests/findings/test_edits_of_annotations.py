@@ -212,6 +212,31 @@ def test_names_that_are_coco_s_as_well_do_not_make_its_list_an_answer(names: tup
         assert not any(80 in values_of(edit).get('num_classes', ()) for edit in finding.edits), finding.edits
 
 
+STRING, TUPLE = 'classes is a string', 'The config names classes that the annotations do not have'
+
+#: Categories, class list, beginning of the title of MG140 (empty: no such finding), classes of the first edit.
+LETTERS: List[Tuple[Tuple[str, ...], Any, str, Any]] = [
+    (('A', 'B', 'C'), ('A', 'B', 'C'), '', None),
+    (('A', 'B', 'AB'), ('A', 'B'), '', None),
+    (('a', 'b', 'c'), ('A', 'B', 'C'), TUPLE, ('a', 'b', 'c')),
+    (('apple', 'bear', 'cow'), ('A', 'B', 'C'), TUPLE, ('apple', 'bear', 'cow')),
+    (('person',), 'person', STRING, ('person',)),
+    (('person',), tuple('person'), STRING, ('person',)),
+    (('apple', 'bear', 'cow'), 'ABC', STRING, None),
+]
+
+
+@pytest.mark.parametrize(('categories', 'classes', 'title', 'written'), LETTERS)
+def test_names_of_one_letter_are_no_string(
+    categories: Tuple[str, ...], classes: Any, title: str, written: Any, tmp_path: Path
+) -> None:
+    build = coco_config(dict(enumerate(categories)), classes, retina(len(classes)))
+    found = [one for one in scan(build, tmp_path).results[0].findings if one.code == 'MG140']
+    assert [one.title.partition(':')[0].partition(',')[0] for one in found] == [title] * bool(title)
+    offered = [values_of(edit)['classes'] for one in found for edit in one.edits[:1]]
+    assert offered == ([] if written is None else [[written]])
+
+
 def test_orders_that_differ_in_two_files_are_made_one(tmp_path: Path) -> None:
     """Train and val list their categories in different orders; the config has that of neither."""
     build = coco_config(PETS, ('cow', 'cat', 'dog'), retina(3), val={1: 'dog', 2: 'cat', 3: 'cow'})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
@@ -127,3 +127,28 @@ def test_the_verdict_on_a_data_set_to_convert_names_the_conversion_only(layout: 
     pytest.importorskip('nibabel')
     found = scan(volumes(LIVER, organs(1, 2), 3, layout=layout), tmp_path).first
     assert (found.code, 'nnUNetv2_convert' in found.advice, 'plan_and' in found.advice) == ('MG195', True, False)
+
+
+#: Layout, keys that dataset.json lacks, its numTraining, the entries that the conversion to v2 needs besides.
+TO_CONVERT: List[Tuple[str, Tuple[str, ...], int, str]] = [
+    ('v1', (), 3, ''),
+    ('v1', (), 5, ''),
+    ('v1', ('numTest', 'test'), 3, '"numTest": 0, "test": []'),
+    ('v1', ('tensorImageSize', 'numTest', 'training'), 5, '"tensorImageSize": "4D", "numTest": 0, "training": []'),
+    ('msd', ('tensorImageSize', 'numTest'), 3, ''),
+    ('msd', ('test',), 3, '"test": []'),
+]
+
+
+@pytest.mark.parametrize(('layout', 'lacks', 'number', 'entries'), TO_CONVERT)
+def test_keys_without_which_the_conversion_fails_are_named(
+    layout: str, lacks: Tuple[str, ...], number: int, entries: str, tmp_path: Path
+) -> None:
+    """nnU-Net's converters delete keys that a dataset.json written by hand may lack."""
+    pytest.importorskip('nibabel')
+    changes: Any = dict(dict.fromkeys(lacks), numTraining=number)
+    result = scan(volumes(LIVER, organs(1, 2), 3, layout=layout, **changes), tmp_path).results[0]
+    (found,) = result.findings
+    assert found.code == ('MG195' if number == 3 else 'MG180')
+    assert (f'`{entries}`' in found.advice, 'fails' in found.advice) == (bool(entries), bool(entries))
+    assert any(f'added {entries} to' in str(note) for note in result.notes) == bool(entries)

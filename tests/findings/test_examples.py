@@ -7,12 +7,13 @@ from typing import Any, Dict, List
 
 import pytest
 from example_facts import EXAMPLES, detection, even, instances, pixels, segmentation
-from volume_facts import OTHER_VOLUMES
+from volume_facts import OTHER_VOLUMES, voxels
 
 from mmguard.findings import RULES, Finding, LabelFacts, diagnose
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels.gray import BinaryMask
+from mmguard.findings.volumes import UNREADABLE, CaseFault
 
 FIRST = {code: diagnose(example())[0] for code, example in EXAMPLES.items()}
 
@@ -94,6 +95,32 @@ def test_a_missing_label_file_is_not_called_unreadable() -> None:
     maps = {'missing_labels': ['a.png'], 'unreadable': {'missing': ['a.png']}}
     assert codes(pixels(even(0, 1, 2), 3, maps=maps)) == ['MG129']
     assert 'MG132' in codes(pixels(even(0, 1, 2), 3, maps={'unreadable': {'truncated': ['a.png']}}))
+
+
+NAMES = [f'{number:02}.png' for number in range(20)]
+CUT_OFF: Dict[str, Any] = dict(
+    unreadable={'truncated': NAMES, 'empty': ['a.png']}, counts={'unreadable truncated': 1200}
+)
+TWICE = [
+    CaseFault('case_003', 'labelsTr/case_003.nii.gz', detail) for detail in ('truncated: it ends early', 'damaged: crc')
+]
+
+
+@pytest.mark.parametrize(
+    ('facts', 'number', 'left'),
+    [
+        (pixels(even(0, 1), 2, maps={'unreadable': {'truncated': ['a.png', 'b.png']}}), '2', ''),
+        (pixels(even(0, 1), 2, maps=CUT_OFF), '1,201', '1,197'),
+        (instances(even(0), 1, {'unreadable': {'cannot be opened': ['a.xml', 'b.xml']}}), '2', ''),
+        (instances(even(0), 1, {'unreadable': {'cannot be opened': [*NAMES, 'and 1,480 more']}}), '1,500', '1,497'),
+        (voxels({0: 9}, *((UNREADABLE, fault) for fault in TWICE)), '1', ''),
+    ],
+)
+def test_the_title_counts_the_files_that_cannot_be_read(facts: LabelFacts, number: str, left: str) -> None:
+    (found,) = [finding for finding in diagnose(facts) if finding.code == 'MG132']
+    assert found.title.startswith(f'Files cannot be read: {number} (')
+    assert (f'and {left} more' in found.evidence) == bool(left)
+    assert len(set(found.files)) == len(found.files)
 
 
 # ---- other shapes of a cause

@@ -16,6 +16,7 @@ from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, Not
 from mmguard.formats.files import is_gray, is_image_name, list_names
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
+from mmguard.labels.instances import BOX_REASONS
 from mmguard.labels.rules import OTHERS
 from mmguard.language import Message
 
@@ -80,7 +81,14 @@ class Coco(Format):
             raise CannotCorrect(
                 '--label-map: * (all other values) works only with label maps; for a JSON, list every category id'
             )
-        return super().files(target, options)
+        found = super().files(target, options)
+        return found._replace(read=self._read_kept) if options.keep_boxes else found
+
+    def _read_kept(self, path: str) -> LabelFacts:
+        """Read a corrected file whose boxes stay as they are, without their faults."""
+        facts = self.read_copy(path)
+        facts.reasons = {reason: count for reason, count in facts.reasons.items() if reason not in BOX_REASONS}
+        return facts
 
     def read_copy(self, path: str) -> LabelFacts:
         from mmguard.formats.coco.read import scan_coco

@@ -29,7 +29,8 @@ from mmguard.text import quantity
 def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     """Clamp boxes into their images, then leave out annotations that training cannot use.
 
-    ``label_map`` maps category ids; categories after the first ``num_classes`` are invalid.
+    With ``keep_boxes``, no annotation is changed or left out because of its box. ``label_map`` maps category ids;
+    categories after the first ``num_classes`` are invalid.
     """
     record = _read(data)
     counts: Counter = Counter()
@@ -47,9 +48,11 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     known = min(options.num_classes or len(record['categories']), len(record['categories'])) or 1
     listed = [annotation for annotation in record['annotations'] if get_id(annotation, 'image_id') in sizes]
     counts['image_not_listed'] += len(record['annotations']) - len(listed)
-    for annotation in listed:
-        _clamp_into_image(annotation, sizes[annotation['image_id']], counts)
-    faults = [find_box_fault(_get_corners(annotation), *sizes[annotation['image_id']]) for annotation in listed]
+    faults = [0] * len(listed)
+    if not options.keep_boxes:
+        for annotation in listed:
+            _clamp_into_image(annotation, sizes[annotation['image_id']], counts)
+        faults = [find_box_fault(_get_corners(annotation), *sizes[annotation['image_id']]) for annotation in listed]
     places = np.array([place_of.get(get_id(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64)
     crowds = np.array([bool(annotation.get('iscrowd')) for annotation in listed], dtype=bool)
     corrected = InstanceRule(known, 'drop').sanitize(places, crowds & (places >= 0), np.array(faults, dtype=np.int64))

@@ -8,7 +8,16 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
+from mmguard.findings.volumes import (
+    CONVERSIONS,
+    FRACTIONS,
+    INTENSITIES,
+    NOT_FINITE,
+    UNEXPECTED,
+    CaseFault,
+    VolumeFacts,
+    list_missing_entries,
+)
 from mmguard.formats.files import get_stamp
 from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
 from mmguard.formats.maps.record import Journal
@@ -146,7 +155,9 @@ class CaseSource(Source):
             *notes,
         ]
         if self.spec.layout in CONVERSIONS:
-            self.notes.append(f'nnU-Net v2 wants it converted: {CONVERSIONS[self.spec.layout]}')
+            entries = list_missing_entries(self.spec.layout, self.spec.content)
+            lacking = f', after you have added {entries} to dataset.json' if entries else ''
+            self.notes.append(f'nnU-Net v2 wants it converted: {CONVERSIONS[self.spec.layout]}{lacking}')
         if not self.reader and self.spec.file_ending:
             endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
             self.spec.add(KEYS, f'nnU-Net does not read {self.spec.file_ending} files; it reads {endings}')

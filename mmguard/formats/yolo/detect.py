@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Callable, List, Optional, Sequence, Set
+from typing import Callable, List, Optional, Sequence, Set, Tuple
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, get_ending, keep_file, list_names_below
@@ -55,12 +55,18 @@ class Yolo(Format):
         if target.lower().endswith('.txt') and not is_folder:
             raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
         sets = find_yolo_sets(target)
-        root = target if is_folder else _find_root(sets[0], os.path.dirname(target) or os.curdir)
-        texts = _list_texts(sets, target, root)
+        root = _find_root(sets[0], target if is_folder else os.path.dirname(target) or os.curdir)
+        texts, others = _list_files(sets, target, root)
+        names = texts | others
+        if any(one.places is None for one in sets):
+            names = {*list_names_below(root)}
+            texts &= names
+        elif is_folder:
+            target = sets[0].declared.file
         if not texts:
             raise CannotCorrect(f'{target} leads to no label file')
-        places = {name: os.path.join(root, name) for name in sorted(list_names_below(root))}
-        if not is_folder:
+        places = {name: os.path.join(root, name) for name in sorted(names)}
+        if os.path.isfile(target):
             places[os.path.basename(target)] = target
         own = {name for name, place in places.items() if name in texts or is_data_yaml(place)}
 
@@ -195,13 +201,17 @@ def _find_root(yolo_set: YoloSet, folder: str) -> str:
     return yolo_set.declared.root if inside else folder
 
 
-def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
-    """Return the label files, relative to a folder."""
+def _list_files(sets: Sequence[YoloSet], target: str, root: str) -> Tuple[Set[str], Set[str]]:
+    """Return the label files, and the images and image lists, relative to a folder."""
     texts: Set[str] = set()
+    others: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')
     for one in sets:
-        for text, _ in one.list_files().texts:
-            if not text.startswith(folder):
+        others.update(filter(os.path.isfile, one.places or ()))
+        for _, text, image in one.list_files().items():
+            if text and not text.startswith(folder):
                 raise CannotCorrect(f'{text}, to which {target} leads, is outside of {root}')
-            texts.add(text[len(folder) :])
-    return texts
+            texts.add(text)
+            others.add(image)
+    inside, near = ({path[len(folder) :] for path in paths if path.startswith(folder)} for paths in (texts, others))
+    return inside, near

@@ -72,6 +72,11 @@ def add_to(commands: Any) -> None:
         'changed',
     )
     parser.add_argument(
+        '--keep-boxes',
+        action='store_true',
+        help='for a COCO JSON: leave boxes as they are: none is clamped, and no object is dropped because of its box',
+    )
+    parser.add_argument(
         '--scale',
         type=_factor,
         metavar='F',

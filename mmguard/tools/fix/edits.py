@@ -165,7 +165,7 @@ def check_boxes(target: str, data_format: Format, options: FixOptions) -> None:
 
     The rules of the scan decide this, unless the options give the format of the boxes.
     """
-    if options.boxes:
+    if options.boxes or options.keep_boxes:
         return
     try:
         sets = data_format.sets(target, ScanOptions())

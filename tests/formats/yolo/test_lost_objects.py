@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
@@ -69,6 +69,38 @@ def test_an_edit_that_leaves_out_objects_asks_and_counts_them(name: str, tmp_pat
         root = write_coco(tmp_path / 'train.json', slips)
     edits = [edit for edit in findings_of(root)[code]['edits'] if edit['files']]
     assert [(edit['applicability'], count in edit['question']) for edit in edits] == [('asks', True)]
+
+
+#: Edits of `fix --edit` -> ids of the categories, and the annotations that are left.
+EDITS: Dict[Tuple[str, ...], Tuple[List[int], int]] = {
+    ('1',): ([1, 2], 60),
+    ('safe',): ([1, 2], 60),
+    ('2',): ([0, 1], 58),
+    ('1', '2'): ([1, 2], 58),
+    ('2', '1'): ([1, 2], 58),
+}
+
+
+@pytest.mark.parametrize('numbers', EDITS)
+def test_an_edit_of_categories_leaves_boxes_to_their_own_finding(numbers: Tuple[str, ...], tmp_path: Path) -> None:
+    slips: Dict[int, Dict[str, Any]] = {n: {'image_id': n // 3, 'category_id': n % 2} for n in range(60)}
+    slips[7]['bbox'], slips[8]['bbox'] = [4, 4, 0, 9], [95, 4, 9, 9]
+    path = write_coco(tmp_path / 'train.json', slips)
+    data = json.loads(path.read_text())
+    categories = [dict(id=0, name='van'), dict(id=1, name='bus')]
+    path.write_text(json.dumps(dict(data, images=data['images'][:20], categories=categories)))
+    options = ('--framework', 'torchvision', '--num-classes', '2')
+    found = findings_of(path, *options)
+    offered = [(code, edit['number'], edit['question']) for code in found for edit in found[code]['edits']]
+    assert [entry for entry in offered if entry[1]] == [
+        ('MG138', 1, ''),
+        ('MG109', 2, 'Can 2 of 60 objects be dropped?'),
+    ]
+    chosen = [word for number in numbers for word in ('--edit', number)]
+    assert main(['fix', str(path), '--out', str(tmp_path / 'fixed'), *options, *chosen]) == 0
+    written = json.loads((tmp_path / 'fixed/train.json').read_text())
+    ids = [category['id'] for category in written['categories']]
+    assert (ids, len(written['annotations'])) == EDITS[numbers]
 
 
 @pytest.mark.parametrize(('names', 'label', 'rows'), [(3, 3, 5), (3, 8, 20), (2, 2, 0)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from scans import edits, followed
-from texts import add, make, picture, rows_of, scanned
+from texts import NAMES, add, make, picture, rows_of, scanned
 
 from mmguard.cli import main
 
@@ -92,16 +92,44 @@ def test_rows_of_another_form_are_called_so(name: str, tmp_path: Path) -> None:
     assert not edits(tmp_path / 'scan.json')
 
 
+@pytest.mark.parametrize('target', ['own.yaml', ''])
 @pytest.mark.parametrize('path', ['set', './set', 'sets/own'])
-def test_copies_of_a_set_below_its_data_yaml_are_read(path: str, tmp_path: Path) -> None:
-    root = make(tmp_path / path)
+def test_copies_of_a_set_below_its_data_yaml_are_read(path: str, target: str, tmp_path: Path) -> None:
+    root = make(tmp_path / 'above' / path)
     add(root, 3, '9 .5 .5 .1 .1')
     said = json.loads((root / 'data.yaml').read_text())
     (root / 'data.yaml').unlink()
     lines = [f'path: {path}', *(f'{key}: {json.dumps(value)}' for key, value in said.items())]
-    (tmp_path / 'own.yaml').write_text('\n'.join(lines))
-    assert main(['fix', str(tmp_path / 'own.yaml'), '--out', str(tmp_path / 'fixed'), '--num-classes', '3']) == 0
+    above = tmp_path / 'above'
+    (above / 'own.yaml').write_text('\n'.join(lines))
+    assert main(['fix', str(above / target), '--out', str(tmp_path / 'fixed'), '--num-classes', '3']) == 0
     assert set(scanned(tmp_path / 'fixed/own.yaml', tmp_path / 'scan.json')) == {'', 'MG100'}
+
+
+@pytest.mark.parametrize('target', ['data.yaml', ''])
+def test_only_what_a_data_yaml_names_is_copied(target: str, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    add(root, 3, '9 .5 .5 .1 .1')
+    (root / 'runs').mkdir()
+    (root / 'runs/weights.pt').write_bytes(b'weights')
+    original = {str(path.relative_to(root)) for path in root.rglob('*') if path.is_file()} - {'runs/weights.pt'}
+    for place in (root / 'fixed', root / 'fixed_again'):
+        assert main(['fix', str(root / 'data.yaml'), '--out', str(place), '--num-classes', '3']) == 0
+    place = tmp_path / 'copies'
+    assert main(['fix', str(root / target), '--out', str(place), '--num-classes', '3']) == 0
+    for written in (place, root / 'fixed_again'):
+        names = {str(path.relative_to(written)) for path in written.rglob('*') if path.is_file()}
+        assert names == original | {'manifest.json'}
+        assert set(scanned(written / target, tmp_path / 'scan.json')) == {'', 'MG100'}
+
+
+def test_earlier_copies_below_a_list_of_names_are_left_out(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    (root / 'data.yaml').unlink()
+    (root / 'names.yaml').write_text(json.dumps({'names': list(NAMES)}))
+    for out in ('one', 'two'):
+        assert main(['fix', str(root / 'names.yaml'), '--out', str(root / out)]) == 0
+    assert sorted(path.name for path in (root / 'two').iterdir()) == ['images', 'labels', 'manifest.json', 'names.yaml']
 
 
 @pytest.mark.parametrize('kind', ['outlines', 'oriented'])

@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.config.classes import is_background
 from mmguard.config.head_classes import find_class_counts
-from mmguard.config.parts import find_datasets, get_class_names, get_classes_path, says_classes
+from mmguard.config.parts import find_datasets, get_class_names, get_class_string, get_classes_path, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import set_classes_and_heads
 from mmguard.findings.edits import Edit, format_value
@@ -62,7 +62,7 @@ class NamesNotInFile(AnnotationRule):
         missing, names = self._find_missing(labels)
         if not missing:
             return
-        letters = self._find_letters(labels)
+        letters = self._find_letters(labels, facts.config)
         path = next((path for path, listed in find_class_lists(labels).items() if listed == names), 'metainfo.classes')
         empty = len(missing) == len(names) and not any(labels.histogram.values())
         evidence = Message(
@@ -89,8 +89,9 @@ class NamesNotInFile(AnnotationRule):
         if facts.config is None:
             return
         names = self._find_missing(labels)[1]
-        if self._find_letters(labels):
-            yield set_classes_and_heads(facts, [''.join(self._find_letters(labels))])
+        letters = self._find_letters(labels, facts.config)
+        if letters:
+            yield set_classes_and_heads(facts, [''.join(letters)])
             return
         known = self._names_in_files(facts)
         meant = self._match_names(labels, known)
@@ -146,13 +147,13 @@ class NamesNotInFile(AnnotationRule):
         lists = (labels.class_names for labels in list_splits(facts))
         return next((list(names) for names in lists if known and set(names) == set(known)), [])
 
-    def _find_letters(self, labels: LabelFacts) -> List[str]:
-        """Return the letters of a class list that is a string, if any."""
+    def _find_letters(self, labels: LabelFacts, config: Optional[ReadConfig] = None) -> List[str]:
+        """Return the letters of a class list that is a string, in the config or by the names in the files, if any."""
         known = self._list_names_in_file(labels)
+        strings = [] if config is None else list(map(get_class_string, find_datasets(config)))
         for names in [labels.class_names, *find_class_lists(labels).values()]:
-            letters = len(names) > 1 and all(len(name) == 1 for name in names)
-            # Classes may be named a, b and c if the file has them.
-            if letters and (''.join(names) in known or not set(names) & set(known)):
+            letters = len(names) > 1 and all(len(name) == 1 for name in names) and not set(names) <= set(known)
+            if letters and ''.join(names) in (*known, *strings):
                 return list(names)
         return []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Dict, Iterator, List, Tuple
 
 from mmguard.files.containment import OUTSIDE_REASON
@@ -171,6 +173,8 @@ def _are_copies(label: Tuple[int, int], image: Tuple[int, int]) -> bool:
 
 #: Fault of a missing file, which another rule reports.
 MISSING = 'missing'
+#: Last entry of a list of places that is cut off.
+_MORE = re.compile(r'and ([\d,]+) more')
 
 
 class UnreadableFiles(DataRule):
@@ -182,7 +186,7 @@ class UnreadableFiles(DataRule):
     kinds = ('pixels', 'instances', 'voxels')
     needs = ()
     summary = 'Files cannot be read.'
-    title = 'Files cannot be read: {reasons}.'
+    title = 'Files cannot be read: {number} ({reasons}).'
     why = (
         'The loader fails at the iteration that draws them (nnU-Net stops before the first iteration); a truncated '
         'file may decode to rows of 0.'
@@ -205,18 +209,25 @@ class UnreadableFiles(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found: Dict[str, List[str]] = {}
-        for reason, paths in get_maps(labels).unreadable.items():
+        unlisted: Counter = Counter()
+        maps = get_maps(labels)
+        for reason, paths in maps.unreadable.items():
             if paths and reason != MISSING:
                 found.setdefault(reason, []).extend(paths)
+                unlisted[reason] += max(maps.counts.get(f'unreadable {reason}', 0) - len(paths), 0)
         for reason, paths in get_annotations(labels).unreadable.items():
             if paths and reason != NO_FOLDER_FAULT and not is_about_records(reason):
-                found.setdefault(reason, []).extend(paths)
+                more = _MORE.fullmatch(paths[-1])
+                found.setdefault(reason, []).extend(paths[:-1] if more else paths)
+                unlisted[reason] += int(more[1].replace(',', '')) if more else 0
         for fault in labels.volumes.find_faults(UNREADABLE, FORM) if labels.volumes is not None else ():
             found.setdefault(fault.detail.split(':')[0], []).append(fault.file)
         if found:
-            evidence = '; '.join(f'{reason}: {join_items(paths, 3)}' for reason, paths in found.items())
-            files = [path for paths in found.values() for path in paths]
-            words = {'reasons': join_items(found, 4)}
+            evidence = '; '.join(
+                f'{reason}: {join_items(paths, 3, unlisted[reason])}' for reason, paths in found.items()
+            )
+            files = list(dict.fromkeys(path for paths in found.values() for path in paths))
+            words = {'number': f'{len(files) + sum(unlisted.values()):,}', 'reasons': join_items(found, 4)}
             if labels.volumes is None:
                 yield self.report_in(facts, LIKELY, evidence, words, files=files)
             else:

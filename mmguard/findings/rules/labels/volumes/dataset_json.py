@@ -18,7 +18,13 @@ from mmguard.findings.rules.labels.volumes.base import (
     write_renumbering,
 )
 from mmguard.findings.views import join_items
+from mmguard.findings.volumes import list_missing_entries
 from mmguard.text import shorten
+
+_COMPLETE = (
+    'Complete it: `"channel_names": {{"0": "CT"}}, "labels": {{"background": 0, "liver": 1}}, "numTraining": '
+    '{cases}, "file_ending": "{ending}"`; if there are more cases, copy those that are missing.'
+)
 
 
 class DatasetJson(DeclaredCause):
@@ -35,18 +41,23 @@ class DatasetJson(DeclaredCause):
     )
     limits = 'It checks the keys that planning and training read, not those of your own tools.'
     advice = (
-        'Complete it: `"channel_names": {{"0": "CT"}}, "labels": {{"background": 0, "liver": 1}}, "numTraining": '
-        '{cases}, "file_ending": "{ending}"`; if there are more cases, copy those that are missing. If the data set is '
-        'of nnU-Net v1, convert it: `nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`; one of the '
-        'Decathlon: `nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME`.'
+        f'{_COMPLETE} If the data set is of nnU-Net v1, convert it: `nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER '
+        'DatasetXXX_NAME`; one of the Decathlon: `nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME`.'
+    )
+    advice_incomplete = (
+        f'{_COMPLETE} `nnUNetv2_convert_old_nnUNet_dataset` fails at this file: to convert a data set of nnU-Net v1 '
+        'with it, add `{entries}` first.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         volumes = get_volumes(labels)
         ending = volumes.file_ending if volumes.file_ending.startswith('.') else '.nii.gz'
         certainty = PROVEN if volumes.declared.get('keys') else LIKELY
-        words = {'cases': volumes.cases, 'ending': ending}
-        yield from self.report_texts(facts, self.list_texts(labels), certainty, words=words)
+        is_v1 = 'modality' in volumes.content and volumes.layout != 'msd'
+        entries = list_missing_entries('v1', volumes.content) if is_v1 else ''
+        words = {'cases': volumes.cases, 'ending': ending, 'entries': entries}
+        advice = self.advice_incomplete if entries else self.advice
+        yield from self.report_texts(facts, self.list_texts(labels), certainty, words=words, advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         volumes, content = get_volumes(labels), get_volumes(labels).content

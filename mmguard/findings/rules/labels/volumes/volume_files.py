@@ -19,6 +19,7 @@ from mmguard.findings.volumes import (
     ORIENTATION,
     SHAPE,
     SPACING,
+    list_missing_entries,
 )
 from mmguard.language import Message
 from mmguard.text import quantity
@@ -144,6 +145,10 @@ class VolumesFine(AllClear):
     )
     title_old = 'The label files are fine, but nnU-Net v2 reads this data set only after its conversion.'
     advice_old = 'Convert it, `{command}`, and scan the result.'
+    advice_incomplete = (
+        'Add `{entries}` to dataset.json: the conversion fails without these keys. Then convert it, `{command}`, and '
+        'scan the result.'
+    )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         volumes = get_volumes(labels)
@@ -156,7 +161,9 @@ class VolumesFine(AllClear):
             labels=quantity(volumes.labels_read, 'label file'),
         )
         if volumes.labels_read and is_old(labels):
-            words = {'command': CONVERSIONS[volumes.layout]}
-            yield self.report_in(facts, PROVEN, evidence, words, self.title_old, advice=self.advice_old)
+            entries = list_missing_entries(volumes.layout, volumes.content)
+            words = {'command': CONVERSIONS[volumes.layout], 'entries': entries}
+            advice = self.advice_incomplete if entries else self.advice_old
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_old, advice=advice)
         elif volumes.labels_read:
             yield self.report_in(facts, PROVEN, evidence)
