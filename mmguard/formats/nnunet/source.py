@@ -146,7 +146,7 @@ class CaseSource(Source):
             *notes,
         ]
         if self.spec.layout in CONVERSIONS:
-            self.notes.append(f'nnU-Net v2 wants it converted: {CONVERSIONS[self.spec.layout]}')
+            self.notes.append(f'nnU-Net v2 reads it only after a conversion: {CONVERSIONS[self.spec.layout]}')
         if not self.reader and self.spec.file_ending:
             endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
             self.spec.add(KEYS, f'nnU-Net does not read {self.spec.file_ending} files; it reads {endings}')

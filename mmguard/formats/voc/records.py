@@ -44,7 +44,7 @@ class XmlFault(ValueError):
     def __init__(self, reason: str, message: object = '') -> None:
         super().__init__(f'{reason}: {message}' if message else reason)
         self.what = reason
-        self.said = message
+        self.detail = message
 
 
 def parse_xml(text: bytes) -> ET.Element:
@@ -96,7 +96,7 @@ def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
             raise XmlFault('the file is empty')
         root = parse_xml(text)
     except XmlFault as fault:
-        faults.add(fault.what, f'{source}: {fault.said}' if fault.said else source)
+        faults.add(fault.what, f'{source}: {fault.detail}' if fault.detail else source)
         return None
     except (OSError, ValueError) as error:
         faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)

@@ -22,7 +22,7 @@ from mmguard.formats.yolo.data_yaml import (
     is_data_yaml,
     read_data_yaml,
 )
-from mmguard.formats.yolo.listing import YoloListing, list_images, list_texts
+from mmguard.formats.yolo.listing import YoloListing, list_images, match_label_files
 from mmguard.formats.yolo.write import correct_data_yaml, correct_text
 from mmguard.language import Message
 
@@ -56,7 +56,7 @@ class Yolo(Format):
             raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
         sets = find_yolo_sets(target)
         root = target if is_folder else _find_root(sets[0], os.path.dirname(target) or os.curdir)
-        texts = _list_texts(sets, target, root)
+        texts = _list_label_files(sets, target, root)
         if not texts:
             raise CannotCorrect(f'{target} leads to no label file')
         places = {name: os.path.join(root, name) for name in sorted(list_names_below(root))}
@@ -90,7 +90,7 @@ class YoloSet:
     notes: List[str] = field(default_factory=list)  #: Notes for the user.
 
     def list_files(self) -> YoloListing:
-        listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
+        listing = match_label_files(self.root, self.images) if self.places is None else list_images(self.places)
         for path in find_unopened(self.root):
             listing.faults.add('cannot be read: it is not a regular file', os.path.relpath(path, self.root))
         return listing
@@ -195,7 +195,7 @@ def _find_root(yolo_set: YoloSet, folder: str) -> str:
     return yolo_set.declared.root if inside else folder
 
 
-def _list_texts(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
+def _list_label_files(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
     """Return the label files, relative to a folder."""
     texts: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')

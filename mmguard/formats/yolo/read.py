@@ -257,7 +257,7 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
 
 
 def _find_task(widths: np.ndarray, declared: DataYaml) -> str:
-    """Return the task of most rows."""
+    """Return the task: keypoints if data.yaml declares ``kpt_shape``, outlines if most rows are, else boxes."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS
     outlines = widths != BOX

@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
         help='show after which step of the pipeline a label value or a box appears, changes or vanishes',
         description="Builds a config's data set, runs its pipeline step by step on one sample, and shows what each "
         'step did to label values and instances, and why. It checks labels, boxes (finite, with an area, in the image) '
-        'and masks; what it does not check it names. '
+        'and masks, and names what it does not check. '
         'CONFIG in Python is a program, and is run. Exit code: 0 what was checked is valid (or the value was not '
         'found), 1 invalid at some step, 2 could not run.',
     )

@@ -45,7 +45,7 @@ class StoredAsColours(DataRule):
     summary = 'Label files have more than one channel: colors, not class indices.'
     title = 'Label files have more than one channel ({forms}): colors, not class indices.'
     why = (
-        'A loss wants one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
+        'A loss expects one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
         'becomes some number. PALETTE of a data set is for drawing only; it does not decode files.'
     )
     example = Example(
@@ -172,7 +172,7 @@ def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
 
 
 def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-    """Return the name of a palette, and stored value -> label, if the files of all splits hold the gray of its colours.
+    """Return the name of a palette, and stored value -> label, if the files of all splits hold the gray of its colors.
 
     The palette is one of the config, or of Cityscapes.
     """

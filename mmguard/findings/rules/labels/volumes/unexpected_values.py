@@ -11,7 +11,7 @@ from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     VolumeCause,
     as_written,
-    find_next,
+    find_ignore_value,
     find_slips,
     get_labels_by_name,
     get_volumes,
@@ -77,7 +77,7 @@ class UnexpectedValues(VolumeCause):
         words = {
             'listed': join_items(sorted(labels.values)) or Message('many'),
             'valid': join_items(volumes.expected, 16),
-            'next': find_next(labels),
+            'next': find_ignore_value(labels),
         }
         # A value that was not renumbered is missing under its number.
         is_renumbering = len(labels.values) >= len(volumes.never) or bool(self._find_numbering(labels))
