@@ -59,6 +59,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.errors import CannotRun
+    from mmguard.text import quantity
     from mmguard.tools.outputs import write_json
     from mmguard.tools.spinner import Spinner
 
@@ -80,14 +81,14 @@ def run(args: argparse.Namespace) -> int:
         tracer = Tracer(config, args.split, args.seed)
         spaces = from_options(args.num_classes, None, from_config(read, args.split))
         if args.sample is None and args.value is not None:
-            spinner.text = f'{args.config}: {args.value} in {len(tracer):,} samples'
+            spinner.text = f'{args.config}: {args.value} in {quantity(len(tracer), "sample")}'
         traces = _choose(tracer, args)
     console = Console(stderr=args.json == '-')
     # Show step by step a sample with a mistake, if there is one.
     traces.sort(key=lambda story: (not find_mistakes(story, spaces), not story.error))
     if not traces:
-        where = f'{len(tracer):,} samples of {args.split}, at no step (seed {args.seed})'
-        console.print(f'{args.value} appears in none of the {where}')
+        where = f'{quantity(len(tracer), "sample")} of {args.split} (seed {args.seed})'
+        console.print(f'{args.value} does not appear at any step of {where}')
         record: Dict[str, Any] = {'found': False, 'value': args.value, 'samples': len(tracer)}
     else:
         print_trace(console, traces[0], spaces, args.value)

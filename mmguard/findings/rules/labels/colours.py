@@ -260,11 +260,10 @@ class PaletteReadAsColours(DataRule):
         mapping = [f'label_map={as_map(table)}'] if table else []
         texts = [labels.evidence] if labels.values else mapping
         if maps.forms.get('palette8'):
-            texts.append(Message('{number:,} palette PNGs', number=maps.forms['palette8']))
+            texts.append(quantity(maps.forms['palette8'], 'palette PNG'))
         if maps.loaded_otherwise.get('colours'):
-            texts.append(
-                Message('{number:,} files that the loader reads as colors', number=maps.loaded_otherwise['colours'])
-            )
+            read = quantity(maps.loaded_otherwise['colours'], 'file')
+            texts.append(Message('{files} that the loader reads as colors', files=read))
         depends, seen = self._depends_on_reader(labels), select_ids(stored) - {0}
         is_gray = table or (maps.forms and not maps.forms.get('palette8') and seen and seen <= set(GRAYS))
         title = self.title_reader if depends else self.title_gray if is_gray else ''

@@ -61,15 +61,15 @@ class UnexpectedValues(VolumeCause):
         ranked = sorted(labels.values, key=lambda value: (-labels.values[value], value))
         texts: List[str] = [
             Message(
-                'value {value}: {number:,} voxels in {files}',
+                'value {value}: {voxels} in {files}',
                 value=value,
-                number=labels.values[value],
+                voxels=quantity(labels.values[value], 'voxel'),
                 files=quantity(volumes.files_with_class.get(value, 0), 'label file'),
             )
             for value in ranked[:4]
         ]
         if len(ranked) > 4:
-            texts.append(Message('{number} more values', number=len(ranked) - 4))
+            texts.append(quantity(len(ranked) - 4, 'more value'))
         if faults:
             first = max(faults, key=lambda fault: fault.voxels)
             template = 'in {file}: {detail}' if len(faults) == 1 else 'most in {file}: {detail}'
