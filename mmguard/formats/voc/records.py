@@ -89,7 +89,7 @@ def _convert_name(tag: str) -> str:
 
 
 def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
-    """Read a file without raising, as far as mmdet reads it."""
+    """Read a file without raising, as far as mmdet reads it; ``None``, with a fault recorded, if that fails."""
     try:
         text = FILES.read(path, LARGEST)
         if not text.strip():
