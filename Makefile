@@ -1,19 +1,19 @@
 # Every target makes what it needs; `make demo` and `make test` work on a fresh clone (Python 3.11, a C++ compiler).
-# The packages beside which mmguard is used and tested, each in an environment of its own (tools/stacks/):
-#   make test STACK=openmmlab    mmengine, mmcv, mmsegmentation, mmdet beside the newest torch and numpy
-#   make test STACK=lab          the same beside torch 2.1 and numpy 1.26, as most have it, with torchvision and nnU-Net
+# The packages with which mmguard is used and tested, each in an environment of its own (tools/stacks/):
+#   make test STACK=openmmlab    mmengine, mmcv, mmsegmentation, mmdet with the newest torch and numpy
+#   make test STACK=lab          the same with torch 2.1 and numpy 1.26, as most have it, and torchvision and nnU-Net
 #   make test STACK=newest       the newest torch, with torchvision, transformers and mmengine
 #   make test STACK=onedl        the maintained onedl forks of these four
 #   make test STACK=nnunet       nnU-Net
 #   make test STACK=torch        torch and numpy alone
-#   make test STACK=family       mmpretrain, mmyolo, mmrotate, mmdet3d beside torch 2.1: tests/family
+#   make test STACK=family       mmpretrain, mmyolo, mmrotate, mmdet3d with torch 2.1: tests/family
 STACKS := openmmlab lab newest onedl nnunet torch family
 STACK ?= openmmlab
 VENV ?= $(if $(filter openmmlab,$(STACK)),.venv,.venv-$(STACK))
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-# SELECT=stack leaves out what is the same beside every stack, SELECT=framework also what needs torch alone (conftest.py).
+# SELECT=stack leaves out what is the same in every stack, SELECT=framework also what needs only torch (conftest.py).
 SELECT ?= all
 # torch's own threads serve one process; test processes side by side get one each.
 WORKERS ?= 2
@@ -99,7 +99,7 @@ format: setup
 translations: setup
 	PYTHONPATH=. $(BIN)/python tools/translations.py
 
-# Sdist and wheel in dist/, checked, installed into a clean environment beside the lab stack; the demo runs from there.
+# Sdist and wheel in dist/, checked, installed into a clean environment of the lab stack; the demo runs from there.
 dist:
 	$(MAKE) setup STACK=lab
 	sh tools/dist.sh .venv-lab

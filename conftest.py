@@ -1,6 +1,6 @@
 """What is collected where: a package that is not installed takes its own tests and doctests along, and no others.
 
-``--select stack`` leaves out what is the same beside every stack.
+``--select stack`` leaves out what is the same in every stack.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ NEEDS['rich'] = (
 )
 
 #: What only reads configs, annotations and logs, and says what is wrong with them, and what is text alone: no torch, no
-#: model, no training. A test of anything else, a new one, too, runs beside every stack, unless it is marked
+#: model, no training. A test of anything else, a new one, too, runs in every stack, unless it is marked
 #: ``same_everywhere``.
 SAME_EVERYWHERE = (
     'tools/apply',
@@ -167,7 +167,7 @@ SAME_EVERYWHERE = (
     'interrupted',
     'tools/fix',
     'tools/report',
-    'formats/test_*.py',  # its nnunet/ runs where nibabel is, and that is not beside the first stack
+    'formats/test_*.py',  # its nnunet/ runs where nibabel is, and that is not in the first stack
     'formats/coco',
     'formats/maps',
     'formats/openimages.py',
@@ -192,7 +192,7 @@ SAME_EVERYWHERE = (
     'docs/test_site.py',
 )
 
-#: What needs torch alone: it runs beside the oldest and the newest torch, and need not beside frameworks with the same.
+#: What needs only torch: it runs with the oldest and the newest torch, and need not with frameworks that have the same.
 TORCH_ALONE = ('functional', 'nn', 'detection', 'distributed', 'gpu')
 
 

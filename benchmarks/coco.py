@@ -1,4 +1,4 @@
-"""A scan of a COCO file beside ``pycocotools.COCO(...)``, which every detection framework loads it with."""
+"""A scan of a COCO file, compared with ``pycocotools.COCO(...)``, which every detection framework loads it with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guarded detection beside the stock one: COCO's training pipeline, and a training step of RetinaNet."""
+"""Guarded detection, compared with the stock one: COCO's training pipeline, and a training step of RetinaNet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows(device: str, rounds: int) -> List[Row]:
 
 
 def _transform_rows(config: Config, sample: Dict[str, Any], rounds: int) -> List[Row]:
-    """The guard where it stands: on samples that the pipeline has just made, in caches that it has just filled."""
+    """The guard at its place: on samples that the pipeline has just made, in caches that it has just filled."""
     guard = mmguard.GuardInstanceLabels(num_classes=CLASSES)
     table = []
     # The bar is for the usual image; one with an offence is there for comparison.

@@ -1,4 +1,4 @@
-"""The guarded cross entropy beside PyTorch's and mmseg's: time and memory of forward + backward."""
+"""The guarded cross entropy, compared with PyTorch's and mmseg's: time and memory of forward + backward."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The scan of nnU-Net's raw data sets beside its own integrity check. ``python -m benchmarks.nnunet``.
+"""The scan of nnU-Net's raw data sets, compared with its own integrity check. ``python -m benchmarks.nnunet``.
 
-It needs nnU-Net, so it runs where that is installed, mmguard beside it: ``PYTHONPATH=. .venv-nnunet/bin/python -m
+It needs nnU-Net, so it runs where that is installed together with mmguard: ``PYTHONPATH=. .venv-nnunet/bin/python -m
 benchmarks.nnunet [--cases 8] [--rounds 5]``. Elsewhere it says so and has no rows.
 """
 

@@ -1,4 +1,4 @@
-"""``mmguard.functional.cross_entropy`` beside ``F.cross_entropy``: forward + backward, plain PyTorch."""
+"""``mmguard.functional.cross_entropy``, compared with ``F.cross_entropy``: forward + backward, plain PyTorch."""
 
 from __future__ import annotations
 

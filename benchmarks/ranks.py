@@ -12,7 +12,7 @@ from typing import Dict, List
 
 from benchmarks.timing import Row
 
-#: Two clocks: a whole iteration as in a training, and the call alone, beside the reduction that it is built upon.
+#: Two clocks: a whole iteration as in a training, and only the call, compared with the reduction that it is built upon.
 CHILD = """
 import itertools, json, random, statistics, sys, tempfile, time
 import torch, torch.distributed as dist

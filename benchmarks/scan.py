@@ -1,4 +1,4 @@
-"""The scan of label maps: against bare decoding, with two processes, beside the usual ways, and its memory."""
+"""The scan of label maps: against bare decoding, with two processes, against the usual ways, and its memory."""
 
 from __future__ import annotations
 

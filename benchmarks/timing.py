@@ -50,8 +50,8 @@ def synchronize(device: str) -> None:
 def interleaved(calls: Dict[str, Callable[[], object]], rounds: int, device: str = 'cpu') -> Dict[str, float]:
     """Median time of each call in milliseconds. Every round runs all of them, each in another order.
 
-    What a call finds in the allocator depends on the one before it: by that alone, one and the same loss took 13 or 19
-    ms beside fixed neighbours.
+    What a call finds in the allocator depends on the one before it: in a fixed order, the same loss took 13 or 19
+    ms.
     """
     names, order = list(calls), random.Random(0)
     times: Dict[str, list] = {name: [] for name in names}

@@ -1,4 +1,4 @@
-"""GuardSegLabels beside mmseg's Cityscapes training pipeline at 2048x1024."""
+"""GuardSegLabels, compared with mmseg's Cityscapes training pipeline at 2048x1024."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scan of texts of YOLO beside ultralytics' own check of labels. ``python -m benchmarks.yolo``.
+"""The scan of YOLO label files, compared with ultralytics' own check of labels. ``python -m benchmarks.yolo``.
 
 It needs ultralytics, which no stack has: make an environment with it, and run there ``PYTHONPATH=. python -m
 benchmarks.yolo [--files 100000] [--rounds 3]``. Elsewhere it says so and has no rows. Both look at the images, too.

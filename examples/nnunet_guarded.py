@@ -2,9 +2,9 @@
 
     python examples/nnunet_guarded.py
 
-Makes five small volumes, two of which hold a 7 beside background, organ and tumour, lets nnU-Net plan and preprocess
-them (without its check of the labels) and train a short epoch: its own trainer dies, the guarded one finishes and names
-cases, values and voxels. With data of your own:
+Makes five small volumes, two of which hold a 7 in addition to background, organ and tumor, lets nnU-Net plan and
+preprocess them (without its check of the labels) and train a short epoch: its own trainer dies, the guarded one
+finishes and names cases, values and voxels. With data of your own:
 
     eval "$(mmguard nnunet)"
     nnUNetv2_train 1 2d all -tr nnUNetTrainerGuarded

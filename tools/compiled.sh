@@ -14,7 +14,7 @@ take() {
     [ -d "$1" ] || return 1
     pip --isolated install -q --no-index --no-deps --find-links "$1" "$package" 2>/dev/null || return 1
     if said=$("$venv/bin/python" -c "$trial" 2>&1); then return; fi
-    echo "mmguard: $package from $1 does not run beside torch $torch: $(echo "$said" | tail -n 1)" >&2
+    echo "mmguard: $package from $1 does not run with torch $torch: $(echo "$said" | tail -n 1)" >&2
     pip uninstall -q -y "${package%%==*}"
     return 1
 }

@@ -21,7 +21,7 @@ onedl)
     compiled=onedl-mmcv there='import mmseg.models, mmdet.models, mmguard.losses' ;;
 nnunet)
     # Without the torchvision that timm asks for: the one of a package index wants CUDA's libraries, and does not import
-    # beside a newer torch for the CPU.
+    # with a newer torch for the CPU.
     there='import nnunetv2.training.nnUNetTrainer.nnUNetTrainer, mmguard.functional' ;;
 newest)
     there='import mmengine.runner, torchvision, transformers, mmguard.hooks' ;;

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import subprocess
 import sys
 import tokenize
 from pathlib import Path
-from typing import Iterator, List, Tuple
+from typing import Container, Iterable, Iterator, List, Set, Tuple
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,10 +29,10 @@ Initialize Insert Install Iterate Join Judge Keep Leave Limit List Load Locate L
 Measure Merge Mix Move Name Normalize Note Number Offer Open Order Pack Pad Parse Pass Patch Pick Plan Plot Predict
 Prepare Print Propose Prove Put Raise Rank Read Record Recount Reduce Refer Refuse Register Reinstall Release Remember
 Remove Rename Render Renumber Repeat Replace Replay Report Request Require Reset Reshape Resize Resolve Restart Restore
-Resume Retry Return Rewrite Round Run Sample Sanitize Save Say Scale Scan Search Seed Select Send Serialize Set Share
-Shift Shorten Show Skip Sort Spawn Split Start Stop Store Strip Suggest Sum Summarize Swap Switch Synchronize Take Tell
-Test Toggle Train Transform Translate Try Turn Understand Unpack Unwrap Update Use Validate Verify Visit Wait Walk Warn
-Watch Weigh Wrap Write Yield
+Resume Retry Return Rewrite Round Run Sample Sanitize Save Say Scale Scan Search Seed Select Send Separate Serialize Set
+Share Shift Shorten Show Skip Sort Spawn Split Start Stop Store Strip Suggest Sum Summarize Swap Switch Synchronize Take
+Tell Test Toggle Train Transform Translate Try Turn Understand Unpack Unwrap Update Use Validate Verify Visit Wait Walk
+Warn Watch Weigh Wrap Write Yield
 """
 VERBS = frozenset(_VERBS.split())
 #: A predicate's docstring.
@@ -58,16 +59,26 @@ BANNED_PARTS = {
     'util',
     'process',
 }
+#: Types of other packages that docstrings name and no module imports by name.
+FOREIGN = {'BaseBoxes', 'DataLoader', 'Dataset', 'LabelManager'}
+#: An entry of ``Args:`` or ``Attributes:``, with its type.
+_TYPED = re.compile(r'^ {4}\w[\w*, ]* \(([^`\n]*?)\):', re.MULTILINE)
 
 Hit = Tuple[int, str]
 
 
-def check_file(path: Path) -> List[Hit]:
-    """Return the lines of a file that break a rule, and how."""
+def check_file(path: Path, types: Container[str]) -> List[Hit]:
+    """Return the lines of a file that break a rule, and how.
+
+    Args:
+        path (Path): A module, or a page.
+        types (Container[str]): Names that docstrings may give as types.
+    """
     text = path.read_text(encoding='utf-8')
     if path.suffix != '.py':
         return [hit for n, line in enumerate(text.splitlines(), 1) for hit in _check_words(n, line)]
-    hits = list(_check_tree(ast.parse(text)))
+    tree = ast.parse(text)
+    hits = [*_check_tree(tree), *_check_types(tree, types)]
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):
             if token.type in (tokenize.COMMENT, tokenize.STRING):
@@ -102,6 +113,30 @@ def _check_tree(tree: ast.Module) -> Iterator[Hit]:
             yield line, f'name: {node.name} begins with {named[0]}'
 
 
+def _check_types(tree: ast.Module, types: Container[str]) -> Iterator[Hit]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            written = ' '.join(_TYPED.findall(ast.get_docstring(node) or ''))
+            for name in re.findall(r'\b[A-Z]\w*', written):
+                if name not in types:
+                    yield node.lineno, f'docstring of {node.name}: no type is called {name}'
+
+
+def find_types(trees: Iterable[ast.Module]) -> Set[str]:
+    """Return the names of classes that modules define or import, and of their own type aliases."""
+    found = {*FOREIGN, *dir(builtins)}
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)  # nn.Module
+    return found
+
+
 def _is_noun(node: ast.AST) -> bool:
     """True if a function is a property, a name of Python's, or a test."""
     name = getattr(node, 'name', '')
@@ -120,7 +155,9 @@ def _files() -> List[str]:
 
 def main() -> int:
     """Run the check; the exit code is 1 if it fails."""
-    hits = [f'{name}:{line}: {what}' for name in _files() for line, what in check_file(ROOT / name)]
+    names = _files()
+    types = find_types(ast.parse((ROOT / name).read_text(encoding='utf-8')) for name in names if name.endswith('.py'))
+    hits = [f'{name}:{line}: {what}' for name in names for line, what in check_file(ROOT / name, types)]
     if hits:
         print('\n'.join(hits))
     return 1 if hits else 0

@@ -1,4 +1,4 @@
-"""The config beside this one, guarded. In this style the imports do what ``custom_imports`` does elsewhere."""
+"""The config next to this one, guarded. In this style the imports do what ``custom_imports`` does elsewhere."""
 
 from mmengine.config import read_base
 

@@ -162,8 +162,8 @@ def guard_batch(
     """
     if not isinstance(images, (list, tuple, Tensor)):
         raise TypeError(
-            f'images must be a list of tensors or one tensor, got {type(images).__name__}: use guard_targets() before '
-            f'they are batched, or without leaving images out'
+            f'images must be a list of tensors or one tensor, got {type(images).__name__}: call it before images '
+            f'are collated, or guard_targets(), which takes only targets'
         )
     rule = TargetRule(num_classes, on_invalid, label_map, min_label)
     check_targets(targets, label_key, box_format, instance_keys)

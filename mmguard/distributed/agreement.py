@@ -100,6 +100,9 @@ class LossAgreement:
             losses (dict): Name -> tensor, or list of tensors; as the model returns them, before they are summed.
             samples (Sequence[str]): The files of this rank's batch, for messages.
 
+        Returns:
+            Agreed: ``losses`` with the same keys on every rank, and the losses that were ``filled`` in.
+
         Raises:
             AbsentRankError: A rank did not come within ``timeout``.
             TypeError: A loss that is neither a tensor nor a list of tensors.

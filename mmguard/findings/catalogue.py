@@ -25,8 +25,8 @@ files and your config.
 
 #: Codes of deleted rules, which occur in old logs and are never reused.
 RETIRED = tuple(f'MG{number}' for number in (
-    126, 155, 166, 170, 171, 177, 206, 212, 213, 217, 218, 219, 220, 226, 228, 241, 242, 243, 245, 246, 254, 410,
-    412, 419, 421, 427, 430, 431, 435, 436, 438, 439, 440, 446, 449, 451, 455, 459, 460, 461, 462, 463, 466, 467,
+    126, 155, 166, 170, 171, 177, 206, 212, 213, 217, 218, 219, 220, 226, 228, 241, 242, 243, 245, 246, 254, 302,
+    410, 412, 419, 421, 427, 430, 431, 435, 436, 438, 439, 440, 446, 449, 451, 455, 459, 460, 461, 462, 463, 466, 467,
     468, 470, 471, 473, 477, 481, 482, 485, 486, 487, 488, 489, 490, 493, 494, 495, 496, 497, 498, 501, 503, 510,
     511, 513, 514,
 ))  # fmt: skip
@@ -36,7 +36,7 @@ _PLACEHOLDERS = {
     'enough': 'the highest label + 1',
     'first': 'the lowest id that is meant',
     'last': 'num_classes - 1',
-    'next': 'the first number above the declared labels',
+    'next': 'the declared ignore label, or the first number above the declared labels',
     'pairs': 'the table from each id to its class',
     'void': 'the ignored label',
 }

@@ -295,7 +295,7 @@ def _leaves_out_classes(before: LabelFacts, after: LabelFacts) -> bool:
 
 
 def _lists(config: Optional[ReadConfig], names: Sequence[str]) -> bool:
-    """Return True if a config has this class list anywhere, because the user chose it."""
+    """Return True if a config has this class list anywhere: then the user chose it."""
     values = (value for _, part in walk({} if config is None else config.data) for value in part.values())
     return any(isinstance(value, (list, tuple)) and list(value) == list(names) for value in values)
 

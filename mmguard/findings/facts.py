@@ -87,8 +87,8 @@ class AnnotationFacts:
         instances_of (dict[str, int]): Category (id in COCO, name in VOC, as text) -> annotations.
         images, annotations (int): Number of images, and of annotations.
         images_without_target (int): Images without a single usable annotation.
-        images_kept_empty (int): Those of them that ``filter_empty_gt=True`` keeps: they have annotations of the
-            classes, which are crowds, or left out one by one.
+        images_kept_empty (int): Those of them that ``filter_empty_gt=True`` keeps, because it does not count crowds
+            and annotations that are dropped individually as missing.
         small_images (int): Images below the ``min_size`` that the data set filters by.
         duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
         unnamed (dict[int, int]): Category id without a name -> annotations.
@@ -100,8 +100,8 @@ class AnnotationFacts:
         labelled_by (str): Source of the labels in ``LabelFacts.values`` and ``histogram``: ``'file order'`` (as
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
             (VOC, OpenImages), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
-            among COCO's own ids; -1: none), ``'unknown'`` (not known for
-            a JSON without a config; counted as in ``'file order'``).
+            among COCO's own ids; -1: none), ``'unknown'`` (a JSON without a config or an option that says it;
+            counted as in ``'file order'``).
         classes_counted (bool): The model's number of classes is not known: ``num_classes`` is what the file needs.
         framework (str): That of the option ``--framework``; empty: it was not given.
         ungrouped (int): Categories whose supercategory is ``"none"``.

@@ -150,7 +150,7 @@ _BY_CHANCE = 0.005
 
 
 def match_grays(palette: Iterable[Tuple[Colour, int]], values: Set[int]) -> Dict[int, int]:
-    """Return value -> label if all values are grays of a palette's colours; nothing if several labels are possible.
+    """Return value -> label if all values are grays of a palette's colors; nothing if several labels are possible.
 
     Example:
         >>> match_grays([((0, 0, 0), 0), ((0, 0, 200), 1), ((120, 120, 120), 2)], {0, 23, 120})

@@ -131,7 +131,7 @@ def as_map(pairs: Mapping[int, int], limit: int = 40) -> str:
 
 
 def rise_evenly(levels: Sequence[int]) -> bool:
-    """Return True if sorted levels have equal steps, up to rounding; grays of colours do not."""
+    """Return True if sorted levels have equal steps, up to rounding; grays of colors do not."""
     steps = [high - low for low, high in zip(levels, levels[1:])]
     return max(steps, default=0) - min(steps, default=0) <= 2
 

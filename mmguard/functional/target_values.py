@@ -211,7 +211,7 @@ def check_floats(logits: Tensor, target: Tensor) -> None:
     """Check that PyTorch's binary losses accept the dtype: their own message does not name the target."""
     if not target.is_floating_point():
         raise TargetTypeError(
-            f'{describe_pair(logits, target)}; the values are right, but binary losses want floats: target.float(). '
+            f'{describe_pair(logits, target)}; the values are right, but binary losses expect floats: target.float(). '
             f'mmguard.functional.binary_cross_entropy_with_logits takes them as they are'
         )
 

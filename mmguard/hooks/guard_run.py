@@ -65,7 +65,7 @@ def _find_class_names(runner: Any) -> List[str]:
 
 
 def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tuple[GuardedRun, bool]:
-    """Describe the built pipelines as a config, insert guards, and build the new transforms.
+    """Describe the built pipelines as a config, insert guards, build the new transforms, and set the assigners.
 
     Returns:
         tuple: descriptions of guarded and unguarded parts; True if the training has a new transform.

@@ -193,7 +193,7 @@ def _find_ignore_index(head: Head, group: str) -> int:
 
 
 def find_ignore_index(loss: Any) -> int:
-    """Return the label that a loss ignores: a loss of a config, a built one, or the first of several."""
+    """Return the label that a loss (of a config, built, or the first of several) ignores; else ``NOT_IGNORED``."""
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
     if isinstance(loss, dict):

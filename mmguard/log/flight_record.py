@@ -159,9 +159,9 @@ class Flight:
         iter, epoch (int, optional): The last iteration and epoch.
         time (str): Time of the last line.
         reason (str): How training ended; ``KILLED`` or ``RUNNING`` without a recorded end. Empty: unreadable.
-        exception (Raised, optional): The exception that ended it.
+        exception (RecordedException, optional): The exception that ended it.
         batches (list[FlightBatch]): The oldest first.
-        unread (Unread): Parts that could not be understood.
+        unread (UnreadParts): Parts that could not be understood.
     """
 
     rank: int = 0

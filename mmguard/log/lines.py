@@ -96,7 +96,7 @@ class LogLine:
         mode (str): ``'train'``, ``'val'`` or ``'test'``.
         iter (int): The iteration as the console counts.
         step (int, optional): For a validation: the iteration of the training.
-        samples, loss_samples (list[FoundIn]): Tallies of single files, from the pipeline or from a loss.
+        samples, loss_samples (list[FileTally]): Tallies of single files, from the pipeline or from a loss.
         losses (dict[str, LossRecord]): Guarded loss -> its counts.
         empty_images (int): Images without any instance.
         filled (list[FilledRank]): Ranks that lacked losses; a line with them has no counts.

@@ -133,7 +133,7 @@ class ModeStats:
         self.files.start_loop()
 
     def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str]) -> Stats:
-        """Add an iteration, and return it as its line of the log shows it: with short names, and values that are new.
+        """Add an iteration; return it for its line: file names shortened, without values that a file had last time.
 
         Args:
             stats (Stats): The iteration.

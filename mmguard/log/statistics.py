@@ -372,7 +372,7 @@ class PerFileStats:
 
 
 def _hash_offence(tally: Tally) -> int:
-    """Hash the values of an offence; return 0 for box faults, which the log never abbreviates."""
+    """Hash the values of a tally; return 0 for box faults, which the log never abbreviates."""
     if tally.reasons.keys() - {LABEL_REASON}:
         return 0
     is_single = len(tally.values) == 1 and not tally.other_values

@@ -119,7 +119,7 @@ class KeepsTally(AddsCounts):
 
     @property
     def counts_by_value(self) -> Optional[Tensor]:
-        """:attr:`counts` and, for class indices, the table of invalid values after them."""
+        """:attr:`counts` and, for class indices, the table of invalid values after them; ``None`` before any call."""
         return self._counts
 
     @property

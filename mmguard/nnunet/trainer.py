@@ -144,7 +144,7 @@ class GuardsLabels:
         self._get_case_log().close()
 
     def _split_batch(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
-        """Split a batch from its counts, and reset the losses' counters."""
+        """Separate the counts from a batch, and reset the losses' counters."""
         batch, tallies = take_tallies(batch)
         if tallies is None and not self.label_manager.has_regions:
             batch, tallies = sanitize_batch(batch, self._build_rule())

@@ -52,7 +52,7 @@ def append_tally(segmentation: Any, tally: Tally) -> List[Tensor]:
 
 
 def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
-    """Split a batch from the counts that it carries.
+    """Separate the counts from the batch that carries them.
 
     Args:
         batch (dict): From nnU-Net's data loader: ``data``, ``target`` and ``keys``, the names of the cases.

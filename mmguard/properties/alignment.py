@@ -120,7 +120,7 @@ def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
 
 
 def find_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tuple[int, ...]:
-    """Return the values between the two that were drawn; several such values come from an interpolation.
+    """Return the values between the two most frequent ones; none if a label has fewer than four values.
 
     Example:
         >>> find_third_values(np.array([0, 0, 0, 18, 18, 18, 5, 9]))

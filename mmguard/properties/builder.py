@@ -33,7 +33,7 @@ _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'Conne
 
 
 class Verification(NamedTuple):
-    """Answer of a verifier.
+    """Result of building and calling the parts that an edit changes.
 
     Attributes:
         state (str): ``'verified'``, ``'broken'`` or ``'not verified'``.

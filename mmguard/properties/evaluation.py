@@ -187,7 +187,7 @@ def _predict_panoptic(program: Program, metric: Any, sample: Any, info: Dict[str
     """Predict the segments of the file."""
     segments = info.get('segments_info') or ()
     if not segments or not os.path.isfile(info.get('seg_map_path') or ''):
-        raise Unavailable('its panoptic maps are missing')
+        raise Unavailable('its samples have no segments, or their panoptic maps are missing')
     with Image.open(info['seg_map_path']) as image:
         ids = np.asarray(image.convert('RGB')).astype(np.int64) @ (1, 1 << 8, 1 << 16)
     truth = np.full(ids.shape, len(get_class_names(program.build_leaves('val')[0])), np.int64)

@@ -129,7 +129,7 @@ def check_ignored(program: Program) -> List[Result]:
     results = _check_boxes(program) if program.kind == 'instances' else []
     heads = find_pixel_heads(program) if program.has_label_map else {}
     if not heads and not results:
-        raise Unavailable('no head has a score for each class and pixel, and no assigner ignores (ignore_iof_thr)')
+        raise Unavailable('no head scores each class and pixel, and no assigner uses ignored boxes (ignore_iof_thr)')
     found: Dict[str, Result] = {}
     for factor in (1, 2, 4) if heads else ():
         for result in _check_pixels(program, heads, factor):

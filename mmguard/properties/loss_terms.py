@@ -147,7 +147,7 @@ def check_averages(program: Program) -> List[Result]:
     if program.has_label_map:
         results += _check_pixels(program)
     if not results:
-        raise Unavailable('no loss takes scores and a label map, and no assigner looks at ignored boxes')
+        raise Unavailable('no loss takes scores and a label map, and no assigner uses ignored boxes')
     return results
 
 

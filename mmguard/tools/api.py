@@ -213,8 +213,8 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
         return Diagnosis(name, seen, failed=tuple(failed), record=record, text=text)
     error = Finding(
         code=found.signature.code if found.signature else '',
-        title=found.signature.title if found.signature else found.raised.said,
-        evidence=found.raised.said,
+        title=found.signature.title if found.signature else found.raised.text,
+        evidence=found.raised.text,
         advice=advise(found),
         certainty=PROVEN,
         severity=INFO if found.is_open else ERROR,

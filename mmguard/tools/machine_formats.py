@@ -74,7 +74,7 @@ def write_entries(
         name (str): ``'github'``, ``'sarif'`` or ``'junit'``.
         command (str): The command that found them.
         target (str): Target of the command.
-        entries (list[Entry]): The findings.
+        entries (list[ReportEntry]): The findings.
         failed (list[str]): Inputs that could not be read, with the reasons.
     """
     if name == 'github':

@@ -56,6 +56,11 @@ def test_an_unknown_code_is_an_error_that_names_the_known_ones(capsys: pytest.Ca
     assert {'MG999', 'MG102'} <= set(re.findall(r'MG\d+', capsys.readouterr().err))
 
 
+def test_every_code_of_the_changelog_is_explained() -> None:
+    codes = sorted(set(re.findall(r'MG\d{3}', (DOCS.parent / 'CHANGELOG.md').read_text(encoding='utf-8'))))
+    assert [code for code in codes if main(['explain', code]) != 0] == []
+
+
 def test_no_code_needs_a_framework() -> None:
     code = (
         'import sys\n'

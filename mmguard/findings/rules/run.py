@@ -99,7 +99,7 @@ class UnusedParametersSeen(RunRule):
 
     code = 'MG305'
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
-    title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
+    title_model = 'No rank uses a part of the model, and DistributedDataParallel waited for its gradient.'
     why = (
         'The loss does not use a branch of the model, in every iteration or in some: a stage that no head takes, a '
         'batch without targets, a loss that is a constant where all labels are ignored.'

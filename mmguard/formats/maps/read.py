@@ -158,7 +158,7 @@ def _check_header(image: Any, stored: int) -> None:
 
 
 def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
-    """Decode a file with the loader's own decoder, count its values, and return them."""
+    """Return a file decoded by the loader's own decoder; record its counts if they differ from the stored ones."""
     from mmcv import imfrombytes
 
     if content.startswith(b'\x89PNG') and not forms.chunks_fit(content):

@@ -41,7 +41,7 @@ def describe_slices(counts: Mapping[int, int]) -> str:
         return ''
     ranges = _find_ranges(sorted(counts))
     texts = [f'{first}-{last}' if last > first else str(first) for first, last in ranges[:_MOST_RANGES]]
-    rest = f' and {len(ranges) - _MOST_RANGES} more ranges' if len(ranges) > _MOST_RANGES else ''
+    rest = f' and {quantity(len(ranges) - _MOST_RANGES, "more range")}' if len(ranges) > _MOST_RANGES else ''
     if len(counts) == 1:
         return f'slice {texts[0]}'
     fullest = _find_fullest_slice(counts)
@@ -178,9 +178,10 @@ class CaseChecker:
         broken = {value: count for value, count in label.values.items() if not is_integer(value)}
         shown = sorted(broken, key=lambda value: (-broken[value], value))[:_NAMED_VALUES]
         named = ', '.join(f'{value} ({broken[value]:,})' for value in shown)
-        more = f' and {len(broken) - len(shown):,} more values' if len(broken) > len(shown) else ''
+        more = f' and {quantity(len(broken) - len(shown), "more value")}' if len(broken) > len(shown) else ''
         where = self._describe_slices_of(label, [FRACTIONS])
-        said = f'{label.fractions:,} voxels are not integers: {named}{more}'
+        counted = quantity(label.fractions, 'voxel is not an integer', 'voxels are not integers')
+        said = f'{counted}: {named}{more}'
         if where:
             said += f'; {where[FRACTIONS]}'
         if label.scaling:
@@ -246,7 +247,7 @@ def _describe_values(values: Dict[str, int], slices: Dict[str, str]) -> str:
         where = f', {slices[value]}' if value in slices else ''
         name = f'value {value}' if is_integer(value) else {NAN: 'NaN', INF: 'infinite'}.get(value, value)
         texts.append(f'{name}: {quantity(values[value], "voxel")}{where}')
-    rest = f'; {len(ranked) - _NAMED_VALUES} more values' if len(ranked) > _NAMED_VALUES else ''
+    rest = f'; {quantity(len(ranked) - _NAMED_VALUES, "more value")}' if len(ranked) > _NAMED_VALUES else ''
     return '; '.join(texts) + rest
 
 

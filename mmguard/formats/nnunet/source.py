@@ -157,7 +157,7 @@ class CaseSource(Source):
         if self.spec.layout in CONVERSIONS:
             entries = list_missing_entries(self.spec.layout, self.spec.content)
             lacking = f', after you have added {entries} to dataset.json' if entries else ''
-            self.notes.append(f'nnU-Net v2 wants it converted: {CONVERSIONS[self.spec.layout]}{lacking}')
+            self.notes.append(f'nnU-Net v2 reads it only after a conversion: {CONVERSIONS[self.spec.layout]}{lacking}')
         if not self.reader and self.spec.file_ending:
             endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
             self.spec.add(KEYS, f'nnU-Net does not read {self.spec.file_ending} files; it reads {endings}')

@@ -44,7 +44,7 @@ class XmlFault(ValueError):
     def __init__(self, reason: str, message: object = '') -> None:
         super().__init__(f'{reason}: {message}' if message else reason)
         self.what = reason
-        self.said = message
+        self.detail = message
 
 
 def parse_xml(text: bytes) -> ET.Element:
@@ -89,14 +89,14 @@ def _convert_name(tag: str) -> str:
 
 
 def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
-    """Read a file without raising, as far as mmdet reads it."""
+    """Read a file without raising, as far as mmdet reads it; ``None``, with a fault recorded, if that fails."""
     try:
         text = FILES.read(path, LARGEST)
         if not text.strip():
             raise XmlFault('the file is empty')
         root = parse_xml(text)
     except XmlFault as fault:
-        faults.add(fault.what, f'{source}: {fault.said}' if fault.said else source)
+        faults.add(fault.what, f'{source}: {fault.detail}' if fault.detail else source)
         return None
     except (OSError, ValueError) as error:
         faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)

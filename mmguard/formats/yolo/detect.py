@@ -22,7 +22,7 @@ from mmguard.formats.yolo.data_yaml import (
     is_data_yaml,
     read_data_yaml,
 )
-from mmguard.formats.yolo.listing import YoloListing, list_images, list_texts
+from mmguard.formats.yolo.listing import YoloListing, list_images, match_label_files
 from mmguard.formats.yolo.write import correct_data_yaml, correct_text
 from mmguard.language import Message
 
@@ -56,7 +56,7 @@ class Yolo(Format):
             raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
         sets = find_yolo_sets(target)
         root = _find_root(sets[0], target if is_folder else os.path.dirname(target) or os.curdir)
-        texts, others = _list_files(sets, target, root)
+        texts, others = _list_dataset_files(sets, target, root)
         names = texts | others
         if any(one.places is None for one in sets):
             names = {*list_names_below(root)}
@@ -96,7 +96,7 @@ class YoloSet:
     notes: List[str] = field(default_factory=list)  #: Notes for the user.
 
     def list_files(self) -> YoloListing:
-        listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
+        listing = match_label_files(self.root, self.images) if self.places is None else list_images(self.places)
         for path in find_unopened(self.root):
             listing.faults.add('cannot be read: it is not a regular file', os.path.relpath(path, self.root))
         return listing
@@ -201,7 +201,7 @@ def _find_root(yolo_set: YoloSet, folder: str) -> str:
     return yolo_set.declared.root if inside else folder
 
 
-def _list_files(sets: Sequence[YoloSet], target: str, root: str) -> Tuple[Set[str], Set[str]]:
+def _list_dataset_files(sets: Sequence[YoloSet], target: str, root: str) -> Tuple[Set[str], Set[str]]:
     """Return the label files, and the images and image lists, relative to a folder."""
     texts: Set[str] = set()
     others: Set[str] = set()

@@ -89,7 +89,7 @@ def _find_near_folders(folder: str) -> Iterator[str]:
             yield os.path.join(parent, name, below) if below else os.path.join(parent, name)
 
 
-def list_texts(root: str, images: Optional[str] = None) -> YoloListing:
+def match_label_files(root: str, images: Optional[str] = None) -> YoloListing:
     """Match the label files in a folder and its subfolders with their images.
 
     Args:

@@ -35,6 +35,7 @@ from mmguard.formats.yolo.rows import (
 )
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.numbering import COCO_IDS
+from mmguard.text import quantity
 
 #: Number of label files per task: one takes a tenth of a millisecond.
 _PER_TASK = 512
@@ -65,7 +66,8 @@ def scan_texts(
     if _has_class_last(columns):
         columns = found.refuse_all(columns, 'the class seems to be the last number, not the first')
     if not (len(columns) or found.refused or found.faults or listing.faults or listing.elsewhere):
-        counts = f'{len(listing.texts):,} label files (.txt) without a row, {listing.images:,} images'
+        files = quantity(len(listing.texts), 'label file')
+        counts = f'{files} (.txt) without a row, {quantity(listing.images, "image")}'
         looked = sorted({get_label_folder(os.path.dirname(image)) for image in listing.bare})
         places = (
             f'; ultralytics looks for them in {named([found.shorten_path(at) for at in looked], 3)}' if looked else ''
@@ -257,7 +259,7 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
 
 
 def _find_task(widths: np.ndarray, declared: DataYaml) -> str:
-    """Return the task of most rows."""
+    """Return the task: keypoints if data.yaml declares ``kpt_shape``, outlines if most rows are, else boxes."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS
     outlines = widths != BOX

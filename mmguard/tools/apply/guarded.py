@@ -1,4 +1,4 @@
-"""The guarded config: all steps, in a single tree."""
+"""Insertion of the hook, and of guards for losses, assigners and pipelines, into a copy of a config."""
 
 from __future__ import annotations
 

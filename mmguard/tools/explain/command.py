@@ -175,11 +175,13 @@ def explain_pieces(
 
 def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), width: int = 100) -> str:
     """Describe the errors and signs searched for in a log without any, and what config and labels show."""
-    from mmguard.text import visible
+    from mmguard.text import quantity, visible
     from mmguard.tools.explain.render import build_found_rows
     from mmguard.tools.explain.scores import NAN_IN_SOME_EPOCHS_NOTE
 
-    lines = [translate('{name}: no error that ended a training in {lines:,} lines', name=name, lines=log.lines)]
+    lines = [
+        translate('{name}: no error that ended a training in {lines}', name=name, lines=quantity(log.lines, 'line'))
+    ]
     lines.append(translate('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_list_signs()))
     if log.classes.summary:
         note = f'. {NAN_IN_SOME_EPOCHS_NOTE}' if log.classes.is_on_patches else ''

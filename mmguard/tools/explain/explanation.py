@@ -84,7 +84,7 @@ class Explanation:
 
     Args:
         trouble (LogError): The original error.
-        raised (Raised): The most informative exception of its chain.
+        raised (LoggedException): The most informative exception of its chain.
         signature (Signature, optional): ``None``: unknown.
         causes (list[RankedCause]): In order, without the refuted ones.
         refuted (list[Cause]): Causes that are ruled out by the log, or by a check or scan that did not find them.
@@ -92,7 +92,7 @@ class Explanation:
         task (str): Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
         others (list[tuple]): Further errors of the log, each with its signature: consequences, or later ones.
         more (list[Finding]): Errors that `check` and `scan` found in addition to the causes.
-        late (Raised, optional): For a kernel's assert, the exception that reports it at another line.
+        late (LoggedException, optional): For a kernel's assert, the exception that reports it at another line.
         ranks (list[str]): Ranks missing from a collective, and parameters without a gradient, as text.
     """
 
@@ -116,7 +116,7 @@ class Explanation:
     @property
     def is_asynchronous(self) -> bool:
         """True if Python does not show the line that failed."""
-        said = f'{self.raised.said} {self.late.said if self.late else ""}'
+        said = f'{self.raised.text} {self.late.text if self.late else ""}'
         return bool(re.search(r'device-side|illegal memory|unspecified launch|CUBLAS|CUDNN|cuDNN|\.cu:\d', said))
 
     @property
@@ -172,7 +172,7 @@ def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence
     found.framework = find_framework([*(piece.text for piece in raised.pieces), *log.beginning[:40], *names])
     if signature is not None:
         if not raised.frames:
-            late = [other for _, other, _ in found.others if other.frames and 'CUDA' in other.said]
+            late = [other for _, other, _ in found.others if other.frames and 'CUDA' in other.text]
             found.late = late[0] if late else None
         pieces = [*raised.pieces]
         named = next((piece for piece in pieces if 'did not receive grad' in piece.searched), pieces[0])
@@ -274,7 +274,7 @@ class SearchText:
 
 def find_signature(exception: LoggedException) -> Optional[Signature]:
     """Return the first signature that an exception, or a line, matches; ``None`` if none does."""
-    said = exception.said[:_LONGEST]
+    said = exception.text[:_LONGEST]
     for signature in read_signatures():
         fits = _compile(signature.pattern).search(said) is not None
         if fits and (not signature.place or _compile(signature.place).search(exception.around)):

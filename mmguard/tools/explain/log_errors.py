@@ -49,8 +49,8 @@ class LoggedException:
     lines: List[Tuple[int, str]] = field(default_factory=list)
 
     @property
-    def said(self) -> str:
-        """Text searched for signatures; an assertion without a message has its condition as message."""
+    def text(self) -> str:
+        """Type and message, in which signatures are searched; for a failed assertion also its condition."""
         asserted = self.frames[-1].code if self.frames and self.kind == 'AssertionError' else ''
         said = f'{self.kind}: {self.message or asserted}' if self.kind else self.message
         return f'{said}\n{asserted}' if asserted and self.message else said
@@ -63,7 +63,7 @@ class LoggedException:
     @property
     def pieces(self) -> Iterator[Piece]:
         """Yield message and traceback, line by line."""
-        for place, text in enumerate(self.said.split('\n')):
+        for place, text in enumerate(self.text.split('\n')):
             line, quoted = self.lines[min(place, len(self.lines) - 1)] if self.lines else (0, '')
             yield Piece(line, quoted, text)
         for frame in self.frames:
@@ -79,8 +79,8 @@ class LogError:
     Args:
         line (int): Its first line, from 1.
         rank (str): Rank of the process; empty if unknown.
-        chain (list[Raised]): From the first exception to the one shown last. A line that is not an exception is
-            an entry without a type.
+        chain (list[LoggedException]): From the first exception to the one shown last. A line that is not an exception
+            is an entry without a type.
         times (int): Number of times that it was reported.
         is_harmless (bool): True if Python ignored it itself.
         before (list[tuple]): The lines before it, with their numbers.

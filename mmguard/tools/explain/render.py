@@ -247,7 +247,7 @@ def _convert_error(error: LogError, exception: LoggedException, signature: Optio
 
 
 def _build_error_rows(explanation: Explanation, name: str, width: int) -> List[str]:
-    lines = explanation.raised.said.strip().split('\n')
+    lines = explanation.raised.text.strip().split('\n')
     named = [line for line in lines[_MESSAGE:] if re.search('did not receive grad', line)]
     shown = [_show(line)[:400] for line in lines[:_MESSAGE] + named]
     rows = [translate('error: {line}', line=shown[0]), *(f'       {line}' for line in shown[1:])]
@@ -308,7 +308,7 @@ def _build_other_rows(explanation: Explanation, width: int) -> List[str]:
     rows: List[str] = []
     said = set()
     for trouble, raised, signature in explanation.others:
-        first = _show(raised.said.strip().split('\n')[0])[:160]
+        first = _show(raised.text.strip().split('\n')[0])[:160]
         rank = [Message('rank {rank}', rank=trouble.rank)] if trouble.rank else []
         if (trouble.rank, first) not in said:
             where = translate(join(', ', (*rank, Message('line {number:,}', number=trouble.line))))

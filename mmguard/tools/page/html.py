@@ -170,7 +170,7 @@ class Row(NamedTuple):
 
     kind: str
     value: int
-    said: str
+    status: str
     name: str
     times: int
     share: str
@@ -209,9 +209,9 @@ def build_histogram(labels: LabelFacts) -> Optional[Histogram]:
     rows = []
     for value in sorted(shown):
         count, kind = counts[value], kinds[value]
-        said = 'never seen' if not count else 'class' if kind == 'valid' else kind
+        status = 'never seen' if not count else 'class' if kind == 'valid' else kind
         rows.append(
-            Row(kind, value, said, labels.name_of(value), count, format_share(count, whole), count / max(most, 1))
+            Row(kind, value, status, labels.name_of(value), count, format_share(count, whole), count / max(most, 1))
         )
     legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
     title = f'{labels.kind.capitalize()} per {"" if labels.histogram else "invalid "}value'

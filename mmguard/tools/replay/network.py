@@ -50,7 +50,7 @@ class Pass:
 
 
 def run_sample(model: nn.Module, sample: Any, seed: int) -> Pass:
-    """Run one packed sample as both samples of a batch of two, since batch norm may not train on a batch of one.
+    """Run one packed sample as both samples of a batch of two, because batch norm can fail on a batch of one.
 
     The model, including running means, is unchanged afterwards; the seed is for dropout and random sampling.
     """

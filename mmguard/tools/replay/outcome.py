@@ -87,12 +87,12 @@ class Outcome:
     """Result of replaying one sample.
 
     Args:
-        recorded (Recorded): The sample in the record.
+        recorded (RecordedSample): The sample in the record.
         path (str): Its file here; empty if it is not found.
         status (str): ``DIES``, ``NOT_FINITE``, ... of this module.
         loaded (dict[str, InvalidLabels]): Kind -> invalid labels after the loading steps of the pipeline, uncropped.
         trained (dict[str, InvalidLabels]): The same after the whole pipeline, as the losses see them.
-        raised (Raised, optional): The exception that ended it.
+        raised (ReplayException, optional): The exception that ended it.
         stage (str): Where it was raised, ``'pipeline'`` or ``'forward'``.
         run (Pass): Losses and gradients of the last seed.
         warnings (list[str]): Warnings that were raised.

@@ -84,13 +84,13 @@ def _print_skipped(console: Any, report: ModeReport, ranks: int) -> None:
 def _print_crash(console: Any, crash: Crash) -> None:
     """Print how a run ended: the rank that ended first with its last batches, and one line per other rank."""
     first = crash.ranks[0]
-    console.print(Text.assemble(('crash: ', 'bold red'), visible(first.said)))
+    console.print(Text.assemble(('crash: ', 'bold red'), visible(first.summary)))
     for line in (first.flight.error, f'at {first.place}' if first.place else ''):
         if line:
             console.print(Text(f'  {_shorten(visible(line))}'))
     for rank in crash.ranks[1:]:
         error = f': {_shorten(visible(rank.flight.error))}' if rank.flight.error else ''
-        console.print(Text(f'       {visible(rank.said)}{error}'))
+        console.print(Text(f'       {visible(rank.summary)}{error}'))
     if first.batches:
         console.print(_build_batches(first))
     console.print(Text.assemble('  which sample it is: ', (visible(crash.replay), 'bold cyan')), soft_wrap=True)

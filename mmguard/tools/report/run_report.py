@@ -56,8 +56,8 @@ class RankCrash:
         return '{}:{} in {}'.format(*frames[-1]) if frames else ''
 
     @property
-    def said(self) -> str:
-        """Summary, ``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
+    def summary(self) -> str:
+        """End in one line: ``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
         flight = self.flight
         how = flight.error.partition(':')[0] if flight.error else flight.reason
         verb = {'exception': 'ended by', WAS_KILLED: 'was', RUNNING: 'is'}.get(flight.reason, 'was recorded:')
@@ -99,7 +99,7 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
         rank = RankCrash(path, flight)
         there.add(flight.rank)
         if flight.reason == RUNNING:
-            crash.problems.append(f'{path}: {rank.said}')
+            crash.problems.append(f'{path}: {rank.summary}')
         else:
             crash.ranks.append(rank)
         crash.problems += flight.unread.list_messages()
@@ -117,7 +117,7 @@ def _get_order(rank: RankCrash) -> Tuple[int, str, int]:
 def run_findings(report: RunReport) -> List[Finding]:
     """Return the findings about the run and its ranks, the most likely first."""
     ranks = tuple(
-        RankFacts(rank.flight.rank, rank.ending, rank.said, rank.flight.error, rank.flight.iter)
+        RankFacts(rank.flight.rank, rank.ending, rank.summary, rank.flight.error, rank.flight.iter)
         for rank in report.crash.ranks
     )
     rules = [rule for rule in select_rules() if issubclass(rule, RunRule)]
@@ -159,7 +159,7 @@ class RunReport:
         modes (list[ModeReport]): The labels that each mode skipped.
         crash (Crash): The crash; without ranks if the run ended well.
         ranks (int): Number of ranks that the sums cover.
-        unread (Unread): Parts of the logs that could not be parsed.
+        unread (UnreadParts): Parts of the logs that could not be parsed.
         notes (list[str]): Further notes for the user.
         problems (list[str]): Files that could not be read.
         is_damaged (bool): True if the record of a rank, or of its end, could not be read.

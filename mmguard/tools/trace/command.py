@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
         help='show after which step of the pipeline a label value or a box appears, changes or vanishes',
         description="Builds a config's data set, runs its pipeline step by step on one sample, and shows what each "
         'step did to label values and instances, and why. It checks labels, boxes (finite, with an area, in the image) '
-        'and masks; what it does not check it names. '
+        'and masks, and names what it does not check. '
         'CONFIG in Python is a program, and is run. Exit code: 0 what was checked is valid (or the value was not '
         'found), 1 invalid at some step, 2 could not run.',
     )
@@ -59,6 +59,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.errors import CannotRun
+    from mmguard.text import quantity
     from mmguard.tools.outputs import write_json
     from mmguard.tools.spinner import Spinner
 
@@ -80,14 +81,14 @@ def run(args: argparse.Namespace) -> int:
         tracer = Tracer(config, args.split, args.seed)
         spaces = from_options(args.num_classes, None, from_config(read, args.split))
         if args.sample is None and args.value is not None:
-            spinner.text = f'{args.config}: {args.value} in {len(tracer):,} samples'
+            spinner.text = f'{args.config}: {args.value} in {quantity(len(tracer), "sample")}'
         traces = _choose(tracer, args)
     console = Console(stderr=args.json == '-')
     # Show step by step a sample with a mistake, if there is one.
     traces.sort(key=lambda story: (not find_mistakes(story, spaces), not story.error))
     if not traces:
-        where = f'{len(tracer):,} samples of {args.split}, at no step (seed {args.seed})'
-        console.print(f'{args.value} appears in none of the {where}')
+        where = f'{quantity(len(tracer), "sample")} of {args.split} (seed {args.seed})'
+        console.print(f'{args.value} does not appear at any step of {where}')
         record: Dict[str, Any] = {'found': False, 'value': args.value, 'samples': len(tracer)}
     else:
         print_trace(console, traces[0], spaces, args.value)

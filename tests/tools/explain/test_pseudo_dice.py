@@ -63,7 +63,7 @@ def test_in_every_epoch_it_is_a_fault_of_the_labels(text: str, words: str) -> No
     found = explain_log(text)
     assert found.signature is not None
     assert found.signature.code == 'MG400'
-    assert words in found.raised.said
+    assert words in found.raised.text
     assert found.causes[0].standing == SUPPORTED
     assert 'MG135' in found.causes[0].cause.codes
 

@@ -49,9 +49,9 @@ class ClassList(ConfigRule):
     example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
     limits = 'Names that are merely misspelled are not detected here, but by `mmguard scan CONFIG`.'
     advice = (
-        "Write metainfo=dict(classes=('person',)) in lower case: the comma makes the tuple. Name every class once."
-        ' In a panoptic set list the things first, then the stuff, also in "categories" of the files; only then count '
-        'them in the heads.'
+        "Write metainfo=dict(classes=('person',)): the key in lower case, and the comma that makes a tuple. Name every "
+        'class once. In a panoptic set list the things first, then the stuff, also in "categories" of the files; only '
+        'then set num_things_classes and num_stuff_classes of the heads.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -127,7 +127,7 @@ class SplitClasses(ConfigRule):
         'The same classes as in {place}, but in a different order: label {label} is {here} here and {there} there.'
     )
     example = Example(wrong="train: classes=('cat', 'dog'); val: ('dog', 'cat')", right="both: classes=('cat', 'dog')")
-    limits = 'The lists of two types that the config does not name are not compared, nor are open vocabularies.'
+    limits = 'Lists of two types of data sets are compared only if the config sets one; open vocabularies never are.'
     advice = (
         'Find out which list the files are labeled by (`mmguard scan CONFIG`), and write it as metainfo of every data '
         'set. If the splits are labeled differently, map the labels of one with the label_map of a guard.'

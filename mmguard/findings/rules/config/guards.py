@@ -185,7 +185,7 @@ class GuardNumClasses(ConfigRule):
     )
     example = Example(wrong='num_classes=19 in the head, 20 in GuardSegLabels', right='num_classes=19 in both')
     limits = 'It does not judge the number of the head: MG201 does.'
-    advice = 'Write num_classes of the head in the guard.'
+    advice = 'Give the guard the num_classes of the head.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for guard, number, (space, *heads) in find_mismatched_guards(config):

@@ -138,7 +138,7 @@ class BoxesInAnotherForm(AnnotationRule):
     aliases = ('MG173',)
     kinds = ('instances',)
     summary = 'The boxes are written in another form: as two corners, or as fractions of the image.'
-    title = 'bbox seems to hold two corners ({corners}); COCO wants x, y, width, height.'
+    title = 'bbox seems to hold two corners ({corners}); COCO expects x, y, width, height.'
     title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
     why = (
         'Corners read as width and height make every box too large: training runs, and learns the wrong boxes. '

@@ -45,7 +45,7 @@ class StoredAsColours(DataRule):
     summary = 'Label files have more than one channel: colors, not class indices.'
     title = 'Label files have more than one channel ({forms}): colors, not class indices.'
     why = (
-        'A loss wants one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
+        'A loss expects one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
         'becomes some number. PALETTE of a data set is for drawing only; it does not decode files.'
     )
     example = Example(
@@ -172,7 +172,7 @@ def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
 
 
 def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-    """Return the name of a palette, and stored value -> label, if the files of all splits hold the gray of its colours.
+    """Return the name of a palette, and stored value -> label, if the files of all splits hold the gray of its colors.
 
     The palette is one of the config, or of Cityscapes.
     """
@@ -260,11 +260,10 @@ class PaletteReadAsColours(DataRule):
         mapping = [f'label_map={as_map(table)}'] if table else []
         texts = [labels.evidence] if labels.values else mapping
         if maps.forms.get('palette8'):
-            texts.append(Message('{number:,} palette PNGs', number=maps.forms['palette8']))
+            texts.append(quantity(maps.forms['palette8'], 'palette PNG'))
         if maps.loaded_otherwise.get('colours'):
-            texts.append(
-                Message('{number:,} files that the loader reads as colors', number=maps.loaded_otherwise['colours'])
-            )
+            read = quantity(maps.loaded_otherwise['colours'], 'file')
+            texts.append(Message('{files} that the loader reads as colors', files=read))
         depends, seen = self._depends_on_reader(labels), select_ids(stored) - {0}
         is_gray = table or (maps.forms and not maps.forms.get('palette8') and seen and seen <= set(GRAYS))
         title = self.title_reader if depends else self.title_gray if is_gray else ''

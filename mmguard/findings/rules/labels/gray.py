@@ -222,7 +222,7 @@ class ScaledGray(DataRule):
 
 
 def _build_table(levels: Sequence[int], classes: int) -> Dict[int, int]:
-    """Map levels to classes; nothing if the levels are irregular, as the gray of colours is."""
+    """Map levels to classes; nothing if the levels are irregular, as the gray levels of colors are."""
     if len(levels) == classes and rise_evenly(levels):
         return {level: label for label, level in enumerate(levels)}
     if len(levels) == classes + 1 and levels[-1] == VOID and rise_evenly(levels[:-1]):

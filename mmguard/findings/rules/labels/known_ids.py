@@ -88,7 +88,7 @@ class RawCityscapesIds(DataRule):
         return rate_share(share) if full else None
 
     def _judge_by_ids(self, labels: LabelFacts) -> Optional[str]:
-        """Judge only by the ids, if num_classes is unknown; of Cityscapes' ids, some are hardly ever drawn."""
+        """Return the certainty from the values only; ``None`` if they do not look like Cityscapes ids."""
         counts = count_trained(labels)
         ids = select_ids(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:

@@ -105,7 +105,7 @@ class CountsFromOne(DataRule):
         )
 
 
-#: One of the gray levels of colours is at least as bright.
+#: One of the gray levels of colors is at least as bright.
 BRIGHT = 64
 
 
@@ -128,9 +128,9 @@ class GapsInIds(DataRule):
         'highest id.'
     )
     advice_gray = (
-        'Find out which class each value is. If they are the gray of colours, their order says nothing: look at the '
-        'colours of the tool that drew the files, or at an image with its label file. `metainfo.palette` with these '
-        'colours, in the order of the class list, lets `mmguard scan CONFIG` find the table. Then write one table for '
+        'Find out which class each value is. If they are the gray levels of colors, their order says nothing: look at '
+        'the colors of the tool that drew the files, or at an image with its label file. `metainfo.palette` with these '
+        'colors, in the order of the class list, lets `mmguard scan CONFIG` find the table. Then write one table for '
         'all splits, `label_map` in GuardSegLabels. Do not raise num_classes to the highest id.'
     )
 
@@ -170,7 +170,7 @@ class GapsInIds(DataRule):
         return ids[-1] > 4 * len(ids) + 8
 
     def _are_gray(self, labels: LabelFacts, ids: Sequence[int]) -> bool:
-        """Return True if these may be the gray of colours, whose order is not that of the classes."""
+        """Return True if these may be the gray levels of colors, whose order is not that of the classes."""
         return labels.kind == 'pixels' and ids[-1] >= BRIGHT and self._are_far(ids) and not rise_evenly(ids)
 
 

@@ -240,8 +240,8 @@ class StrayValue(DataRule):
     limits = 'A class that hardly any file shows looks the same.'
     advice = (
         'Correct the files (the scan lists them all). num_classes is right as it is. Until then leave these labels out '
-        'with a guard (GuardSegLabels, GuardInstanceLabels). If another split holds the same number often, look '
-        'whether it is a class that the list lacks.'
+        'with a guard (GuardSegLabels, GuardInstanceLabels). If another split holds the same number often, '
+        'check if it is a class that the list lacks.'
     )
     pytorch = (
         'Correct these labels. The number of classes is right as it is; until then, mmguard.nn leaves such pixels out, '

@@ -70,16 +70,16 @@ class NoFractions(AnnotationRule):
     kinds = ('instances',)
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
-    title_pixels = 'The coordinates are pixels; YOLO wants fractions of the image, all in [0, 1].'
+    title_pixels = 'The coordinates are pixels; YOLO expects fractions of the image, all in [0, 1].'
     why = 'Ultralytics allows 0.01 on either side; with one number beyond that it leaves out the whole image.'
     example = Example(wrong='0 320 240 64 48', right='0 0.5 0.5 0.1 0.1')
     limits = 'A row counts as pixels only if one of its coordinates is above 2.'
     advice = (
         'Draw one image with its rows. If they are pixels, divide x and width by the width of the image, y and height '
-        'by its height; make `(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1` of two corners first. If they are '
-        'fractions, clip what is outside, and correct a row with no part inside. If many rows are outside, they were '
-        'divided by a wrong size (turned by EXIF, swapped). If a width or height is negative, look whether the box '
-        'fits its object with `abs()` of it, and whether the converter swapped more corners.'
+        'by its height; convert two corners to `(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1` before that. If they '
+        'are fractions, clip what is outside, and correct a row with no part inside. If many rows are outside, they '
+        'were divided by a wrong size (turned by EXIF, swapped). If a width or height is negative, draw the box with '
+        'its absolute value: if that fits the object, the converter swapped the corners, perhaps in other rows, too.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -198,7 +198,7 @@ class ImagesWithoutLabelFile(AnnotationRule):
         'background.'
     )
     example = Example(wrong='images/train/7.jpg without labels/train/7.txt', right='labels/train/7.txt, perhaps empty')
-    limits = 'It does not look whether an image shows an object.'
+    limits = 'It does not open images, so it cannot tell whether one shows an object.'
     advice = (
         'Look at a few of them. If they show objects, label these; if not, an empty label file says so: '
         '`touch labels/7.txt`. If label files have no image, rename them: names agree letter by letter (case, leading '

@@ -108,8 +108,8 @@ def list_files(faults: Sequence[CaseFault]) -> List[str]:
     return list(dict.fromkeys(fault.file for fault in faults))
 
 
-def find_next(labels: LabelFacts) -> int:
-    """Return the highest declared number, which the ignored label has; if nothing is ignored, the next one."""
+def find_ignore_value(labels: LabelFacts) -> int:
+    """Return the value of the ignored label: the highest declared one, or if none is ignored, the one after it."""
     highest = max(get_volumes(labels).expected, default=0)
     return highest if labels.ignore_index is not None else highest + 1
 

@@ -64,7 +64,7 @@ class DatasetJson(DeclaredCause):
         if volumes.declared.get('count'):
             cases = volumes.cases
             title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
-            yield rewrite_volumes(labels, title, 'Are all cases there?', lines, {'numTraining': cases})
+            yield rewrite_volumes(labels, title, 'Does the folder hold all your cases?', lines, {'numTraining': cases})
         if 'modality' in content and not is_old(labels):
             keys = {'channel_names': content['modality'], 'file_ending': volumes.file_ending or '.nii.gz'}
             written = {key: value for key, value in keys.items() if key not in content}

@@ -11,7 +11,7 @@ from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     VolumeCause,
     as_written,
-    find_next,
+    find_ignore_value,
     find_slips,
     get_labels_by_name,
     get_volumes,
@@ -61,15 +61,15 @@ class UnexpectedValues(VolumeCause):
         ranked = sorted(labels.values, key=lambda value: (-labels.values[value], value))
         texts: List[str] = [
             Message(
-                'value {value}: {number:,} voxels in {files}',
+                'value {value}: {voxels} in {files}',
                 value=value,
-                number=labels.values[value],
+                voxels=quantity(labels.values[value], 'voxel'),
                 files=quantity(volumes.files_with_class.get(value, 0), 'label file'),
             )
             for value in ranked[:4]
         ]
         if len(ranked) > 4:
-            texts.append(Message('{number} more values', number=len(ranked) - 4))
+            texts.append(quantity(len(ranked) - 4, 'more value'))
         if faults:
             first = max(faults, key=lambda fault: fault.voxels)
             template = 'in {file}: {detail}' if len(faults) == 1 else 'most in {file}: {detail}'
@@ -77,7 +77,7 @@ class UnexpectedValues(VolumeCause):
         words = {
             'listed': join_items(sorted(labels.values)) or Message('many'),
             'valid': join_items(volumes.expected, 16),
-            'next': find_next(labels),
+            'next': find_ignore_value(labels),
         }
         # A value that was not renumbered is missing under its number.
         is_renumbering = len(labels.values) >= len(volumes.never) or bool(self._find_numbering(labels))

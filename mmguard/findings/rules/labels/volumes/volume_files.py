@@ -7,7 +7,7 @@ from typing import Iterator
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AllClear, Example, Facts
-from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_next, get_volumes, is_old
+from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_ignore_value, get_volumes, is_old
 from mmguard.findings.views import join_items
 from mmguard.findings.volumes import (
     BACKGROUND_ONLY,
@@ -123,7 +123,7 @@ class NothingLabelled(VolumeCause):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         if self.faults(labels):
-            yield self.report_cases(facts, labels, LIKELY, words={'next': find_next(labels)})
+            yield self.report_cases(facts, labels, LIKELY, words={'next': find_ignore_value(labels)})
 
 
 class VolumesFine(AllClear):

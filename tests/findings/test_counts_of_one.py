@@ -1,0 +1,42 @@
+"""A count of one has a singular noun, whatever it counts."""
+
+from __future__ import annotations
+
+import pytest
+from volume_facts import voxels
+
+from mmguard.findings import LabelFacts, diagnose
+from mmguard.findings.facts import MapFacts
+from mmguard.tools.explain.command import describe_no_error
+from mmguard.tools.explain.reader import Reader
+
+#: Five stray voxels, each of another value.
+STRAY = voxels({0: 40_000_000, 1: 900_000, **dict.fromkeys(range(11, 16), 1)})
+#: Indices of VOC's palette, in one palette PNG that the loader reads as colors.
+PALETTE = LabelFacts(
+    {38: 9, 75: 9},
+    3,
+    255,
+    histogram={0: 900, 38: 9, 75: 9},
+    total=918,
+    files=1,
+    maps=MapFacts(forms={'palette8': 1}, raw={0: 900, 1: 9, 2: 9}, loaded_otherwise={'colours': 1}),
+)
+
+
+@pytest.mark.parametrize(
+    ('facts', 'code', 'counts'),
+    [
+        (STRAY, 'MG185', ['value 11: 1 voxel in 1 label file', '; 1 more value']),
+        (PALETTE, 'MG121', ['1 palette PNG', '1 file that the loader reads as colors']),
+    ],
+)
+def test_evidence_counts_one(facts: LabelFacts, code: str, counts: list) -> None:
+    (evidence,) = [found.evidence for found in diagnose(facts) if found.code == code]
+    assert [count for count in counts if count not in evidence or f'{count}s' in evidence] == []
+
+
+def test_a_log_of_one_line() -> None:
+    reader = Reader()
+    reader.read([b'Epoch 1\n'])
+    assert 'no error that ended a training in 1 line\n' in describe_no_error(reader, 'train.log')
