@@ -80,7 +80,7 @@ def test_a_table_of_one_class_counts_every_pixel(
 ) -> None:
     found = explain_log(before + evaluate_maps(log, ['road'], (0, 0, 0, 0), labels))
     assert get_code(found) == 'MG350'
-    assert found.raised.said == f'One channel or class: the validation counts only road, with {said}'
+    assert found.raised.text == f'One channel or class: the validation counts only road, with {said}'
     assert [(one.cause.key, one.standing) for one in found.causes] == [(key, SUPPORTED)]
 
 
@@ -161,13 +161,13 @@ def evaluate_coco(log: Log, folder: Path, categories: Dict[int, str]) -> str:
 def test_a_class_with_0_gts_has_no_object_in_the_validation(found: Tuple[int, ...], log: Log) -> None:
     explained = explain_log(evaluate_voc(log, found) + evaluate_voc(log, found))
     assert get_code(explained) == 'MG400'
-    assert explained.raised.said == 'No label of a class: the gts of class red car is 0 in 3 of 3 tables'
+    assert explained.raised.text == 'No label of a class: the gts of class red car is 0 in 3 of 3 tables'
     assert [(one.cause.key, one.standing) for one in explained.causes] == [('no-object', SUPPORTED)]
 
 
 def test_a_class_with_an_ap_of_nan_has_no_object_in_the_validation(log: Log, tmp_path: Path) -> None:
     explained = explain_log(evaluate_coco(log, tmp_path, {1: 'cat', 2: 'red car'}))
-    assert explained.raised.said == 'No label of a class: the AP of class red car is nan in 1 of 1 table'
+    assert explained.raised.text == 'No label of a class: the AP of class red car is nan in 1 of 1 table'
     assert [one.cause.key for one in explained.causes] == ['no-object']
 
 
