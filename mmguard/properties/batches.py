@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import re
 from typing import Any, ContextManager, Dict, List, Tuple
 
 import torch
@@ -13,13 +14,17 @@ from mmguard.config.changes import walk
 from mmguard.config.classes import get_type_name
 from mmguard.properties.datasets import seed_all
 from mmguard.properties.program import Program
-from mmguard.properties.result import Result, broken, holds, not_tested, setting
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.samples import get_label_map
 from mmguard.properties.scores import BackwardTrace, sum_losses, trace_backward
 from mmguard.properties.worker import Failure
+from mmguard.text import quantity
 
 #: Maximum size that is tried; larger batches do not behave differently.
 LARGEST = 4
+#: Errors of what is installed here, not of the program.
+_OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|no kernel|memory')
+_UNUSED_ADVICE = 'a distributed training fails unless find_unused_parameters=True, or they are frozen'
 #: Number of steps on one batch, the learning rate, and the share to which a learned loss falls.
 STEPS, RATE, LEARNED = 30, 1e-3, 0.8
 
@@ -35,19 +40,56 @@ def check_empty(program: Program) -> List[Result]:
 
 def check_sizes(program: Program) -> List[Result]:
     """Train on each size of batch that the loader delivers, with autocast if the config asks for it."""
+    try:
+        side = program.find_side()
+    except Unavailable:
+        raise
+    except Exception as raised:
+        return [_judge_loaded(program, raised)]
     results = []
     for size, reason in find_sizes(program):
         tried = min(size, LARGEST)
         subject = f'batch of {size} ({reason})' if tried == size else f'batch of {tried}, in place of {size} ({reason})'
-        samples = [program.build_plain_sample(seed, program.find_side()) for seed in range(tried)]
+        samples = [program.build_plain_sample(seed, side) for seed in range(tried)]
         data = dict(size=size, tried=tried)
         try:
             with _enter_autocast(program):
-                problem = _reach(program, samples).describe_infinite()
+                found = _reach(program, samples)
+            problem, unused = found.describe_infinite(), find_unused(program, found)
         except Exception as error:
-            problem = str(Failure.describe(error))
-        results.append(broken(subject, problem, data) if problem else holds(subject, '', data))
+            problem, unused = str(Failure.describe(error)), []
+        words = f'{quantity(len(unused), "parameter")} without a gradient, as {"".join(unused[:1])}: {_UNUSED_ADVICE}'
+        outcome = (broken if problem else setting)(subject, problem or words, data)
+        results.append(outcome if problem or unused else holds(subject, '', data))
     return results
+
+
+def find_unused(program: Program, found: BackwardTrace) -> List[str]:
+    """Return the trainable parameters without a gradient, in a trace and in that of another batch."""
+    trainable = {name for name, one in program.build_model().named_parameters() if one.requires_grad}
+    unused = trainable - found.parameters
+    if not unused or program.config.get('find_unused_parameters'):
+        return []
+    others = [program.build_plain_sample(seed, program.find_side()) for seed in (LARGEST, LARGEST + 1)]
+    return sorted(unused - _reach(program, others).parameters)
+
+
+def _judge_loaded(program: Program, problem: Exception) -> Result:
+    """Judge a batch as it is loaded if no small batch trains; raise the problem if that decides nothing."""
+    if isinstance(problem, (ImportError, NotImplementedError)) or _OF_THIS_MACHINE.search(str(problem)):
+        raise problem
+    try:
+        samples = [sample for sample in program.load('train', 2) if sample]
+        side = max(max(sample['inputs'].shape[-2:]) for sample in samples)
+    except Exception:  # the data are missing
+        raise problem from None
+    try:
+        with torch.no_grad():
+            program.compute_losses([samples[0], samples[-1]], side)
+    except Exception as error:
+        if type(error) is type(problem):
+            return broken('a batch as it is loaded', str(Failure.describe(error)))
+    raise problem
 
 
 def check_learning(program: Program) -> List[Result]:

@@ -21,7 +21,15 @@ from mmguard.properties.alignment import (
 )
 from mmguard.properties.datasets import seed_all, select_indices, walk_objects, watch_steps
 from mmguard.properties.program import Program
-from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
+from mmguard.properties.result import (
+    Result,
+    Unavailable,
+    broken,
+    holds,
+    not_tested,
+    reports_no_samples,
+    setting,
+)
 from mmguard.properties.samples import get_label_map, make_masks
 from mmguard.properties.worker import Failure
 
@@ -229,8 +237,10 @@ def check_samples(program: Program) -> List[Result]:
     for split, loads in (('train', LOADS), ('val', 1)):
         try:
             leaves = program.build_leaves(split)
-        except Exception:
-            if split == 'train':
+        except Exception as error:
+            if reports_no_samples(error):
+                results.append(broken(split, 'the data set has no samples: `mmguard scan CONFIG` says why'))
+            elif split == 'train':
                 raise
             continue
         for leaf in leaves:
@@ -269,6 +279,8 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
                 drops[(left or ['the data set'])[0]] += 1
             elif _is_other(asked, sample):
                 return [broken(subject, f'{file} was requested, but another image was returned')]
+            elif _describe_channels(sample):
+                return [broken(subject, f'{file}: {_describe_channels(sample)}')]
             if program.seconds_left() < 0:
                 break
         if sum(drops.values()) == tries > 1:
@@ -290,6 +302,15 @@ def _is_other(info: Dict[str, Any], sample: Any) -> bool:
     known = getattr(labels, 'metainfo', None) or {}
     names = [name for name in ('img_id', 'img_path') if name in info and name in known]
     return bool(names) and all(str(info[name]) != str(known[name]) for name in names)
+
+
+def _describe_channels(sample: Any) -> str:
+    """Describe the label map of a packed sample if it has the channels of a picture; empty if not."""
+    if not isinstance(sample, dict) or 'gt_sem_seg' not in (sample.get('data_samples') or ()):
+        return ''
+    shape = tuple(get_label_map(sample).shape)
+    has_channels = len(shape) == 3 and shape[-1] <= 4 < sample['inputs'].shape[-1]
+    return f'its label map has the shape {shape}, expected (1, height, width)' if has_channels else ''
 
 
 def _describe_filtered(leaf: Any, subject: str) -> List[Result]:

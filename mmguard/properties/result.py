@@ -17,6 +17,11 @@ class NoSamples(Unavailable):
     """A data set without samples."""
 
 
+def reports_no_samples(error: BaseException) -> bool:
+    """Return True if an error reports an empty data set: ours, or that of MMEngine's ``BaseDataset``."""
+    return isinstance(error, NoSamples) or 'need at least one array to concatenate' in str(error)
+
+
 class Result(NamedTuple):
     """Outcome of a property for one part of a program.
 

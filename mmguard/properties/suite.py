@@ -48,6 +48,12 @@ PROPERTIES: Dict[str, Property] = {
         'Make num_classes, the class names and the labels in the files agree: `mmguard check CONFIG` compares the '
         'first two, `mmguard scan CONFIG` counts the labels.',
     ),
+    'strides-match': Property(
+        'strides.check_strides',
+        'anchors and regions lie where their feature maps are',
+        'Write the strides of the feature maps into `strides` of the prior generator and `featmap_strides` of the '
+        'region extractors, or choose other out_indices of the backbone.',
+    ),
     'ignored-weigh-nothing': Property(
         'gradients.check_ignored', 'ignored elements are excluded from the loss', f'Guard the losses: {_GUARD_ADVICE}'
     ),
@@ -72,7 +78,8 @@ PROPERTIES: Dict[str, Property] = {
     'loader-batches': Property(
         'batches.check_sizes',
         'every batch that the loader can deliver trains',
-        'Change batch_size of this data loader, or set drop_last=True there.',
+        'If only one size fails, change batch_size of this data loader, or set drop_last=True there. If none trains, '
+        'the error says which of model, preprocessor and data do not fit together.',
     ),
     'full-marks': Property(
         'evaluation.check_marks',

@@ -17,7 +17,7 @@ from mmguard.config.recognition import CHECK_TARGET_ADVICE
 from mmguard.config.types import describe_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.properties.program import Program
-from mmguard.properties.result import NoSamples, Unavailable
+from mmguard.properties.result import NoSamples, Unavailable, reports_no_samples
 from mmguard.text import describe_error
 
 _PATHS = ('img_path', 'seg_map_path')
@@ -48,8 +48,11 @@ def build_dataset(program: Program, split: str = 'train') -> Any:
     except Unavailable as error:
         raise CannotRun(f'{error}{f": {_NO_FILES_REASON}" if isinstance(error, NoSamples) else ""}') from error
     except Exception as error:
-        empty = 'need at least one array' in str(error)  # mmengine's error for a data set without samples
-        hint = f'It has no samples: {_NO_FILES_REASON}' if empty else 'Is data_root right on this machine?'
+        hint = (
+            f'It has no samples: {_NO_FILES_REASON}'
+            if reports_no_samples(error)
+            else 'Is data_root right on this machine?'
+        )
         raise CannotRun(f'the {split} data set cannot be built: {describe_error(error)}. {hint}') from error
 
 

@@ -160,6 +160,9 @@ FAULTS = {
         Fault(FASTER_RCNN, at('model.roi_head.bbox_head.type', 'ReversedBBoxHead'), 'roi_head.bbox_head'),
         Fault(FASTER_RCNN, at('model.roi_head.bbox_head.num_classes', 60), 'class names'),
     ],
+    'strides-match': [
+        Fault(RETINANET, at('model.bbox_head.anchor_generator.strides', [4, 8, 16, 32, 64]), 'bbox_head')
+    ],
     'empty-batch': [
         Fault(FCN, loss('MeanOfValid'), 'no image'),
         Fault(SEGFORMER, loss('Detached'), 'no image'),

@@ -36,8 +36,8 @@ def test_official_configs_have_nothing_broken(config, tmp_path, monkeypatch):
     assert main(['dry-run', path, '--json', str(report), '--seconds', '500']) == 0
     found = outcomes_of(report)
     assert [*found, OVERFIT] == list(PROPERTIES)
-    pixels_only = {'ignored-weigh-nothing'} if config == RETINANET else set()
-    assert {name for name, outcome in found.items() if outcome == 'not tested'} == {'class-weights', *pixels_only}
+    of_other_models = 'ignored-weigh-nothing' if config == RETINANET else 'strides-match'
+    assert {name for name, outcome in found.items() if outcome == 'not tested'} == {'class-weights', of_other_models}
     assert 'broken' not in found.values()
     assert sorted(os.listdir(tmp_path)) == sorted([*before, 'found.json'])
 
@@ -230,6 +230,59 @@ def test_larger_batches_are_tried_with_fewer_images(size, tried, worker):
     tree['train_dataloader']['batch_size'] = size
     (found,) = run_property(worker, tree, 'loader-batches', 200).results
     assert (found.outcome, found.data) == ('holds', dict(size=size, tried=tried))
+
+
+def test_a_preprocessor_that_refuses_the_images_trains_no_batch(worker):
+    tree = tree_of(FCN)
+    for node in (tree['data_preprocessor'], tree['model']['data_preprocessor']):
+        node.update(mean=[0.0] * 6, std=[1.0] * 6)
+    (found,) = run_property(worker, tree, 'loader-batches', 200).results
+    assert found.outcome == 'broken'
+    assert 'tensor b (6)' in found.evidence
+    tree['train_dataloader']['dataset']['data_root'] = 'missing'  # then the number of channels is not known
+    assert run_property(worker, tree, 'loader-batches', 200).outcome == 'not tested'
+
+
+def test_parameters_that_no_loss_reads_are_a_remark(worker):
+    tree = tree_of(RETINANET)
+    tree['model']['backbone'] = dict(type='MobileNetV2', out_indices=(2, 4, 6))
+    tree['model']['neck']['in_channels'] = [32, 96, 320]
+    tree['model']['neck']['start_level'] = 0
+    (found,) = run_property(worker, tree, 'loader-batches', 200).results
+    assert found.outcome == 'setting'
+    assert found.evidence.startswith('3 parameters without a gradient, as backbone.conv2.')
+    tree['find_unused_parameters'] = True
+    assert run_property(worker, tree, 'loader-batches', 200).outcome == 'holds'
+
+
+def test_strides_of_another_backbone_are_broken(worker):
+    tree = tree_of(RETINANET)
+    tree['model']['bbox_head']['anchor_generator']['strides'] = [4, 8, 16, 32, 64]
+    (found,) = run_property(worker, tree, 'strides-match', 200).results
+    assert found.outcome == 'broken'
+    assert found.subject == 'bbox_head'
+    assert found.evidence.startswith('level 0 has stride 4, but its feature map is 1/8 of the image')
+
+
+def test_a_data_set_without_samples_is_broken(worker):
+    tree = tree_of(RETINANET)
+    tree['train_dataloader']['dataset']['metainfo'] = dict(classes=('no such name',))
+    found = [
+        one.subject for one in run_property(worker, tree, 'samples-survive', 200).results if one.outcome == 'broken'
+    ]
+    assert found == ['train']
+
+
+def test_label_files_with_channels_do_not_survive(worker, tmp_path):
+    tree = tree_of(FCN)
+    shutil.copytree(maps_root(19, False), tmp_path, dirs_exist_ok=True)
+    for path in (tmp_path / 'ann').iterdir():
+        Image.fromarray(np.stack([np.asarray(Image.open(path))] * 3, -1)).save(path)
+    for split in ('train', 'val'):
+        tree[f'{split}_dataloader']['dataset']['data_root'] = str(tmp_path)
+    found = run_property(worker, tree, 'samples-survive', 200).results
+    assert [one.outcome for one in found] == ['broken', 'broken']
+    assert ', 3), expected (1, height, width)' in found[0].evidence
 
 
 @pytest.mark.parametrize('words', [['--only', 'no-such'], ['--seconds', '0'], ['--samples', 'many']])

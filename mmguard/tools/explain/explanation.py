@@ -320,7 +320,14 @@ def _find_in_few_lines(lines: Sequence[str]) -> Optional[LogError]:
         return None
     rows = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
     raised = LoggedException('', text[:_LONGEST], lines=rows)
-    return LogError(1, '', [raised]) if find_signature(raised) is not None else None
+    signature = find_signature(raised)
+    if signature is None:
+        return None
+    # The line that is the error comes first, as far as a single one shows it.
+    first = next((n for n, (_, row) in enumerate(rows) if find_signature(LoggedException('', row)) is signature), 0)
+    rows = rows[first:] + rows[:first]
+    moved = LoggedException('', '\n'.join(row for _, row in rows)[:_LONGEST], lines=rows)
+    return LogError(rows[0][0], '', [moved if find_signature(moved) is signature else raised])
 
 
 def _get_stage(error: LogError, exception: LoggedException, signature: Optional[Signature]) -> float:

@@ -46,7 +46,7 @@ _FRAMEWORKS = {
         'mmdet': r'\bmmdet(?:ection)?\b|MMDetection',
         'mmengine': r'\bmm(?:engine|cv)\b',
         'ultralytics': r'[Uu]ltralytics|\bYOLOv\d|yolov[35]|exceeds nc=',
-        'nnunet': r'nn-?[Uu]-?[Nn]et|[Pp]seudo dice|global foreground Dice',
+        'nnunet': r'nn-?[Uu]-?[Nn]et|[Pp]seudo [Dd]ice|global foreground Dice',
         'detectron2': r'\bdetectron2\b|\bd2\.',
         'monai': r'\bmonai\b',
         'yolox': r'[/\\]yolox[/\\]',
@@ -240,6 +240,8 @@ def _find_facts_of_kind(pieces: Sequence[Piece], framework: str) -> Iterator[Pie
     elif found['boxes'] and found['segmentation']:
         del found['boxes'], found['segmentation']
     yield from (Piece(one.line, one.text, f'fact: {kind}') for kind, one in found.items() if one)
+    if framework == 'nnunet':  # its trainer does not say that it uses autocast
+        yield Piece(pieces[0].line, pieces[0].text, 'fact: half precision')
 
 
 def _find_fact_of_range(pieces: Sequence[Piece]) -> Optional[Piece]:

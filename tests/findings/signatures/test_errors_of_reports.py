@@ -40,6 +40,7 @@ MASK_HEAD = format_traceback(NUM.format(80, 'FCNMaskHead', 3, 'CocoDataset'))
 BELOW_ITSELF = format_traceback(ASSERT, SEG_LOSS)
 NOT_ALLOWED = format_traceback(ILLEGAL, SEG_LOSS)
 OUT_OF_CLASSES = NLL + format_traceback(ASSERT)
+MIXED = 'WARNING Box and segment counts should be equal, but got len(segments) = 401, len(boxes) = 402. To resolve this only boxes will be used and all segments will be removed.\n'
 
 #: Key of the first cause, a code that confirms it (empty: none does), and the log.
 REPORTS: Dict[str, Tuple[str, str, str]] = {
@@ -102,6 +103,19 @@ REPORTS: Dict[str, Tuple[str, str, str]] = {
         'AssertionError: The pixel values of seg image are out of range: 128 found while n_classes is 12')),
     'open-edge-platform/geti#3264': ('metric-void', 'MG104', format_traceback(
         'ValueError: The highest label in `target` should be smaller than `num_classes`.')),
+    'milesial/Pytorch-UNet#244': ('three-channels', 'MG120', format_traceback(
+        'ValueError: Target size (torch.Size([1, 3, 256, 256])) must be the same as input size (torch.Size([1, 1, 256, 256]))')),
+    'ultralytics/ultralytics#897': ('mixed-rows', 'MG165', MIXED + format_traceback(
+        'RuntimeError: Sizes of tensors must match except in dimension 1. Expected size 1 but got size 0 for tensor number 1 in the list.',
+        ('/opt/lib/python3.8/site-packages/ultralytics/yolo/data/dataset.py', 'value = torch.cat(value, 0)'))),
+    'ultralytics/ultralytics#1008': ('mixed-rows', 'MG165', MIXED),
+    'mmsegmentation#3715': ('image-channels', '', format_traceback(
+        'RuntimeError: The size of tensor a (3) must match the size of tensor b (6) at non-singleton dimension 0',
+        (f'{OF_SEG}/models/data_preprocessor.py', 'inputs = [(_input - self.mean) / self.std for _input in inputs]'))),
+    'treeebooor/object-remove#2': ('image-channels', '', format_traceback(
+        'RuntimeError: The size of tensor a (4) must match the size of tensor b (3) at non-singleton dimension 0',
+        ('/opt/torchvision/models/detection/transform.py', 'return (image - mean[:, None, None]) / std[:, None, None]'))),
+    'bowang-lab/U-Mamba#8': ('half-precision', '', 'Epoch 0\ntrain_loss nan\nval_loss nan\nPseudo dice [0.0, 0.0, 0.0]\n'),
 }  # fmt: skip
 
 #: The words leave it open, and other causes come up more often: which it is, only the labels say.

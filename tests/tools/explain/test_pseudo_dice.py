@@ -83,6 +83,12 @@ def test_of_one_line_alone_both_are_said_the_harmless_one_first(pasted: str) -> 
     assert found.causes[1].standing == POSSIBLE
 
 
+def test_of_a_few_pasted_lines_the_one_with_nan_is_the_error() -> None:
+    found = explain_log(log(2, lambda epoch: [2]))
+    assert found.raised.said.split('\n')[0] == 'Pseudo dice [0.10, nan, 0.30]'
+    assert found.trouble.line == 5
+
+
 def test_an_error_that_ended_the_training_comes_first() -> None:
     error = format_traceback('IndexError: Target 3 is out of bounds.', ('a.py', 'x'))
     assert explain_log(ALWAYS[0][0] + error).raised.kind == 'IndexError'
