@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from explained_logs import catch_traceback, explain_log, format_traceback, import_source
+from explained_logs import catch_traceback, explain_log, import_source
 
 SCORES = torch.rand(2, 3, 4, 4)
 LABELS = torch.zeros(2, 4, 4, dtype=torch.long)
@@ -386,20 +386,3 @@ def test_weights_over_the_width_leave_no_other_cause(call: Callable[[], Any]) ->
 )
 def test_weights_are_no_cause_in_another_function(call: Callable[[], Any]) -> None:
     assert 'pos-weight' in {one.key for one in explain_log(catch_traceback(call)).refuted}
-
-
-@pytest.mark.parametrize(
-    ('before', 'frame', 'first'),
-    [
-        ('', ('/w/pspnet/train.py', 'out = model(x)'), 'batch-of-one'),
-        ('batch_size: 1\n', ('/w/deeplab.py', 'y = self.aspp(x)'), 'batch-of-one'),
-        ('Epoch 1/9: 12/13 [00:31<00:02]\n', ('/w/unet/fit.py', 'out = net(batch)'), 'last-batch'),
-        ('step 640 loss 0.31\n', ('/w/pointnet.py', 'x = self.bn(x)'), 'last-batch'),
-        ('', ('/w/seg/demo.py', 'show_result(inference_segmentor(model, image))'), 'training-mode'),
-    ],
-)
-def test_the_log_says_which_batch_had_one_image(before: str, frame: Tuple[str, str], first: str) -> None:
-    error = 'ValueError: Expected more than 1 value per channel when training, got input size torch.Size([1, 96, 1, 1])'
-    found = explain_log(before + format_traceback(error, frame))
-    assert found.causes[0].cause.key == first
-    assert not any(one.cause.codes for one in found.causes)

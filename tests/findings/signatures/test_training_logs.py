@@ -183,3 +183,20 @@ def test_what_supports_a_cause_is_a_line_of_the_log(name: str) -> None:
         assert (weighed.standing == SUPPORTED) is (weighed.evidence is not None)
         if weighed.evidence is not None and weighed.evidence.text not in found.ranks:
             assert weighed.evidence.text in rows[weighed.evidence.line - 1]
+
+
+@pytest.mark.parametrize(
+    ('before', 'frame', 'first'),
+    [
+        ('', ('/w/pspnet/train.py', 'out = model(x)'), 'batch-of-one'),
+        ('batch_size: 1\n', ('/w/deeplab.py', 'y = self.aspp(x)'), 'batch-of-one'),
+        ('Epoch 1/9: 12/13 [00:31<00:02]\n', ('/w/unet/fit.py', 'out = net(batch)'), 'last-batch'),
+        ('step 640 loss 0.31\n', ('/w/pointnet.py', 'x = self.bn(x)'), 'last-batch'),
+        ('', ('/w/seg/demo.py', 'show_result(inference_segmentor(model, image))'), 'training-mode'),
+    ],
+)
+def test_the_log_says_which_batch_had_one_image(before: str, frame: Tuple[str, str], first: str) -> None:
+    error = 'ValueError: Expected more than 1 value per channel when training, got input size torch.Size([1, 96, 1, 1])'
+    found = explain_log(before + format_traceback(error, frame))
+    assert found.causes[0].cause.key == first
+    assert not any(one.cause.codes for one in found.causes)

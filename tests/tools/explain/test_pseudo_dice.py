@@ -85,7 +85,7 @@ def test_of_one_line_alone_both_are_said_the_harmless_one_first(pasted: str) -> 
 
 def test_of_a_few_pasted_lines_the_one_with_nan_is_the_error() -> None:
     found = explain_log(log(2, lambda epoch: [2]))
-    assert found.raised.said.split('\n')[0] == 'Pseudo dice [0.10, nan, 0.30]'
+    assert found.raised.text.split('\n')[0] == 'Pseudo dice [0.10, nan, 0.30]'
     assert found.trouble.line == 5
 
 

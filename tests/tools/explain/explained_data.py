@@ -1,0 +1,53 @@
+"""Labels, COCO files and findings with which errors are explained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mmguard.cli import main
+from mmguard.findings.finding import Finding
+
+CALL = ('/home/me/train.py', 'loss = F.cross_entropy(x, y)')
+CONFIG = """
+default_scope = 'mmseg'
+model = dict(
+    type='EncoderDecoder',
+    backbone=dict(type='ResNetV1c', depth=18),
+    decode_head=dict(
+        type='FCNHead', in_channels=512, channels=64, num_classes=3,
+        loss_decode=dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0, 3.0])))
+"""
+
+
+def labels(folder: Path, *values: int) -> str:
+    folder.mkdir()
+    for number in range(30):
+        label = np.resize(np.array(values, np.uint8), (16, 16))
+        Image.fromarray(label).save(folder / f'{number:03d}.png')
+    return str(folder)
+
+
+def finding(code: str, severity: str) -> Finding:
+    return Finding(code, f'title of {code}', '3 files', 'look', 'proven', severity)
+
+
+def explained(capsys: pytest.CaptureFixture, *words: str) -> dict:
+    assert main(['explain', *words, '--json', '-']) == 1
+    record: dict = json.loads(capsys.readouterr().out)
+    return record
+
+
+def coco(path: Path, *ids: int) -> str:
+    boxes = [
+        {'id': n + 1, 'image_id': n + 1, 'category_id': number, 'bbox': [4, 4, 20, 20], 'area': 400, 'iscrowd': 0}
+        for n, number in enumerate(ids)
+    ]
+    images = [{'id': n + 1, 'file_name': f'{n}.jpg', 'width': 64, 'height': 64} for n in range(len(ids))]
+    names = [{'id': number, 'name': f'thing {number}'} for number in ids]
+    path.write_text(json.dumps({'images': images, 'annotations': boxes, 'categories': names}))
+    return str(path)
