@@ -26,6 +26,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'properties/pipelines.py',
         'properties/program.py',
         'properties/samples.py',
+        'properties/strides.py',
         'tools/samples.py',
     ),
     'mmcv': (
@@ -39,6 +40,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/apply',
         'tools/check',
         'tools/explain/test_explain_with_data.py',
+        'tools/explain/test_what_data_decide.py',
         'configs',
         'tools/demo',
         'findings/edits',

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from mmguard.cli import main
 from mmguard.findings.finding import Finding
@@ -25,6 +24,8 @@ model = dict(
 
 
 def labels(folder: Path, *values: int) -> str:
+    from PIL import Image
+
     folder.mkdir()
     for number in range(30):
         label = np.resize(np.array(values, np.uint8), (16, 16))
