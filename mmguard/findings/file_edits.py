@@ -47,8 +47,8 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
 
 
 def _has_faulty_boxes(labels: LabelFacts) -> bool:
-    """True if `mmguard fix` would drop objects of a COCO file because of their boxes."""
-    return get_annotations(labels).format in ('coco', 'lvis') and any(map(labels.reasons.get, BOX_REASONS))
+    """True if `mmguard fix` would drop objects of a file with categories because of their boxes."""
+    return get_annotations(labels).names_from == 'categories' and any(map(labels.reasons.get, BOX_REASONS))
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:

@@ -55,16 +55,20 @@ def check_sizes(program: Program) -> List[Result]:
         try:
             with _enter_autocast(program):
                 found = _reach(program, samples)
-            problem, unused = found.describe_infinite(), find_unused(program, found)
+            problem, unused = found.describe_infinite(), _list_unused(program, found)
         except Exception as error:
             problem, unused = str(Failure.describe(error)), []
-        words = f'{quantity(len(unused), "parameter")} without a gradient, as {"".join(unused[:1])}: {_UNUSED_ADVICE}'
-        outcome = (broken if problem else setting)(subject, problem or words, data)
-        results.append(outcome if problem or unused else holds(subject, '', data))
+        if problem:
+            results.append(broken(subject, problem, data))
+        elif unused:
+            text = f'{quantity(len(unused), "parameter")} without a gradient, as {unused[0]}: {_UNUSED_ADVICE}'
+            results.append(setting(subject, text, data))
+        else:
+            results.append(holds(subject, '', data))
     return results
 
 
-def find_unused(program: Program, found: BackwardTrace) -> List[str]:
+def _list_unused(program: Program, found: BackwardTrace) -> List[str]:
     """Return the trainable parameters without a gradient, in a trace and in that of another batch."""
     trainable = {name for name, one in program.build_model().named_parameters() if one.requires_grad}
     unused = trainable - found.parameters

@@ -1,4 +1,4 @@
-"""What boxes, label maps and unreadable files decide about an error, and logs without one."""
+"""Boxes, label maps and unreadable files beside an error, and beside a log without one."""
 
 from __future__ import annotations
 
