@@ -149,7 +149,6 @@ NEEDS['rich'] = (
     'text/test_texts.py',
     'tools/explain/test_explain_with_data.py',
     'tools/explain/test_pseudo_dice.py',
-    'tools/report/render.py',
     'tools/report/test_damaged_runs.py',
     'formats/coco/test_coco_hostile.py',
     'tools/scan/test_labels_on_screen.py',

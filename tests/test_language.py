@@ -254,7 +254,7 @@ UNUSED = (
     ],
 )
 def test_a_finding_about_ranks(code: str, ranks: List[RankFacts], chinese: None) -> None:
-    run = RunFacts(silent=[2, 5], filled={'loss_mask': {1: 3}}, first_filled={1: (12, ['b.jpg'])})
+    run = RunFacts(silent=[2, 5], filled={'loss_mask': {'1': 3}}, first_filled={1: (12, ['b.jpg'])})
     found = [finding for finding in diagnose(run=run, ranks=ranks) if finding.code == code]
     assert found
     assert not find_english(format_finding(found[0], 200))
