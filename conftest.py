@@ -105,7 +105,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'label_files.py',
         'formats/maps/test_scan_arrays.py',
         'tools/scan/test_scan_command.py',
-        'scanning/test_scan_damaged_journal.py',
         'formats/maps/test_scan_engine.py',
         'formats/maps/test_scan_hostile.py',
         'scanning/test_scan_outside.py',
