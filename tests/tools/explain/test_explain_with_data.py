@@ -91,7 +91,7 @@ def test_labels_without_a_number_of_classes_refute_nothing(
     assert record['refuted'] == alone['refuted']
 
 
-@pytest.mark.parametrize('code', ['MG507', 'MG130', 'MG201'])
+@pytest.mark.parametrize('code', ['MG506', 'MG130', 'MG201'])
 def test_a_scan_decides_nothing_of_packages_images_and_configs(code: str) -> None:
     assert not OutsideFacts(labels=True).decides(code)
     assert OutsideFacts(config=True, labels=True).decides('MG201')
