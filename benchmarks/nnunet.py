@@ -134,7 +134,7 @@ def _commands(folder: str, dtype: str, cases: int, processes: int, rounds: int) 
             folder,
             str(processes),
         ],
-        'ours': ['-m', 'mmguard.cli', 'scan', folder, '--processes', str(processes), '--journal', f'{folder}/journal'],
+        'ours': ['-m', 'mmguard.cli', 'scan', folder, '--processes', str(processes)],
     }
 
     def run(words: List[str]) -> Callable[[], None]:

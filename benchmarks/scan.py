@@ -16,7 +16,6 @@ from PIL import Image
 
 from benchmarks.timing import Row, interleaved
 from mmguard.formats.maps.folder import FolderSource
-from mmguard.formats.maps.record import Journal
 from mmguard.formats.maps.source import scan_maps
 from mmguard.formats.options import MapSettings
 from mmguard.scanning.processes import LocalProcesses, count_cores
@@ -49,10 +48,10 @@ def rows(device: str, rounds: int) -> List[Row]:
             os.mkdir(root)
             for number in range(FILES):
                 Image.fromarray(street(number, root == offending)).save(f'{root}/{number:03d}.png')
-        return _speed(clean, offending, folder, rounds) + _scaling(clean, folder, rounds) + _memory(folder)
+        return _speed(clean, offending, rounds) + _scaling(clean, folder, rounds) + _memory(folder)
 
 
-def _speed(clean: str, offending: str, folder: str, rounds: int) -> List[Row]:
+def _speed(clean: str, offending: str, rounds: int) -> List[Row]:
     files = sorted(str(path) for path in Path(clean).iterdir())
 
     def decode() -> None:
@@ -73,9 +72,8 @@ def _speed(clean: str, offending: str, folder: str, rounds: int) -> List[Row]:
 
     def ours(root: str) -> Callable[[], object]:
         def run() -> object:
-            # Everything that the command does per file: listing, stat, record, journal, tally.
-            with Journal(os.path.join(folder, 'journal.jsonl'), resume=False) as journal:
-                return scan_maps(FolderSource(root, LABELS).items(), LABELS, journal=journal)
+            # Everything that the command does per file: listing, stat, record, tally.
+            return scan_maps(FolderSource(root, LABELS).items(), LABELS)
 
         return run
 
@@ -139,7 +137,6 @@ _CHILD = """
 import sys
 from pathlib import Path
 from mmguard.formats.maps.source import scan_maps
-from mmguard.formats.maps.record import Journal
 from mmguard.formats.options import MapSettings
 from mmguard.formats.maps.folder import FolderSource
 
@@ -152,10 +149,9 @@ def look(files):
     global peak
     peak = max(peak, resident())
 
-with Journal(sys.argv[2], resume=False) as journal:
-    start = resident()
-    done = scan_maps(FolderSource(sys.argv[1], labels).items(), labels, journal=journal, on_files=look)
-print(done.decoded, peak - start)
+start = resident()
+done = scan_maps(FolderSource(sys.argv[1], labels).items(), labels, on_files=look)
+print(done.files, peak - start)
 """
 
 
@@ -174,7 +170,7 @@ def _memory(folder: str) -> List[Row]:
             if place % 1000 == 0:
                 os.makedirs(inner)
             os.link(f'{small}/{place % FILES:03d}.png', f'{inner}/{place:06d}.png')
-        command = [sys.executable, '-c', _CHILD, linked, os.path.join(folder, f'{number}.jsonl')]
+        command = [sys.executable, '-c', _CHILD, linked]
         out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         assert int(out[0]) == number
         peaks[number] = float(out[1])

@@ -113,12 +113,12 @@ def check_links(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert (folder / 'secret.key').read_text() == 'PRIVATE'
 
 
-@line('`--json`, `--html`, `--journal`')
+@line('`--json`, `--html`')
 def check_outputs(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     write(folder, maps__a_png=png(), train_json=COCO, empty_json='')
     os.mkfifo(folder / 'pipe')
     before = (folder / 'train.json').read_bytes()
-    for option in ('--json', '--html', '--journal'):
+    for option in ('--json', '--html'):
         for place in ('train.json', 'maps/a.png', 'pipe', '/dev/full'):
             words = ['scan', 'maps', '--num-classes', '3', option, place]
             assert main(words) == 2, words
@@ -165,8 +165,6 @@ def check_whole(row: str, folder: Path, mark: Path, capsys: Any) -> None:
         'maps',
         '--num-classes',
         '3',
-        '--journal',
-        os.devnull,
     ]
     subprocess.run([*words, '--json', 'facts.json'], check=True, stdout=subprocess.DEVNULL)
     before = (folder / 'facts.json').read_bytes()

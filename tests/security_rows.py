@@ -6,7 +6,6 @@ import functools
 import http.server
 import io
 import json
-import os
 import re
 import threading
 from contextlib import contextmanager
@@ -117,7 +116,7 @@ def write_yolo(folder: Path, data: str = '', label: str = '0 .5 .5 .1 .1\n') -> 
 
 
 def scan(target: Any, *words: Any) -> int:
-    return main(['scan', str(target), '--processes', '1', '--journal', os.devnull, *map(str, words)])
+    return main(['scan', str(target), '--processes', '1', *map(str, words)])
 
 
 def scan_facts(target: Any, folder: Path, *words: Any) -> Dict[str, Any]:

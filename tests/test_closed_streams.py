@@ -13,7 +13,7 @@ from PIL import Image
 
 from mmguard.text import REPORT_ADVICE
 
-SCAN = 'scan maps --num-classes 5 --processes 1 --journal journal.jsonl'
+SCAN = 'scan maps --num-classes 5 --processes 1'
 
 
 @pytest.fixture

@@ -254,7 +254,7 @@ UNUSED = (
     ],
 )
 def test_a_finding_about_ranks(code: str, ranks: List[RankFacts], chinese: None) -> None:
-    run = RunFacts(silent=[2, 5], filled={'loss_mask': {1: 3}}, first_filled={1: (12, ['b.jpg'])})
+    run = RunFacts(silent=[2, 5], filled={'loss_mask': {'1': 3}}, first_filled={1: (12, ['b.jpg'])})
     found = [finding for finding in diagnose(run=run, ranks=ranks) if finding.code == code]
     assert found
     assert not find_english(format_finding(found[0], 200))
@@ -313,7 +313,7 @@ def test_a_scan(name: str, tmp_path: Path, chinese: None, capsys: pytest.Capture
         rows = np.repeat(np.array(values, np.uint8), 3)[:, None]
         Image.fromarray(np.tile(rows, (1, 20))).save(folder / f'{number}.png')
     report = tmp_path / 'scan.json'
-    command = ['scan', str(folder), '--num-classes', str(num_classes), '--json', str(report), '--journal', '/dev/null']
+    command = ['scan', str(folder), '--num-classes', str(num_classes), '--json', str(report)]
     assert main([*command, '--verbose']) == int(name != 'fine')
     printed = capsys.readouterr().out
     assert is_chinese(printed)
@@ -326,7 +326,7 @@ def test_machine_formats_stay_english(
     form: str, tmp_path: Path, chinese: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Image.fromarray(np.full((8, 8), 9, np.uint8)).save(tmp_path / 'a.png')
-    main(['scan', str(tmp_path), '--num-classes', '3', '--journal', '/dev/null', '--format', form])
+    main(['scan', str(tmp_path), '--num-classes', '3', '--format', form])
     captured = capsys.readouterr()
     assert captured.out
     assert not is_chinese(captured.out)
@@ -365,5 +365,5 @@ def test_text(command: str, tmp_path: Path, chinese: None, snapshot: Any, capsys
         main(['explain', str(tmp_path / 'train.log')])
     else:
         Image.fromarray(np.arange(12, dtype=np.uint8).repeat(12).reshape(12, 12)).save(tmp_path / 'a.png')
-        main(['scan', str(tmp_path), '--num-classes', '11', '--journal', '/dev/null'])
+        main(['scan', str(tmp_path), '--num-classes', '11'])
     snapshot('chinese', command, capsys.readouterr().out)

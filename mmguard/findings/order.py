@@ -112,10 +112,8 @@ ORDER: Tuple[str, ...] = (
     'MG303',
     'MG305',
     'MG306',
-    # The installation: duplicate or missing packages before incompatible ones.
+    # The installation: duplicate packages before incompatible ones.
     'MG502',
-    'MG505',
-    'MG507',
     'MG508',
     'MG506',
     *VERDICTS,

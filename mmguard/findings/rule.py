@@ -295,7 +295,7 @@ class AnnotationRule(DataRule):
 
 
 class EnvironmentRule(Rule):
-    """Base class of rules about an installation. The places of a finding are lines of ``mmguard env``."""
+    """Base class of rules about an installation. The places of a finding are modules."""
 
     about_labels = False
     looks_at = ('environment',)

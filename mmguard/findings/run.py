@@ -21,9 +21,10 @@ class RankFacts:
     Args:
         rank (int): Its number.
         ending (str): ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``UNCLEAR``.
-        words (str): ``'rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00'``.
+        words (str): ``'rank 0 ended in iteration 37, 2026-01-01T12:00:00: killed'``.
         error (str): Type and message of its exception; empty without one.
         iteration (int, optional): Its last iteration.
+        record (str): Its flight record.
     """
 
     rank: int
@@ -31,6 +32,7 @@ class RankFacts:
     words: str = ''
     error: str = ''
     iteration: Optional[int] = None
+    record: str = ''
 
 
 @dataclass
@@ -39,12 +41,12 @@ class RunFacts:
 
     Args:
         silent (list[int]): Ranks that left no record of their end, although others did.
-        filled (dict[str, dict[int, int]]): Loss -> rank -> iterations in which zeros replaced its missing loss.
+        filled (dict[str, dict[str, int]]): Loss -> rank -> iterations in which zeros replaced its missing loss.
         first_filled (dict[int, tuple]): Rank -> the first such iteration, and its samples there.
     """
 
     silent: List[int] = field(default_factory=list)
-    filled: Dict[str, Dict[int, int]] = field(default_factory=dict)
+    filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
     first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
 
 

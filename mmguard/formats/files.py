@@ -25,9 +25,6 @@ from mmguard.formats.faults import Faults
 from mmguard.formats.table import EXAMPLES
 from mmguard.text import shorten
 
-#: Size in bytes and modification time in nanoseconds of a file.
-Stamp = Tuple[int, int]
-
 #: A scheme, or a chain of schemes, at the beginning; ``labels/http://host`` is a path.
 _URL = re.compile(r'[A-Za-z][\w+.:-]*://')
 #: mmengine's file backends that read a disk; without a name the path decides.
@@ -80,15 +77,6 @@ class Files:
 
 
 FILES = Files()
-
-
-def get_stamp(path: str) -> Optional[Stamp]:
-    """Return the stamp of a file on disk; ``None`` if it does not exist."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_size, status.st_mtime_ns
 
 
 def check_local(path: str) -> None:

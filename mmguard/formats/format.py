@@ -65,9 +65,6 @@ class ScanResult:
 
     facts: LabelFacts  #: Facts for the diagnosis.
     worst: List[Dict[str, Any]] = field(default_factory=list)  #: The files with the most invalid labels.
-    #: ``decoded``, ``reused``: Number of files read, and of files taken from the journal.
-    decoded: int = 0
-    reused: int = 0
     ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
     root: str = ''  #: Folder that file names are relative to.
 
@@ -80,9 +77,6 @@ class Source:
         notes (list[str], optional): Notes for the user on how it is read.
     """
 
-    #: True if a journal can resume its scan.
-    resumes = False
-
     def __init__(self, name: str, notes: Optional[List[str]] = None) -> None:
         self.name = name
         self.notes = [] if notes is None else notes
@@ -91,9 +85,7 @@ class Source:
         """Return about how many files a scan reads, for its progress; ``None`` if counting takes too long."""
         return None
 
-    def scan(
-        self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
-    ) -> ScanResult:
+    def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:
         """Read the data set; call ``on_files`` with the number of files done since the last call.
 
         Raises:
@@ -135,9 +127,7 @@ class LabelSet(Source):
         self.files = files or []
         self.by_tasks = by_tasks
 
-    def scan(
-        self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
-    ) -> ScanResult:
+    def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:
         return ScanResult(self.read(mapper, on_files) if self.by_tasks else self.read())
 
     def scan_changed(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
-from mmguard.labels.tally import find_path
+from mmguard.labels.tally import Tally, find_path
 from mmguard.log.lines import LogLine, ModeTotals, UnreadParts, read_logs, sum_lines
-from mmguard.log.run_files import LoggedMode, LoggedRun, RunFiles, find_run, read_run
+from mmguard.log.messages import summarize_mode
+from mmguard.log.run_files import LoggedRun, RunFiles, find_run, read_run
 from mmguard.log.statistics import KINDS, SCALARS, Stats
+from mmguard.text import visible
 
 _MODES = ('train', 'val', 'test')
+#: Number of files in the text of a mode and kind.
+_WORST = 20
 #: Counters in the data frame. The other scalars may be positive in clean iterations, which have no line.
 COUNTERS = SCALARS[:6]
 #: Limit of clean iterations; a damaged record may state any number.
@@ -32,7 +37,7 @@ def read_log(path: Union[str, Path]) -> GuardLog:
 
 
 class GuardLog:
-    """Log of the labels that a run skipped or remapped.
+    """Log of the labels that a run skipped or remapped; as text, its worst files and its sums.
 
     Args:
         files (RunFiles): The files of the run, see :func:`read_log`.
@@ -41,6 +46,8 @@ class GuardLog:
         folder (Path): Their folder.
         modes (list[str]): The modes in the log, of ``'train'``, ``'val'`` and ``'test'``.
         problems (list[str]): Parts that could not be read.
+        run (LoggedRun): The records of all ranks.
+        lines (dict[str, ModeTotals]): Mode -> the sums of its lines.
 
     Raises:
         ImportError: ``to_frame`` without pandas, ``plot`` without matplotlib.
@@ -50,10 +57,10 @@ class GuardLog:
         unread = UnreadParts()
         self.folder = files.folder
         self._logs: List[List[LogLine]] = [list(read_logs([log], unread)) for log in files.logs]
-        self._run: LoggedRun = read_run(files.records)
-        self._totals: Dict[str, ModeTotals] = sum_lines(*self._logs)
-        self.modes = sorted({*self._totals, *self._run.modes}, key=lambda mode: (*_MODES, mode).index(mode))
-        self.problems = unread.list_messages() + self._run.problems
+        self.run: LoggedRun = read_run(files.records)
+        self.lines: Dict[str, ModeTotals] = defaultdict(ModeTotals, sum_lines(*self._logs))
+        self.modes = sorted({*self.lines, *self.run.modes}, key=lambda mode: (*_MODES, mode).index(mode))
+        self.problems = unread.list_messages() + self.run.problems
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per iteration; the counts of a clean one are 0.
@@ -76,15 +83,30 @@ class GuardLog:
                 mode=mode,
                 kind=kind,
                 source=tally.source,
-                path=find_path(str(tally.source), self._run.modes.get(mode, LoggedMode()).data_roots),
+                path=self._find_path(mode, tally),
                 skipped=tally.skipped,
                 remapped=tally.remapped,
                 values=dict(tally.values),
             )
             for mode in self.modes
             for kind in KINDS
-            for tally in self._totals.get(mode, ModeTotals()).find_worst(kind)
+            for tally in self.lines[mode].find_worst(kind)
         ]
+
+    def totals(self, mode: str) -> Stats:
+        """Return the sums of a mode: over all iterations, or over those in the log if it has no record of them."""
+        lines, totals = self.lines[mode], self.run.modes[mode].totals
+        if lines.sums and not totals:  # the record is missing, or that of a training that died in its first minute
+            totals = lines.totals()
+        kinds = dict(totals.kinds)
+        for kind, tally in totals.kinds.items():
+            if not tally.values:
+                seen = lines.sum_files(kind)
+                kinds[kind] = replace(tally, values=seen.values, reasons=seen.reasons, other_values=seen.other_values)
+        return replace(totals, kinds=kinds, filled=totals.filled or lines.sums.filled)
+
+    def _find_path(self, mode: str, tally: Tally) -> str:
+        return find_path(str(tally.source), self.run.modes[mode].data_roots)
 
     def plot(self) -> List[Any]:
         """Plot the counts over the training iterations with matplotlib, each mode in its own axes.
@@ -122,7 +144,7 @@ class GuardLog:
                     known = rows.get((*place, times[place]), [0] * len(COUNTERS))
                     rows[(*place, times[place])] = [a + b for a, b in zip(known, _list_counts(line.totals()))]
         times = Counter()
-        loops = [(mode, *loop) for mode, run in self._run.modes.items() for one in run.loops for loop in one.items()]
+        loops = [(mode, *loop) for mode, run in self.run.modes.items() for one in run.loops for loop in one.items()]
         for mode, end, iterations in loops:
             for number in range(1, _check_rows(iterations) + 1):
                 offset = 0 if mode == 'val' else end - iterations
@@ -136,11 +158,23 @@ class GuardLog:
         ranked = sorted(rows, key=lambda key: (self.modes.index(key[0]), key[3], *key[1:3]))
         return [(key[:3], rows[key]) for key in ranked]
 
+    def __str__(self) -> str:
+        rows = [f'run: {self.folder}', *self.problems]
+        for mode in self.modes:
+            lines, run, worst = self.lines[mode], self.run.modes[mode], {}
+            for kind in KINDS:
+                files = lines.find_worst(kind)
+                shown = [replace(tally, source=self._find_path(mode, tally)) for tally in files[:_WORST]]
+                worst[kind] = shown, len(files)
+            rows += summarize_mode(mode, self.totals(mode), worst, self.run.ranks) or [f'{mode}: no label was counted']
+            if not run.ended:
+                rows.append(f'{mode} did not finish: its record ends at iteration {run.place:,}')
+        return '\n'.join(map(visible, rows))
+
     def __repr__(self) -> str:
         found = []
         for mode in self.modes:  # the record also counts the iterations after the log was full
-            totals = self._run.modes[mode].totals if mode in self._run.modes else self._totals[mode].totals()
-            found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _list_counts(totals)) if n]
+            found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _list_counts(self.totals(mode))) if n]
         return f'GuardLog({str(self.folder)!r}, {", ".join(found) or "nothing skipped or remapped"})'
 
 

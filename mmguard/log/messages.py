@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 from weakref import WeakSet
 
 from mmguard.labels.instances import describe_boxes, describe_reasons
@@ -96,23 +96,34 @@ def _list_values(tallies: List[Tally]) -> List[str]:
 
 
 def summarize_loop(mode: str, loop: ModeStats, limit: int, log: str) -> str:
-    """Summarize a loop: its totals and, for each kind, a table of the ``limit`` files with the most invalid labels.
+    """Summarize a loop, with the ``limit`` files of each kind with the most invalid labels; empty if none was seen."""
+    totals = loop.totals()
+    worst = {kind: (loop.find_worst(kind, limit), loop.files.count_files(kind)) for kind in KINDS}
+    lines = summarize_mode(mode, totals, worst)
+    if totals or totals.filled:
+        lines = [translate('summary'), *lines, translate('every iteration: {file}', file=log)]
+    return '\n'.join(lines)
+
+
+def summarize_mode(mode: str, totals: Stats, worst: Mapping[str, Tuple[List[Tally], int]], ranks: int = 1) -> List[str]:
+    """Return the sums of a mode, after a table of the worst files of each kind.
 
     One line if all labels are valid; empty if none was seen.
+
+    Args:
+        mode (str): ``'train'``, ``'val'`` or ``'test'``.
+        totals (Stats): Its sums.
+        worst (dict[str, tuple]): Kind -> the files in the table, and the number of all files.
+        ranks (int): Number of processes in the sums.
     """
-    totals = loop.totals()
     if not (totals or totals.filled):
-        return describe_valid(mode, totals)
-    lines = [translate('summary')]
-    for kind in KINDS:
-        number = loop.files.count_files(kind)
-        if number:
-            worst = loop.find_worst(kind, limit)
+        return [valid] if (valid := describe_valid(mode, totals)) else []
+    lines: List[str] = []
+    for kind, (shown, files) in worst.items():
+        if files:
             title = translate('mmguard: {mode}, {kind}', mode=mode, kind=Message(kind))
-            lines += format_files(title, worst, number - len(worst))
-    lines += describe_totals(totals)
-    lines += describe_reasons_by_kind(loop.sums.kinds)
-    return '\n'.join([*lines, translate('every iteration: {file}', file=log)])
+            lines += format_files(title, shown, files - len(shown))
+    return lines + describe_totals(totals, ranks) + describe_reasons_by_kind(totals.kinds)
 
 
 def sort_worst_first(tallies: Iterable[Tally]) -> List[Tally]:
@@ -185,7 +196,7 @@ def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
         if ranks > 1:
             iterations = Message('{iterations} of {ranks} ranks', iterations=iterations, ranks=ranks)
         lines.append(Message('{files}, {iterations}', files=files, iterations=iterations))
-    else:
+    elif totals.offending_iterations:
         logged = quantity(totals.offending_iterations, 'iteration')
         template = '{files}, in the {iterations} of the log (only those with invalid labels)'
         lines.append(Message(template, files=files, iterations=logged))

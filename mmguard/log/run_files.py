@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
@@ -13,7 +14,7 @@ from mmguard.files.typed_json import Rank, decode, parse_object
 from mmguard.labels.spaces import LabelSpaces, from_record
 from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.log.lines import UnreadParts
-from mmguard.log.run_log import NAME, RECORD, RECORD_FORMAT
+from mmguard.log.run_log import NAME, RECORD_FORMAT
 from mmguard.log.statistics import Stats
 
 #: Limit of a record of a run or of its end, in bytes.
@@ -33,24 +34,20 @@ class RunFiles:
         logs (list[Path]): ``label_guard.jsonl``, ``label_guard.rank1.jsonl``, ...
         records (list[Path]): ``label_guard.json``, ...
         crashes (list[Path]): ``label_guard_flight.jsonl``, ...
-        others (list[Path]): Folders of other runs below the given one, the newest first.
-        crash_alone (bool): True if the user only asks how the run ended.
     """
 
     folder: Path
     logs: List[Path] = field(default_factory=list)
     records: List[Path] = field(default_factory=list)
     crashes: List[Path] = field(default_factory=list)
-    others: List[Path] = field(default_factory=list)
-    crash_alone: bool = False
 
 
 def find_run(target: Path) -> RunFiles:
     """Find the files of a run.
 
     Args:
-        target (Path): A log or ``label_guard.json``: all files of its run. A flight record: also those of the other
-            ranks. A folder: the newest run in or below it.
+        target (Path): A log, ``label_guard.json`` or a flight record: all files of its run. A folder: the newest run in
+            or below it.
 
     Raises:
         NotALog: Nothing was found.
@@ -60,12 +57,10 @@ def find_run(target: Path) -> RunFiles:
     if not target.is_file():  # a pipe can only be read once
         raise NotALog(f'{target}: no such file or folder')
     folder, content = target.parent, _detect_content(target)
-    if content == 'crash':
-        records = _find_ranks(folder / RECORD)
-        return RunFiles(folder, records=records, crashes=_find_ranks(_strip_rank(target)), crash_alone=True)
-    log = target if content == 'log' else _strip_rank(target).with_suffix('.jsonl')
+    crash = _strip_rank(target) if content == 'crash' else folder / FLIGHT
+    log = {'log': target, 'record': _strip_rank(target).with_suffix('.jsonl')}.get(content, folder / NAME)
     record = log.with_suffix('.json')  # earlier versions could give both another name
-    return RunFiles(folder, _find_ranks(log), _find_ranks(record), _find_ranks(folder / FLIGHT))
+    return RunFiles(folder, _find_ranks(log), _find_ranks(record), _find_ranks(crash))
 
 
 def _find_newest(folder: Path) -> RunFiles:
@@ -85,9 +80,7 @@ def _find_newest(folder: Path) -> RunFiles:
             f'{folder}: no log of mmguard in or below this folder. LabelGuardHook writes label_guard.json '
             f"and {NAME} into the run's log folder (work_dirs/CONFIG/DATE_TIME), FlightRecorderHook {FLIGHT}"
         )
-    newest, *others = sorted(runs, key=lambda run: (age[run], str(run)), reverse=True)
-    runs[newest].others = others
-    return runs[newest]
+    return runs[max(runs, key=lambda run: (age[run], str(run)))]
 
 
 def _detect_content(path: Path) -> str:
@@ -166,7 +159,7 @@ class LoggedRun:
         problems (list[str]): Unreadable records, and the reasons.
     """
 
-    modes: Dict[str, LoggedMode] = field(default_factory=dict)
+    modes: Dict[str, LoggedMode] = field(default_factory=lambda: defaultdict(LoggedMode))
     ranks: int = 0
     world_size: int = 0
     framework: str = ''

@@ -26,7 +26,7 @@ class TallyLog:
 
     Args:
         folder (str): Folder of the files; created at the first iteration.
-        num_classes (int, optional): Labels ``[0, num_classes)`` are valid: the report then needs no ``--num-classes``.
+        num_classes (int, optional): Labels ``[0, num_classes)`` are valid; without it, no report names a cause.
         ignore_index (int, optional): The label that is excluded.
 
     Example:

@@ -21,7 +21,6 @@ from mmguard.findings.rule import Facts
 from mmguard.formats.correction import NotCorrected, NotTried, correct_file, read_final_digests
 from mmguard.formats.detection import find_format
 from mmguard.formats.format import Format, Mapper, ScanResult, Source, scan_here
-from mmguard.formats.maps.record import Journal
 from mmguard.formats.options import SPLITS, FixOptions
 from mmguard.language import Message
 from mmguard.properties.builder import open_verifier
@@ -60,7 +59,6 @@ class SetResult(ScanResult):
 def run_plan(
     plan: Plan,
     mapper: Mapper = scan_here,
-    journal: Optional[Journal] = None,
     on_start: Callable[[Source], None] = lambda source: None,
     on_files: Callable[[int], None] = lambda files: None,
 ) -> List[SetResult]:
@@ -72,7 +70,7 @@ def run_plan(
     for source in plan.sources:
         on_start(source)
         try:
-            found = source.scan(mapper, journal, on_files)
+            found = source.scan(mapper, on_files)
         except (OSError, ValueError) as error:
             plan.failed.append(f'{source.name}: {error}')
             continue

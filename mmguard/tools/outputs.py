@@ -1,4 +1,4 @@
-"""Output files named by the user: ``--json``, ``--html``, ``--journal``.
+"""Output files named by the user: ``--json`` and ``--html``.
 
 A mistyped name must not destroy a data set. So an existing file is replaced only if it is empty, or an earlier output
 of the same kind, and never if this run reads it. A link is followed; a device, a pipe, a socket and the standard
@@ -21,14 +21,11 @@ from mmguard.files.regular import NOT_REGULAR_FAULT, write_whole
 
 _HEAD = 1024
 _JSON = b'{\n "written_by": "mmguard"'
-#: Beginning of a journal, even if truncated after the first bytes.
-_JOURNAL = (b'{"path": ', b'{"journal": ')
 
 #: Option -> True if a file begins like those that it writes.
 _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
     'json': lambda head: head.startswith(_JSON),
     'html': lambda head: b'<title>mmguard: ' in head,
-    'journal': lambda head: any(mark.startswith(head.lstrip(b'\n')[: len(mark)]) for mark in _JOURNAL),
 }
 
 
@@ -81,8 +78,6 @@ def _find_objection(path: str, option: str) -> str:
     if not os.path.exists(path):
         return 'is a broken link' if os.path.islink(path) else ''
     status = os.stat(path)
-    if option == 'journal' and stat.S_ISCHR(status.st_mode) and os.path.samefile(path, os.devnull):
-        return ''  # no journal: it is written to, not replaced
     if not stat.S_ISREG(status.st_mode):
         return NOT_REGULAR_FAULT + (' (-: standard output)' if option == 'json' else '')
     if _is_stream(status):

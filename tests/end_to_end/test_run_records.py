@@ -33,7 +33,7 @@ from small_runs import (
 
 from mmguard import LabelGuardError
 from mmguard.hooks.discovery import find_naming_roots
-from mmguard.tools.report.run_report import read_report
+from mmguard.log.guard_log import read_log
 from mmguard.transforms import GuardClsLabels, GuardInstanceLabels, GuardSegLabels
 
 pytest.importorskip('mmdet')
@@ -156,8 +156,7 @@ def planted(root: str, folder: str) -> Dict[str, int]:
 
 
 def files_seen(run: Run, mode: str = 'train') -> int:
-    (found,) = [one for one in read_report(Path(run.log_dir)).modes if one.mode == mode]
-    return found.in_all.files
+    return read_log(run.log_dir).totals(mode).files
 
 
 @pytest.mark.slow

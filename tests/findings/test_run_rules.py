@@ -6,7 +6,6 @@ from typing import Any, List
 
 import pytest
 
-from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import ERROR, INFO, WARNING
 from mmguard.findings.rule import RunRule
@@ -38,11 +37,8 @@ def rank(number: int, ending: str, error: str = '', iteration: int = 37) -> Rank
     return RankFacts(number, ending, f'rank {number} was here in iteration {iteration}', error, iteration)
 
 
-def found(*ranks: RankFacts, config: Any = None, **run: Any) -> List[Finding]:
-    read = None if config is None else ReadConfig(config)
-    return diagnose(
-        config=read, rules=[rule for rule in RULES if issubclass(rule, RunRule)], run=RunFacts(**run), ranks=ranks
-    )
+def found(*ranks: RankFacts, **run: Any) -> List[Finding]:
+    return diagnose(rules=[rule for rule in RULES if issubclass(rule, RunRule)], run=RunFacts(**run), ranks=ranks)
 
 
 @pytest.mark.parametrize(
@@ -77,24 +73,10 @@ def test_ranks_without_a_record_are_named_and_are_no_error_beside_another() -> N
 
 
 def test_losses_that_were_filled_are_a_warning_with_their_samples() -> None:
-    filled = {'loss_mask': {1: 12, 0: 1}}
+    filled = {'loss_mask': {'1': 12, '0': 1}}
     (finding,) = found(filled=filled, first_filled={1: (4, ['a.jpg', 'b.jpg']), 0: (9, ['b.jpg'])})
     assert (finding.code, finding.severity) == ('MG306', WARNING)
     assert finding.files == ('b.jpg', 'a.jpg')
-
-
-@pytest.mark.parametrize(
-    ('config', 'place'),
-    [
-        (dict(model=dict()), 'find_unused_parameters'),
-        (dict(model_wrapper_cfg=dict(type='MMDistributedDataParallel')), 'model_wrapper_cfg.find_unused_parameters'),
-    ],
-)
-def test_the_config_of_the_run_gets_an_edit_and_one_that_has_it_none(config: Any, place: str) -> None:
-    (finding,) = found(rank(0, RAISED, UNUSED), config=config)
-    (edit,) = finding.edits
-    assert (edit.config, edit.applicability) == (((place, True),), 'asks')
-    assert found(rank(0, RAISED, UNUSED), config=dict(find_unused_parameters=True)) == []
 
 
 def test_what_all_ranks_lack_is_in_the_model() -> None:

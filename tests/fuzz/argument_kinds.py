@@ -96,7 +96,7 @@ KINDS = (
         {
             'scan': _SCAN,
             'fix': _FIX,
-            'report': ('--num-classes 19', '--json {out}/r'),
+            'report': ('--verbose', '--json {out}/r'),
             'explain': ('MG102',),
             'check': ('--select MG101', '--ignore MG101', '--json {out}/c.json'),
             'apply': ('--edit 1', '--edit safe', '--scan --edit 1', '--force'),

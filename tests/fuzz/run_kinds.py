@@ -114,16 +114,14 @@ def _replayed() -> Files:
     return files
 
 
-_REPORTS = ('report {file} --json {out}/report.json', 'report {file} --num-classes 19')
-
 KINDS = (
     Kind(
         'logs',
         _logs,
-        ('report run --json {out}/report.json', 'report run --num-classes 19'),
+        ('report run --json {out}/report.json', 'report run --verbose'),
         needs=('rich',),
     ),
-    Kind('crashes', _crashes, _REPORTS, needs=('rich',)),
+    Kind('crashes', _crashes, ('report {file} --json {out}/report.json',), needs=('rich',)),
     Kind('errors', _errors, ('explain {file}', 'explain {file} --json {out}/explained.json', 'explain run')),
     Kind(
         'replayed',

@@ -129,7 +129,7 @@ class Bench:
     def _broken(self, case: Case, names: List[str]) -> List[str]:
         argv = [
             *case.argv,
-            *(['--processes', '1', '--journal', str(self.out / 'j.jsonl')] if case.argv[0] == 'scan' else []),
+            *(['--processes', '1'] if case.argv[0] == 'scan' else []),
         ]
         outcome = run(argv, self.out)
         self.codes[outcome.code] += 1
@@ -167,7 +167,7 @@ class Bench:
         fixed = self.out / 'fixed'
         copies = [path for path in fixed.glob('*.json') if path.name != 'manifest.json']
         written = self.out / 'copies.json'
-        words = ['--processes', '1', '--journal', os.devnull, '--json', str(written)]
+        words = ['--processes', '1', '--json', str(written)]
         outcome = run(['scan', str(copies[0] if copies else fixed), *words])
         broken += [f'scan of the copies: {line}' for line in outcome.broken]
         if code == 0 and len(argv) == 4 and written.is_file():  # without options that say how they are written

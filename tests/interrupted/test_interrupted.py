@@ -15,7 +15,6 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -62,8 +61,7 @@ def check(words: Sequence[Any], place: Path, begun: Sequence[str] = ()) -> None:
     """
     command = [str(word) for word in words]
     clear(place)
-    with patch.dict(os.environ, XDG_CACHE_HOME=str(place / 'cache')):
-        main(command)  # imports what it needs
+    main(command)  # imports what it needs
     clear(place)
     code, calls = run(command, place)
     whole = contents(place)
@@ -117,19 +115,18 @@ def run(command: List[str], place: Path, number: int = 0, moment: int = 0) -> Tu
 
 def clear(place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
-    for name in ('tmp', 'cache'):
-        (place / name).mkdir(parents=True)
+    (place / 'tmp').mkdir(parents=True)
 
 
 def contents(place: Path) -> Dict[str, bytes]:
-    """All files below a folder, and folders that are left in that of temporary files; not the user's cache."""
+    """All files below a folder, and folders that are left in that of temporary files."""
     return dict(_contents(place))
 
 
 def _contents(place: Path) -> Iterator[Any]:
     for path in sorted(place.rglob('*')):
         name = path.relative_to(place).as_posix()
-        if path.is_file() and not name.startswith('cache/'):
+        if path.is_file():
             yield name, _WHEN.sub(b'', path.read_bytes())
         elif name.startswith('tmp/'):
             yield name, b''
@@ -137,7 +134,7 @@ def _contents(place: Path) -> Iterator[Any]:
 
 def _run(command: List[str], place: Path, number: int, moment: int, to_result: Connection) -> None:
     os.setsid()
-    os.environ.update(TMPDIR=str(place / 'tmp'), XDG_CACHE_HOME=str(place / 'cache'))
+    os.environ['TMPDIR'] = str(place / 'tmp')
     tempfile.tempdir = None
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):

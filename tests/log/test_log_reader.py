@@ -58,18 +58,9 @@ RECORDS = ['label_guard.json', 'label_guard.rank1.json']
 FLIGHTS = ['label_guard_flight.jsonl', 'label_guard_flight.rank1.jsonl']
 
 
-@pytest.mark.parametrize('named', ['label_guard.jsonl', 'label_guard.json', 'label_guard.rank1.json'])
+@pytest.mark.parametrize('named', ['label_guard.jsonl', *RECORDS, *FLIGHTS])
 def test_a_log_or_a_record_means_the_whole_run(run: Path, named: str) -> None:
-    found = find_run(run / named)
-    assert reported(found) == (LOGS, RECORDS, FLIGHTS)
-    assert not found.crash_alone
-
-
-@pytest.mark.parametrize('named', FLIGHTS)
-def test_a_flight_record_means_those_of_all_ranks_alone(run: Path, named: str) -> None:
-    found = find_run(run / named)
-    assert reported(found) == ([], RECORDS, FLIGHTS)
-    assert found.crash_alone
+    assert reported(find_run(run / named)) == (LOGS, RECORDS, FLIGHTS)
 
 
 @pytest.mark.parametrize('text', [FLIGHT, FLIGHT.splitlines()[0]])
@@ -82,9 +73,7 @@ def test_of_several_runs_the_newest_is_read(tmp_path: Path) -> None:
     for age, name in enumerate(('20260102_000000', '20260101_000000')):
         make(tmp_path / name, label_guard__rank1__jsonl=LOG)
         os.utime(tmp_path / name / 'label_guard.rank1.jsonl', (1000 - age, 1000 - age))
-    run = find_run(tmp_path)
-    assert run.folder.name == '20260102_000000'
-    assert [path.name for path in run.others] == ['20260101_000000']
+    assert find_run(tmp_path).folder.name == '20260102_000000'
 
 
 @pytest.mark.parametrize('files', [dict(label_guard__json=RECORD), dict(label_guard_flight__jsonl=FLIGHT)])
@@ -279,6 +268,8 @@ def test_files_are_ranked_and_can_be_opened(tmp_path: Path) -> None:
     ]
     assert {(one['mode'], one['kind'], one['remapped']) for one in found} == {('train', 'pixels', 0)}
     assert '7 skipped_pixels' in repr(read)
+    assert '7 of 18 skipped' in str(read)
+    assert str(read).index('there.png (11: 5)') < str(read).index('gone.png (11: 2)')
 
 
 def test_a_run_that_goes_on_in_its_folder_has_both_rows(tmp_path: Path) -> None:

@@ -72,9 +72,8 @@ def test_values_that_are_not_said_again_are_counted_all_the_same(tmp_path: Path)
         log.see('train', {'iter': iteration}, offence(values), ['a.png'])
     log.end('train')
     assert ['values' in line['samples'][0] for line in lines_of(log)] == [True, False, True, False]
-    assert report(tmp_path, code=1)['modes']['train']['pixels']['files'] == [
-        {'source': 'a.png', 'skipped': 13, 'remapped': 0, 'values': {'11': 9, '12': 4}}
-    ]
+    (file,) = report(tmp_path, code=1)['files']
+    assert (file['source'], file['skipped'], file['values']) == ('a.png', 13, {'11': 9, '12': 4})
 
 
 def test_a_log_that_reached_its_limit_is_read_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,9 +195,8 @@ def test_report_tells_what_the_loop_met(tmp_path: Path) -> None:
         'reasons': {'label': 4},
         'empty_images': 2,
     }
-    instances = report(tmp_path / 'run', code=1)
-    worst = instances['modes']['train']['instances']['files'][0]
-    assert (worst['skipped'], worst['values'].keys()) == (2, {'264'})
+    worst = report(tmp_path / 'run', code=1)['files'][0]
+    assert (worst['kind'], worst['skipped'], worst['values']) == ('instances', 2, {'264': 2})
 
 
 @pytest.mark.parametrize('kind', ['instances', 'pixels'])
@@ -207,9 +205,9 @@ def test_report_knows_that_the_loop_is_one_of_pytorch(tmp_path: Path, kind: str)
         for iteration in range(1, 4):
             log.write(iteration, [Tally(9, 3, values={264: 3}, source='a.png', reasons={'label': 3})], kind)
     assert json.loads((tmp_path / 'label_guard.json').read_text())['runs'][0]['framework'] == 'pytorch'
-    said = report(tmp_path, code=1)
-    (finding,) = said['modes']['train'][kind]['findings']
-    assert (finding['code'], finding['values'], finding['edits']) == ('MG102', {'264': 9}, [])
+    (finding,) = report(tmp_path, code=1)['findings']
+    assert (finding['of'], finding['code'], finding['values']) == (f'train, {kind}', 'MG102', {'264': 9})
+    assert finding['edits'] == []
 
 
 def test_what_cannot_be_written_is_reported_once_and_hurts_nobody(tmp_path: Path) -> None:

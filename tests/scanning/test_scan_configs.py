@@ -147,10 +147,7 @@ def test_a_list_of_names_that_leads_nowhere(five: Path) -> None:
     assert result.facts.maps.missing_images == [os.path.join('img', '7.jpg')]
 
 
-def test_what_cannot_be_opened_is_reported_and_the_rest_is_scanned(
-    five: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv('XDG_CACHE_HOME', str(five / 'cache'))
+def test_what_cannot_be_opened_is_reported_and_the_rest_is_scanned(five: Path, capsys: pytest.CaptureFixture) -> None:
     missing = custom(five / 'nowhere', ann_file='list.txt')
     config = write_config(five, train_dataloader=loader(custom(five)), val_dataloader=loader(missing))
     assert main(['scan', config, '--processes', '1', '--json', '-']) == 2

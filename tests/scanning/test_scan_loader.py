@@ -85,7 +85,6 @@ class IdsDataset(CocoDataset):
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     pytest.importorskip('mmseg')
     pytest.importorskip('mmdet')
-    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / 'own_loaders.py').write_text(OWN_LOADERS)
     yield

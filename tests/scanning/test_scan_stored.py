@@ -33,13 +33,13 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_behind_reduce_zero_label_the_file_that_holds_it_is_named(folder: str) -> None:
-    facts = scan_maps(FolderSource(folder, SHIFTED).items(), SHIFTED).summary.to_facts(root=folder)
+    facts = scan_maps(FolderSource(folder, SHIFTED).items(), SHIFTED).to_facts(root=folder)
     assert (facts.values, facts.stored) == ({150: 7}, {150: [151]})
 
 
 def test_the_screen_the_json_and_the_page_say_the_same(folder: str, tmp_path: Path, capsys: Any) -> None:
     page, written = tmp_path / 'page.html', tmp_path / 'scan.json'
-    command = ['scan', folder, '--num-classes', '150', '--reduce-zero-label', '--journal', str(tmp_path / 'j')]
+    command = ['scan', folder, '--num-classes', '150', '--reduce-zero-label']
     assert main([*command, '--json', str(written), '--html', str(page)]) == 1
     out = capsys.readouterr().out
     assert '151 (7)' in out
@@ -64,7 +64,7 @@ def test_what_is_ignored_is_known_as_stored(folder: str) -> None:
 )
 def test_a_label_map_that_leads_out_names_what_it_was(tmp_path: Path, settings: MapSettings, stored: Any) -> None:
     write(tmp_path / 'a.png', BLOCKS)
-    assert scan_maps(FolderSource(str(tmp_path), settings).items(), settings).summary.to_facts().stored == stored
+    assert scan_maps(FolderSource(str(tmp_path), settings).items(), settings).to_facts().stored == stored
 
 
 def test_16_bits_are_reported_as_16_bits(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_16_bits_are_reported_as_16_bits(tmp_path: Path) -> None:
     label[0, :5] = 256 + 77
     write(tmp_path / 'a.png', label)
     settings = MapSettings(num_classes=5)
-    facts = scan_maps(FolderSource(str(tmp_path), settings).items(), settings).summary.to_facts()
+    facts = scan_maps(FolderSource(str(tmp_path), settings).items(), settings).to_facts()
     assert (facts.values, facts.stored) == ({77: 5}, {77: [333]})
 
 
@@ -82,7 +82,7 @@ def test_colour_files_are_named(tmp_path: Path) -> None:
         write(tmp_path / 'labels' / f'{number}.png', rng.integers(0, 256, (40, 40, 3), dtype=np.uint8))
     write(tmp_path / 'labels' / 'plain.png', BLOCKS)
     written = tmp_path / 'scan.json'
-    command = ['scan', str(tmp_path / 'labels'), '--num-classes', '5', '--journal', str(tmp_path / 'j')]
+    command = ['scan', str(tmp_path / 'labels'), '--num-classes', '5']
     assert main([*command, '--json', str(written)]) == 1
     (data,) = json.loads(written.read_text())['datasets']
     (finding,) = [finding for finding in data['findings'] if finding['code'] == 'MG120']

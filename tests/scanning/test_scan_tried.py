@@ -29,7 +29,7 @@ SETTINGS = MapSettings(num_classes=3)
 
 
 def summary_of(folder: Path) -> MapSummary:
-    return scan_maps(FolderSource(str(folder), SETTINGS).items(), SETTINGS).summary
+    return scan_maps(FolderSource(str(folder), SETTINGS).items(), SETTINGS)
 
 
 def palette(label: np.ndarray) -> Image.Image:
@@ -98,7 +98,7 @@ def test_palettes_that_opencv_reads_as_colours_are_right_for_pillow(tmp_path: Pa
     pytest.importorskip('cv2')
     folder = written(tmp_path / 'labels', [palette(LABEL)])
     by_opencv = MapSettings(num_classes=3, backend='cv2')
-    summary = scan_maps(FolderSource(str(folder), by_opencv).items(), by_opencv).summary
+    summary = scan_maps(FolderSource(str(folder), by_opencv).items(), by_opencv)
     assert set(summary.trained) == {17, 80, 200}
     assert summary.relabel(SETTINGS).trained == summary_of(folder).trained
     assert not summary.relabel(SETTINGS).changes

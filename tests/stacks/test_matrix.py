@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Dict, Iterator, List
 
 import pytest
+from packaging.version import Version
 
-from mmguard.findings.environment import build_version_key
 from mmguard.tools.env.facts import read_matrix
 from tools.matrix import BEGIN, END, ROWS, main, read, table
 
@@ -25,12 +25,10 @@ def promised() -> Dict[str, str]:
 
 
 def test_the_lower_bounds_are_the_lowest_versions_that_were_green() -> None:
-    lowest = {
-        name: min((row[name] for row in read_matrix()), key=build_version_key) for name in ('torch', 'numpy', 'python')
-    }
+    lowest = {name: min((row[name] for row in read_matrix()), key=Version) for name in ('torch', 'numpy', 'python')}
     lowest['python'] = '.'.join(lowest['python'].split('.')[:2])  # 3.8 of 3.8.18
-    assert {name: build_version_key(bound) for name, bound in promised().items()} == {
-        name: build_version_key(seen) for name, seen in lowest.items()
+    assert {name: Version(bound) for name, bound in promised().items()} == {
+        name: Version(seen) for name, seen in lowest.items()
     }, f'pyproject.toml should ask for {lowest}'
 
 

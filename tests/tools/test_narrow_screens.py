@@ -12,7 +12,6 @@ from volume_facts import voxels
 from mmguard.cli import main
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CaseFault
-from mmguard.log.flight_record import FlightRecord
 from mmguard.scanning.run import SetResult
 
 Image = pytest.importorskip('PIL.Image')
@@ -55,16 +54,6 @@ def test_large_numbers_and_long_names_in_a_scan(facts):
     from mmguard.tools.scan.output import as_text
 
     check_tables_fit(as_text([SetResult(facts, name='train')], [], WIDTH))
-
-
-def test_a_report_of_a_crash(tmp_path, capsys):
-    record = FlightRecord(str(tmp_path / 'label_guard_flight.jsonl'), 20, 0)
-    losses = {f'decode.aux_{number}.loss_cross_entropy': '0.123456' for number in range(3)}
-    record.write(iter=119_999, epoch=1, samples=[dict(source=NAME, path=f'/data/{NAME}')])
-    record.write(losses=losses)
-    record.close()
-    main(['report', str(tmp_path)])
-    check_tables_fit(capsys.readouterr().out)
 
 
 def test_a_trace(tmp_path: Path, cityscapes, capsys):

@@ -95,8 +95,7 @@ def test_it_is_never_opened(
     root = tmp_path / ('Dataset001_X' if KINDS[name].keys() & CASE.keys() else 'set')
     plant(root, name, make)
     target = str(root / 'panoptic.json' if name.startswith('panoptic') else root)
-    journal = str(tmp_path / 'journal.jsonl')
-    scanned = main(['scan', target, '--processes', '1', '--journal', journal, '--num-classes', '3'])
+    scanned = main(['scan', target, '--processes', '1', '--num-classes', '3'])
     fixed = main(['fix', target, '-o', str(tmp_path / 'out'), '--num-classes', '3'])
     assert {scanned, fixed} <= {0, 1, 2}
     assert REPORT_ADVICE not in ''.join(capsys.readouterr())

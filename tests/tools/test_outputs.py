@@ -57,11 +57,7 @@ def contents(folder: Path) -> Dict[str, bytes]:
         'scan m --num-classes 5 --json m/0.png',
         'scan m --num-classes 5 --html folder/1.png',
         'scan folder --num-classes 5 --html m/1.png',
-        'scan m --num-classes 5 --journal m/0.png',
-        'scan m --num-classes 5 --journal coco.json',
-        'scan m --num-classes 5 --resume --journal coco.json',
         'scan m --num-classes 5 --json new --html new',
-        'scan m --num-classes 5 --journal m/../new --json new',
         'explain train.log --json train.log',
         'report label_guard.jsonl --json label_guard.jsonl',
         'report . --json label_guard.jsonl',
@@ -86,7 +82,7 @@ def test_an_output_that_is_read_stays_too(place: Path) -> None:
 
 
 def test_outputs_are_written_again_also_through_a_link(place: Path) -> None:
-    words = ['scan', 'm', '--num-classes', '5', '--json', 'last', '--html', 'page.html', '--journal', 'j']
+    words = ['scan', 'm', '--num-classes', '5', '--json', 'last', '--html', 'page.html']
     (place / 'out.json').touch()
     (place / 'last').symlink_to('out.json')
     for _ in range(2):
@@ -94,10 +90,9 @@ def test_outputs_are_written_again_also_through_a_link(place: Path) -> None:
         assert json.loads((place / 'out.json').read_text())['written_by'] == 'mmguard'
         assert (place / 'last').is_symlink()
         assert (place / 'page.html').read_text().startswith('<!DOCTYPE html>')
-        (place / 'j').write_bytes((place / 'j').read_bytes()[:5])  # cut off by a kill
 
 
-@pytest.mark.parametrize('option', ['--json', '--html', '--journal'])
+@pytest.mark.parametrize('option', ['--json', '--html'])
 @pytest.mark.parametrize('kind', ['null', 'full', 'pipe', 'link', 'stdout', 'folder', 'dangling'])
 @pytest.mark.timeout(60)
 def test_a_node_that_is_not_a_regular_file_is_refused_and_stays(option: str, kind: str, place: Path) -> None:
@@ -127,7 +122,7 @@ def test_a_node_that_is_not_a_regular_file_is_refused_and_stays(option: str, kin
 
 def test_every_output_of_every_command_is_known() -> None:
     (commands,) = [action for action in _build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    written = {'json', 'html', 'journal', 'out'}
+    written = {'json', 'html', 'out'}
     found: List[str] = []
     for name in COMMANDS:
         actions = commands.choices[name.replace('_', '-')]._actions

@@ -8,7 +8,6 @@ from typing import Iterator
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.findings.rule import MAX_FILES_NAMED, Example, Facts, RunRule
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RunFacts, find_unused, format_exception, name_ranks
-from mmguard.findings.usual_edits import propose
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
@@ -112,25 +111,11 @@ class UnusedParametersSeen(RunRule):
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        config = facts.config
-        wrapper = {} if config is None else config.part('model_wrapper_cfg')
-        if config is not None and (config.data.get('find_unused_parameters') or wrapper.get('find_unused_parameters')):
-            return
         errors = [rank.error for rank in facts.ranks if 'Expected to have finished reduction' in rank.error]
         if errors:
-            place = f'{"model_wrapper_cfg." if wrapper else ""}find_unused_parameters'
-            title, question = (
-                'Let DistributedDataParallel find unused parameters.',
-                'Is the branch meant to be skipped?',
-            )
-            if_not = 'Use its output in a loss, or take the branch out of the model.'
-            edit = propose(title, (place, True), question=question, if_not=if_not)
             said = find_unused(rank.error for rank in facts.ranks)
-            title, evidence = (
-                self.title_model if said.everywhere else '',
-                join('; ', said.lines) or format_exception(errors[0]),
-            )
-            yield self.report(evidence, title=title, edits=[edit] if config is not None else ())
+            evidence = join('; ', said.lines) or format_exception(errors[0])
+            yield self.report(evidence, title=self.title_model if said.everywhere else '')
 
 
 class LossesFilled(RunRule):
@@ -160,7 +145,7 @@ class LossesFilled(RunRule):
                 iterations=quantity(number, 'iteration'),
             )
             for loss, by_rank in run.filled.items()
-            for rank, number in sorted(by_rank.items())
+            for rank, number in sorted(by_rank.items(), key=lambda item: (len(item[0]), item[0]))
         ]
         lacked += [
             Message('rank {rank} first lacked a loss in iteration {place:,}', rank=rank, place=place)

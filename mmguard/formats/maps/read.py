@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, describe_fault
-from mmguard.formats.files import FILES, Stamp, read_shown_size
+from mmguard.formats.files import FILES, read_shown_size
 from mmguard.formats.maps import forms
 from mmguard.formats.maps.record import MapItem, MapRecord
 from mmguard.formats.options import DEFAULT_BACKEND, MapSettings
@@ -114,7 +114,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
             _look_at_image(record, item.image)
         head = b''
         try:
-            record.stamp, record.fault, length = _check_file(item.path)
+            record.fault, length = _check_file(item.path)
             if record.fault:
                 return record
             with FILES.open(item.path) as file:
@@ -173,16 +173,16 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
     return label
 
 
-def _check_file(path: str) -> Tuple[Optional[Stamp], str, int]:
-    """Return the stamp of a file, its fault before it is opened, and its size in bytes."""
+def _check_file(path: str) -> Tuple[str, int]:
+    """Return the fault of a file before it is opened, and its size in bytes."""
     held = FILES.get_replacement(path)
     if held is not None:
-        return None, '' if held else EMPTY, len(held)
+        return '' if held else EMPTY, len(held)
     status = os.stat(path)
     fault = '' if status.st_size else EMPTY
     if not stat.S_ISREG(status.st_mode):
         fault = NOT_A_FILE  # opening a pipe would block forever
-    return (status.st_size, status.st_mtime_ns), fault, status.st_size
+    return fault, status.st_size
 
 
 def _look_at_image(record: MapRecord, path: str) -> None:
@@ -190,7 +190,7 @@ def _look_at_image(record: MapRecord, path: str) -> None:
 
     head = b''
     try:
-        record.image_stamp, record.image_fault, _ = _check_file(path)
+        record.image_fault, _ = _check_file(path)
         if record.image_fault:
             return
         with FILES.open(path) as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional
+from typing import Callable, Dict, Iterable, Iterator, List, Optional
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.formats.correction import NotCorrected, NotTried, Unreadable
 from mmguard.formats.faults import CRASHES
-from mmguard.formats.files import FILES, get_stamp, select_spread
+from mmguard.formats.files import FILES, select_spread
 from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
 from mmguard.formats.maps.forms import describe_unread
 from mmguard.formats.maps.read import read_map
-from mmguard.formats.maps.record import Journal, MapItem, MapRecord
+from mmguard.formats.maps.record import MapItem, MapRecord
 from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.maps.write import correct_map, name_of_copy, predict_counts
 from mmguard.formats.options import FixOptions, MapSettings
@@ -28,86 +28,43 @@ _FIRST, _MOST = 2, 32
 OTHER_FILES = 64
 
 
-class ChunkResult(NamedTuple):
-    """Records of the label maps of one task, and their sum."""
-
-    lines: List[str]  #: The records, as lines of JSON.
-    summary: MapSummary  #: Their sum.
-
-
 @dataclass(frozen=True)
 class MapTask:
     """Reader of the label maps of a task."""
 
     settings: MapSettings
 
-    def scan(self, items: List[MapItem]) -> ChunkResult:
-        """Read the files of one task."""
+    def scan(self, items: List[MapItem]) -> MapSummary:
+        """Read the files of one task; return the sum of their records."""
         invalid = np.array(self.settings.find_invalid_values())
         summary = MapSummary(self.settings)
-        lines = []
         for item in items:
-            record = read_map(item, self.settings, invalid)
-            summary.add(record)
-            lines.append(record.to_line())
-        return ChunkResult(lines, summary)
+            summary.add(read_map(item, self.settings, invalid))
+        return summary
 
-    def report_crash(self, item: MapItem) -> ChunkResult:
-        """Return the record of a file that crashed the process reading it."""
-        image_stamp = None if item.image is None else get_stamp(item.image)
-        backend = self.settings.backend
-        record = MapRecord(item.path, get_stamp(item.path), item.image, image_stamp, backend, fault=CRASHES)
+    def report_crash(self, item: MapItem) -> MapSummary:
+        """Return the sum for a file that crashed the process reading it."""
         summary = MapSummary(self.settings)
-        summary.add(record)
-        return ChunkResult([record.to_line()], summary)
-
-
-@dataclass
-class MapScanResult:
-    """Result of a scan of label maps."""
-
-    summary: MapSummary  #: Sum of the records.
-    decoded: int = 0  #: Number of files read.
-    reused: int = 0  #: Number of files taken from the journal.
+        summary.add(MapRecord(item.path, image=item.image, backend=self.settings.backend, fault=CRASHES))
+        return summary
 
 
 def scan_maps(
     items: Iterable[MapItem],
     settings: MapSettings,
     mapper: Mapper = scan_here,
-    journal: Optional[Journal] = None,
     on_files: Callable[[int], None] = lambda files: None,
-) -> MapScanResult:
-    """Scan label maps in chunks; call ``on_files`` with the number of files done since the last call.
-
-    Records are written to the journal, and those of unchanged files are read from it.
-    """
-    done = MapScanResult(MapSummary(settings))
-    invalid = settings.find_invalid_values()
-
-    def yield_unscanned() -> Iterator[MapItem]:
-        for item in items:
-            known = None if journal is None else journal.find(item, invalid, settings.backend)
-            if known is None:
-                yield item
-                continue
-            done.summary.add(known)
-            done.reused += 1
-            on_files(1)
-
-    for result in mapper(split_into_chunks(yield_unscanned(), _FIRST, _MOST), MapTask(settings)):
-        if journal is not None:
-            journal.append(result.lines)
-        done.summary.merge(result.summary)
-        done.decoded += len(result.lines)
-        on_files(len(result.lines))
-    return done
+) -> MapSummary:
+    """Scan label maps in chunks; call ``on_files`` with the number of files done since the last call."""
+    summary = MapSummary(settings)
+    for part in mapper(split_into_chunks(items, _FIRST, _MOST), MapTask(settings)):
+        summary.merge(part)
+        on_files(part.files)
+    return summary
 
 
 class MapSource(Source):
     """A data set of label maps: a folder, or ``'train'``; files are named relative to ``root``."""
-
-    resumes = True
 
     def __init__(
         self, name: str, settings: MapSettings, root: Optional[str] = None, class_names: Optional[List[str]] = None
@@ -140,18 +97,15 @@ class MapSource(Source):
         """Load a few files with the framework's own loader, and compare them with the scan; ``None`` without one."""
         return None
 
-    def scan(
-        self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
-    ) -> ScanResult:
-        done = scan_maps(self.items(), self.settings, mapper, journal, on_files)
-        summary = self._summary = done.summary
+    def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:
+        summary = self._summary = scan_maps(self.items(), self.settings, mapper, on_files)
         summary.merge(self.noticed)
         unread = '' if summary.forms else describe_unread(summary.unreadable)
         if unread:
             raise ValueError(f'nothing was read. {unread}')
         ignored = [value for value, label in enumerate(summary.table) if label == self.settings.ignore_index]
         worst = summary.list_worst_files(self.root)
-        return ScanResult(self.build_facts(summary), worst, done.decoded, done.reused, ignored, self.root or '')
+        return ScanResult(self.build_facts(summary), worst, ignored, self.root or '')
 
     def build_facts(self, summary: MapSummary) -> LabelFacts:
         """Return the facts of counts of its files."""
@@ -172,7 +126,7 @@ class MapSource(Source):
         if changes is not None and expected is not None:
             expected = [item._replace(path=name_of_copy(item.path)) for item in expected]
         if listed is not None and listed != expected:
-            return source.build_facts(scan_maps(select_spread(listed, OTHER_FILES), source.settings).summary)
+            return source.build_facts(scan_maps(select_spread(listed, OTHER_FILES), source.settings))
         if changes is None:
             return source.build_facts(self._summary.relabel(source.settings))
         options = FixOptions(**dict(changes))
@@ -192,7 +146,7 @@ def _scan_corrected(listed: MapSource, source: MapSource, options: FixOptions) -
     with FILES.replaced(contents):
         names = [(item, name_of_copy(item.path)) for item in items]
         there = [MapItem(name, item.image) for item, name in names if name in contents]
-        made = scan_maps(there, source.settings).summary
+        made = scan_maps(there, source.settings)
         made.merge(listed.noticed)
         return source.build_facts(made)
 

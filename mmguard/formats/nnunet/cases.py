@@ -11,9 +11,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 from mmguard.files.containment import OutsideError, check_name
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.formats.faults import CRASHES, describe_fault
-from mmguard.formats.files import get_stamp
 from mmguard.formats.nnunet.nifti import open_volume
-from mmguard.formats.nnunet.record import CaseRecord, FileRecord, compute_digest, count_labels, count_not_finite
+from mmguard.formats.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_written_for_v1
 from mmguard.formats.nnunet.volume import CannotRead
 
@@ -26,7 +25,7 @@ _MACOS_NOTE = 'macOS left it next to a file that it copied'
 class CaseItem(NamedTuple):
     """The files of a case, to be read in a task."""
 
-    path: str  #: Path of its label file, which is also its key in the journal.
+    path: str  #: Path of its label file.
     case: str  #: Name of the case.
     images: Tuple[str, ...]  #: Its existing image files, one per channel, in order.
     has_label: bool = True  #: True if the label file exists.
@@ -193,7 +192,7 @@ def _report_ignored_files(listing: CaseListing, names: List[str], spec: DatasetS
 
 def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
     """Read label and images of a case; faults are reported in the record."""
-    record = CaseRecord(item.path, item.case, reader, compute_digest(expected))
+    record = CaseRecord(item.path, item.case, reader)
     if item.has_label:
         record.label = _read(item.path, reader, True, expected)
     record.images = [_read(path, reader, False, expected) for path in item.images]
@@ -201,7 +200,7 @@ def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRec
 
 
 def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> FileRecord:
-    record = FileRecord(path, get_stamp(path))
+    record = FileRecord(path)
     itemsize = 1
     try:
         with ExitStack() as stack:
@@ -247,15 +246,15 @@ class CaseTask:
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.
 
-    def scan(self, items: List[CaseItem]) -> List[str]:
-        """Read some cases, as one task; return their records as lines of JSON."""
-        return [read_case(item, self.reader, self.expected).to_line() for item in items]
+    def scan(self, items: List[CaseItem]) -> List[CaseRecord]:
+        """Read some cases, as one task."""
+        return [read_case(item, self.reader, self.expected) for item in items]
 
-    def report_crash(self, item: CaseItem) -> List[str]:
+    def report_crash(self, item: CaseItem) -> List[CaseRecord]:
         """Return the record of a case that crashed the process reading it; the responsible file is unknown."""
-        record = CaseRecord(item.path, item.case, self.reader, compute_digest(self.expected))
+        record = CaseRecord(item.path, item.case, self.reader)
         detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
         if item.has_label:
-            record.label = FileRecord(item.path, get_stamp(item.path), CRASHES, detail)
-        record.images = [FileRecord(path, get_stamp(path), CRASHES, detail) for path in item.images]
-        return [record.to_line()]
+            record.label = FileRecord(item.path, CRASHES, detail)
+        record.images = [FileRecord(path, CRASHES, detail) for path in item.images]
+        return [record]

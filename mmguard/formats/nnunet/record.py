@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.formats.maps.record import Stamp
 from mmguard.formats.nnunet.volume import Volume
 from mmguard.labels.rules import count_values
 
@@ -25,7 +22,6 @@ class FileRecord:
     """Statistics of one volume."""
 
     path: str  #: Path of the file.
-    stamp: Optional[Stamp] = None  #: Size and modification time of the file.
     fault: str = ''  #: Reason why it cannot be read, in two or three words; empty if it was read.
     detail: str = ''  #: The reason with figures.
     missing: int = 0  #: Number of voxels missing at the end of the file.
@@ -87,53 +83,11 @@ class FileRecord:
 class CaseRecord:
     """Statistics of the files of one case."""
 
-    path: str  #: Path of its label file, the key in the journal.
+    path: str  #: Path of its label file.
     case: str  #: Name of the case.
     reader: str = ''  #: Name of the nnU-Net class that reads it.
-    #: :func:`compute_digest` the values that were expected when the files were read; only for others are slices kept.
-    expected: str = ''
     label: Optional[FileRecord] = None  #: Label file, if there is one.
     images: List[FileRecord] = field(default_factory=list)  #: Image files.
-
-    def to_line(self) -> str:
-        """Return one line of JSON without empty fields."""
-        words = {**_drop_empty(self), 'images': list(map(_drop_empty, self.images))}
-        if self.label is not None:
-            words['label'] = _drop_empty(self.label)
-        return json.dumps(words)
-
-    @classmethod
-    def from_line(cls, line: str) -> CaseRecord:
-        """Read a line of :meth:`to_line`.
-
-        Raises:
-            ValueError: The line is not a record.
-        """
-        try:
-            words: Dict[str, Any] = json.loads(line)
-            if 'label' in words:
-                words['label'] = _restore_file(words['label'])
-            words['images'] = [_restore_file(image) for image in words['images']]
-            return cls(**words)
-        except (TypeError, AttributeError, KeyError, ValueError, RecursionError) as error:
-            raise ValueError(f'not a record of a case: {line[:80]!r}') from error
-
-
-def compute_digest(values: Tuple[int, ...]) -> str:
-    """Return a short digest of values, which saves each record from storing up to 60,000 of them."""
-    return hashlib.blake2b(repr(values).encode(), digest_size=8).hexdigest()
-
-
-def _drop_empty(record: Any) -> Dict[str, Any]:
-    return {key: value for key, value in vars(record).items() if value or key in ('path', 'case')}
-
-
-def _restore_file(fields: Dict[str, Any]) -> FileRecord:
-    if 'stamp' in fields:
-        fields['stamp'] = tuple(fields['stamp'])
-    slices = fields.get('slices', {})
-    fields['slices'] = {value: {int(z): n for z, n in counts.items()} for value, counts in slices.items()}
-    return FileRecord(**fields)
 
 
 def is_integer(value: str) -> bool:

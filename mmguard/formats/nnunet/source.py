@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts
@@ -18,13 +18,11 @@ from mmguard.findings.volumes import (
     VolumeFacts,
     list_missing_entries,
 )
-from mmguard.formats.files import get_stamp
 from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
-from mmguard.formats.maps.record import Journal
 from mmguard.formats.nnunet.case_checks import CaseChecker, Fault
-from mmguard.formats.nnunet.cases import CaseItem, CaseListing, CaseTask, list_cases
+from mmguard.formats.nnunet.cases import CaseListing, CaseTask, list_cases
 from mmguard.formats.nnunet.nifti import FLAT, NIFTI, READERS, choose_reader
-from mmguard.formats.nnunet.record import CaseRecord, compute_digest, is_integer, relabel
+from mmguard.formats.nnunet.record import CaseRecord, is_integer, relabel
 from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, build_spec, judge_count, read_spec
 from mmguard.formats.nnunet.volume import find_gzip_decoder
 from mmguard.language import Message
@@ -131,8 +129,6 @@ _KEPT = 5000
 class CaseSource(Source):
     """A raw data set of nnU-Net: the folder of dataset.json."""
 
-    resumes = True
-
     def __init__(self, root: str) -> None:
         super().__init__(root)
         self.root = os.path.abspath(root)
@@ -171,42 +167,21 @@ class CaseSource(Source):
         """Return the number of cases, for the progress of a scan."""
         return len(self.listing.cases)
 
-    def scan(
-        self, mapper: Mapper = scan_here, journal: Any = None, on_files: Callable[[int], None] = lambda files: None
-    ) -> ScanResult:
-        """Read all cases; records are written to the journal, and those of unchanged cases are taken from it."""
-        settings, expected = CaseTask(self.reader, self.spec.expected), compute_digest(self.spec.expected)
+    def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:
+        """Read all cases."""
         summary = CaseSummary(self.spec, self.root)
-        decoded = reused = 0
         self._records.clear()
-
-        def add(record: CaseRecord) -> None:
-            summary.add(record)
-            if len(self._records) <= _KEPT:
-                self._records.append(record)
-
-        def yield_unscanned() -> Iterator[CaseItem]:
-            nonlocal reused
-            for item in self.listing.cases if self.reader else []:
-                known = self._find_known(item, expected, journal)
-                if known is None:
-                    yield item
-                    continue
-                add(known)
-                reused += 1
-                on_files(1)
-
         _import_decoders(self.reader)
         # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
-        cases = _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
-        for lines in mapper(split_into_chunks(yield_unscanned(), cases), settings):
-            if journal is not None:
-                journal.append(lines)
-            for line in lines:
-                add(CaseRecord.from_line(line))
-            decoded += len(lines)
-            on_files(len(lines))
-        return ScanResult(summary.to_facts(self.listing, self.reader), decoded=decoded, reused=reused, root=self.root)
+        size = _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
+        chunks = split_into_chunks(self.listing.cases if self.reader else [], size)
+        for records in mapper(chunks, CaseTask(self.reader, self.spec.expected)):
+            for record in records:
+                summary.add(record)
+                if len(self._records) <= _KEPT:
+                    self._records.append(record)
+            on_files(len(records))
+        return ScanResult(summary.to_facts(self.listing, self.reader), root=self.root)
 
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
@@ -228,25 +203,6 @@ class CaseSource(Source):
         for record in self._records:
             summary.add(relabel(record, **changes))
         return summary.to_facts(self.listing, self.reader)
-
-    def _find_known(self, item: CaseItem, expected: str, journal: Optional[Journal]) -> Optional[CaseRecord]:
-        line = journal.find_line(item.path) if journal is not None else None
-        if line is None:
-            return None
-        try:
-            record = CaseRecord.from_line(line)
-        except ValueError:
-            return None
-        if (record.case, record.reader, record.expected) != (item.case, self.reader, expected):
-            return None
-        wanted = ([item.path] if item.has_label else []) + list(item.images)
-        files = ([record.label] if record.label else []) + record.images
-        if [(file.path, file.stamp) for file in files] != [(path, get_stamp(path)) for path in wanted]:
-            return None
-        # Files that failed for lack of a package or a permission may be readable now.
-        if any(file.fault.startswith(('needs', 'no permission')) for file in files):
-            return None
-        return record
 
 
 def _import_decoders(reader: str) -> None:

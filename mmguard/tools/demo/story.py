@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
-from typing import List
 
 from mmguard.compat.stack import build_base_source
 from mmguard.errors import CannotRun
 from mmguard.files.regular import write_whole
-from mmguard.text import quantity
 from mmguard.tools.child import build_python_command
 from mmguard.tools.console import Console
-from mmguard.tools.demo.dataset import MEANING, NUM_CLASSES, write_dataset
-from mmguard.tools.demo.training import CUDA_ERROR, Narrator, find_last_traceback, train_in_child
+from mmguard.tools.demo.dataset import write_dataset
+from mmguard.tools.demo.train import train_in_child
 from mmguard.tools.exit_codes import FOUND
 
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
-BATCH_SIZE = 4
 #: Marks a folder created by the demo, which may empty it.
 MARK_FILE = '.mmguard_demo'
 
@@ -47,7 +46,7 @@ train_pipeline = [
     dict(type='PackSegInputs'),
 ]
 train_dataloader = dict(
-    batch_size={batch_size},
+    batch_size=4,
     num_workers=0,
     persistent_workers=False,
     dataset=dict(data_root=data_root, pipeline=train_pipeline),
@@ -59,32 +58,24 @@ log_processor = dict(window_size=1)  # every number of its own iteration
 default_hooks = dict(logger=dict(interval=1), checkpoint=None)
 env_cfg = dict(cudnn_benchmark=False)
 """
+#: A line of the guard in mmengine's log, with those that belong to it; or an iteration, and its loss.
+_SAID = re.compile(r' - (guard: .*(?:\n(?!\d\d/\d\d ).*)*)|Iter\(train\) +\[ *(\d+/\d+)\].* loss: (\S+)')
 _SCAN_CODE = 'from mmguard.cli import main\nsys.exit(main(sys.argv[1:]))\n'
 
 
-def write_stock(folder: Path, iters: int) -> None:
-    """Write ``stock.py``."""
-    small = SMALL_CONFIG.format(stock=build_base_source(STOCK), batch_size=BATCH_SIZE, iters=iters, beyond=iters + 1)
-    write_whole(folder / 'stock.py', small.encode())
-
-
-def empty_folder(folder: Path) -> Path:
+def empty_folder(folder: Path) -> None:
     """Empty the demo's folder, or create it; refuse a file, and a folder with files not made by the demo."""
-    if folder.exists() and not folder.is_dir():
-        raise CannotRun(f'{folder} is a file; give another folder with --out')
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK_FILE).is_file():
-        raise CannotRun(f'{folder} holds files that the demo did not make; give another folder with --out')
+    is_ours = (folder / MARK_FILE).is_file()
+    if folder.exists() and not is_ours and (not folder.is_dir() or any(folder.iterdir())):
+        raise CannotRun(f'{folder} is a file, or holds files that the demo did not make: give another with --out')
     folder.mkdir(parents=True, exist_ok=True)
     # The mark is written first and never removed, so the next run may empty the folder of an interrupted one.
     write_whole(folder / MARK_FILE, b'made by mmguard demo, which empties this folder each time\n')
     for path in folder.iterdir():
-        if path.name == MARK_FILE:
-            continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-        else:
+        elif path.name != MARK_FILE:
             path.unlink()
-    return folder
 
 
 def run_demo(folder: Path, iters: int, only_data: bool) -> None:
@@ -93,18 +84,42 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
     Raises:
         CannotRun: A training or the scan did not end as it must.
     """
+    from mmguard.tools.apply.command import apply
+
     empty_folder(folder)
     console = Console(soft_wrap=True)
     console.print('1/4  A small data set in the layout of Cityscapes', style='bold cyan')
-    _write_data(console, folder)
-    write_stock(folder, iters)
+    planted = list(write_dataset(folder / 'cityscapes').values())
+    pixels = ', '.join(
+        f'{value} ({count:,} px)' for value, count in sorted(sum(map(Counter, planted), Counter()).items())
+    )
+    console.print(f'{len(planted)} street scenes, {sum(map(bool, planted))} of them with invalid labels: {pixels}')
+    small = SMALL_CONFIG.format(stock=build_base_source(STOCK), iters=iters, beyond=iters + 1)
+    write_whole(folder / 'stock.py', small.encode())
     if only_data:
         console.print(f'Try it there: cd {shlex.quote(str(folder))} && mmguard scan stock.py')
         return
     console.print('\n2/4  Stock PIDNet-S from MMSegmentation, in a process of its own', style='bold cyan')
-    _watch_stock_die(console, folder)
-    console.print(f'\n3/4  The same training with mmguard, {quantity(iters, "iteration")}', style='bold cyan')
-    _watch_guarded_live(console, folder, iters)
+    code, output = train_in_child('stock', folder)
+    console.print('\n'.join(f'  | {line}' for line in output.splitlines()[-7:]), style='dim')
+    if code == 0:
+        raise CannotRun('the stock training survived: it should have died on the planted labels (runs/stock.txt)')
+    if not re.search('CUDA error: device-side assert|is out of bounds', output):
+        raise CannotRun(f'stock.py ended with code {code}, but not because of a label (runs/stock.txt)')
+    console.print(
+        'It dies: a label was looked up among the 19 classes. On a GPU this is `CUDA error: device-side assert '
+        'triggered`: it names neither value nor file, and the process is unusable afterwards.',
+        style='bold red',
+    )
+    console.print(f'\n3/4  The same training with mmguard: {iters} iterations', style='bold cyan')
+    apply(str(folder / 'stock.py'), folder / 'guarded.py')
+    code, output = train_in_child('guarded', folder)
+    for said, iteration, loss in _SAID.findall(output):
+        console.print(said or f'{iteration}  loss {loss}')
+    losses = [float(loss) for _, _, loss in _SAID.findall(output) if loss]
+    if code != 0 or len(losses) != iters or not all(map(math.isfinite, losses)):
+        raise CannotRun(f'guarded.py ended with code {code} after {len(losses)} of {iters} losses (runs/guarded.txt)')
+    console.print(f'It trains to the end: loss {losses[0]:.2f} -> {losses[-1]:.2f}.', style='bold green')
     console.print('\n4/4  mmguard scan stock.py, before any training', style='bold cyan')
     console.file.flush()  # before the output of another process
     command = [*build_python_command(_SCAN_CODE), 'scan', 'stock.py', '--html', 'labels.html']
@@ -115,46 +130,3 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
         f'  guarded.py   the guarded config: `mmguard apply` writes such a one of yours\n'
         f'  runs         the logs of both trainings, and label_guard.jsonl'
     )
-
-
-def _write_data(console: Console, folder: Path) -> None:
-    with console.status('drawing street scenes ...'):
-        dataset = write_dataset(folder / 'cityscapes')
-    console.print(f'{len(dataset.labels)} street scenes, with invalid labels planted in {len(dataset.planted)}:')
-    for value, meaning in MEANING.items():
-        pixels = [values[value] for values in dataset.planted.values() if value in values]
-        if pixels:
-            console.print(f'  value {value:3}  {meaning:17}  {sum(pixels):7,} px in {quantity(len(pixels), "file")}')
-
-
-def _watch_stock_die(console: Console, folder: Path) -> None:
-    output: List[str] = []
-    with console.status('training ...'):
-        code = train_in_child('stock.py', folder, output.append)
-    end = find_last_traceback(output) or output[-12:]
-    for line in end:
-        console.print(f'  | {line}', style='dim')
-    if code == 0:
-        raise CannotRun('the stock training survived: it should have died on the planted labels (runs/stock.txt)')
-    if not any(CUDA_ERROR in line or 'is out of bounds' in line for line in end):
-        raise CannotRun(f'stock.py ended with code {code}, but not because of a label (runs/stock.txt)')
-    console.print(
-        f'It dies: a label was looked up among the classes 0..{NUM_CLASSES - 1}. On a GPU this is `{CUDA_ERROR}`: it '
-        f'names '
-        f'neither value nor file, and the process is unusable afterwards.',
-        style='bold red',
-    )
-
-
-def _watch_guarded_live(console: Console, folder: Path, iters: int) -> None:
-    from mmguard.tools.apply.command import apply
-
-    apply(str(folder / 'stock.py'), folder / 'guarded.py')
-    narrator = Narrator(console.print)
-    code = train_in_child('guarded.py', folder, narrator.hear)
-    losses = narrator.losses
-    if code != 0 or len(losses) != iters or not all(map(math.isfinite, losses.values())):
-        raise CannotRun(
-            f'the guarded training ended with code {code} after {len(losses)} of {iters} losses (runs/guarded.txt)'
-        )
-    console.print(f'It trains to the end: loss {losses[1]:.2f} -> {losses[iters]:.2f}.', style='bold green')

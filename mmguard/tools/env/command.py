@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import Any
 
 from mmguard.tools.arguments import add_verbose
 from mmguard.tools.exit_codes import CLEAN, FOUND
+
+#: Width at which no line is broken: a terminal wraps long lines itself.
+_UNBROKEN = 1 << 20
 
 
 def add_to(commands: Any) -> None:
@@ -15,11 +17,10 @@ def add_to(commands: Any) -> None:
         'env',
         help='say what is installed, whether it works together, and what to do if not',
         description='Prints one line each for Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
-        'mmengine, mmcv and its ops, mmsegmentation and mmdetection: ok, warning or error; then what is wrong (MG5xx) '
-        'and what to do. Exit code: 1 if there is an error, else 0. '
-        'Packages are imported in a child process; --no-import only reads files.',
+        'mmengine, mmcv and its ops, mmsegmentation and mmdetection; then what is wrong (MG5xx) and what to do. Exit '
+        'code: 1 if there is an error, else 0. Packages are imported in a child process; --no-import only reads files.',
     )
-    parser.add_argument('--json', metavar='FILE', help='write the verdicts as JSON, too (-: to standard output)')
+    parser.add_argument('--json', metavar='FILE', help='write the lines and findings as JSON (-: to standard output)')
     parser.add_argument('--no-import', action='store_true', help='do not try the imports: faster, but finds less')
     add_verbose(parser)
     parser.set_defaults(run=run)
@@ -28,20 +29,19 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from mmguard.findings.engine import diagnose
     from mmguard.findings.finding import ERROR
-    from mmguard.findings.messages import unpack
-    from mmguard.tools.env.facts import build_table, find_worst, gather, show
+    from mmguard.findings.messages import format_finding, unpack
+    from mmguard.text import visible
+    from mmguard.tools.env.facts import describe_environment, gather
     from mmguard.tools.outputs import write_json
 
     environment = gather(try_imports=not args.no_import)
-    findings = diagnose(environment=environment)
-    lines = build_table(environment, findings)
+    findings, lines = diagnose(environment=environment), describe_environment(environment)
     if args.json != '-':
-        show(lines, findings, args.verbose)
+        width = max(map(len, lines))
+        for name, found in lines.items():
+            print(visible(f'{name:<{width}}  {found}'))
+        for finding in findings:
+            print(visible(f'\n{format_finding(finding, _UNBROKEN, args.verbose)}'))
     if args.json is not None:
-        record = {
-            'worst': find_worst(findings),
-            'lines': [asdict(line) for line in lines],
-            'findings': [unpack(finding) for finding in findings],
-        }
-        write_json(args.json, record)
-    return FOUND if find_worst(findings) == ERROR else CLEAN
+        write_json(args.json, {'lines': lines, 'findings': [unpack(finding) for finding in findings]})
+    return FOUND if any(finding.severity == ERROR for finding in findings) else CLEAN

@@ -1,1 +1,1 @@
-"""Report of a run, on the screen and as an HTML page: tables, plots, likely causes, pictures of files."""
+"""Report of a run: what ``mmguard.read_log`` shows, how its ranks ended, and the likely causes."""

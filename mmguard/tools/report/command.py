@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Container, Optional
+from typing import Any
 
-from mmguard.tools.arguments import add_verbose, positive
+from mmguard.tools.arguments import add_verbose
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
-
-if TYPE_CHECKING:
-    from mmguard.tools.explain.explanation import Explanation
-    from mmguard.tools.report.run_report import Crash
 
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'report',
         help='show what a training skipped, and how it died: tables and likely causes',
-        description='Reads what LabelGuardHook and FlightRecorderHook wrote during a training (of all ranks), and '
-        'shows the worst files, what was skipped, and the likely causes; for a training that died also the error, its '
-        'last batches, and the command that finds the sample. Exit code: 0 nothing was skipped, 1 something was, or it '
-        'died, 2 nothing that can be read, or a damaged record where all others skipped nothing.',
+        description='Shows what LabelGuardHook and FlightRecorderHook wrote during a training, on all ranks: how each '
+        'rank ended, the worst files, what was skipped, and the likely causes. Exit code: 0 nothing was skipped, 1 '
+        'something was, or the training died, 2 nothing could be read, or only a part, which skipped nothing.',
     )
     parser.add_argument(
         'log', type=Path, metavar='LOG', help="label_guard.jsonl, label_guard_flight.jsonl, or a run's folder"
-    )
-    parser.add_argument(
-        '--num-classes', type=positive, metavar='N', help='number of classes; default: as recorded by the run'
     )
     parser.add_argument('--json', metavar='FILE', help='write the numbers as JSON (-: to standard output)')
     add_verbose(parser)
@@ -35,35 +29,43 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.tools.console import Console
-    from mmguard.tools.explain.render import as_text
+    from mmguard.findings.messages import unpack
+    from mmguard.log.guard_log import GuardLog
+    from mmguard.log.run_files import NotALog, find_run
+    from mmguard.tools.console import Console, render_finding
+    from mmguard.tools.explain.sources import find_config
     from mmguard.tools.outputs import write_json
-    from mmguard.tools.report.render import as_json, show
-    from mmguard.tools.report.run_report import read_report, run_findings
+    from mmguard.tools.report.causes import find_causes, find_rank_causes, read_ends
 
+    files = find_run(args.log)
+    log = GuardLog(files)
+    ranks, silent, unread = read_ends(files.crashes, log.run.world_size)
+    problems = log.problems + unread
+    if not (log.modes or ranks):
+        raise NotALog(
+            '\n'.join([f'{args.log}: no output of an mmguard hook, so there is nothing to report', *problems])
+        )
+    causes = {'ranks': find_rank_causes(log, ranks, silent), **find_causes(log)}
     console = Console(stderr=args.json == '-')
-    report = read_report(args.log, args.num_classes)
-    findings = run_findings(report)
-    show(console, report, findings, args.verbose)
-    end = _explain_end(report.crash, {code for finding in findings for code in finding.supersedes})
-    if end is not None:
-        console.print(f'{as_text(end, width=min(console.width, 110), verbose=args.verbose)}\n', soft_wrap=True)
+    for line in (*(rank.words for rank in ranks), *unread, str(log)):
+        console.print(line, soft_wrap=True)
+    for place, findings in causes.items():
+        for finding in findings[: None if args.verbose or place == 'ranks' else 1]:
+            console.print(render_finding(finding, f'\n{place}: ', args.verbose), soft_wrap=True)
+    if ranks:
+        config = str(find_config(log.folder) or 'CONFIG')
+        for words in (['explain', str(log.folder)], ['replay', config, ranks[0].record]):
+            console.print(shlex.join(['mmguard', *words]), style='bold cyan', soft_wrap=True)
     if args.json is not None:
-        # File names that are not UTF-8 contain lone surrogates, which JSON can hold only as escapes.
-        write_json(args.json, as_json(report, findings, end))
-    if not report.is_clean:
+        record = dict(
+            folder=str(log.folder),
+            problems=problems,
+            modes={mode: log.totals(mode).to_json() for mode in log.modes},
+            files=log.files(),
+            findings=[{'of': place, **unpack(finding)} for place, found in causes.items() for finding in found],
+            ranks=list(map(asdict, ranks)),
+        )
+        write_json(args.json, record)
+    if ranks or any(map(log.totals, log.modes)):
         return FOUND
-    if report.is_damaged:
-        console.print('the readable parts skipped nothing; the others may have', style='yellow')
-        return COULD_NOT_RUN
-    return CLEAN
-
-
-def _explain_end(crash: Crash, codes: Container[str]) -> Optional[Explanation]:
-    """Explain the exceptions of a crashed run, as `mmguard explain` does; return ``None`` if findings explain them."""
-    from mmguard.tools.explain.explanation import explain_text
-    from mmguard.tools.explain.sources import mark_rank
-
-    found = explain_text(mark_rank(rank.traceback, rank.flight.rank) for rank in crash.ranks if rank.traceback)
-    is_said = found is not None and found.signature is not None and found.signature.code in codes
-    return None if is_said else found
+    return COULD_NOT_RUN if problems else CLEAN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import fields
@@ -26,7 +25,6 @@ from mmguard.tools.exit_codes import COULD_NOT_RUN
 from mmguard.tools.selection import add_selection, read_selection
 
 if TYPE_CHECKING:
-    from mmguard.formats.maps.record import Journal
     from mmguard.formats.options import ScanOptions
 
 _SPLITS = ('train', 'val', 'test')
@@ -121,21 +119,13 @@ def add_to(commands: Any) -> None:
     add_run_code(labels)
     add_no_verify(labels)
     where = parser.add_argument_group('how the scan runs')
-    where.add_argument(
-        '--resume',
-        action='store_true',
-        help='go on where the last scan stopped; files that have not changed are not read again',
-    )
-    where.add_argument('--journal', metavar='FILE', help='file for the records of the scan; default: in the user cache')
     where.add_argument('--processes', type=processes, metavar='N', help='number of processes; default: one per core')
     out = parser.add_argument_group('output')
     out.add_argument('--json', metavar='FILE', help='write everything as JSON (-: to standard output)')
     out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
     add_selection(out)
     add_verbose(out)
-    parser.set_defaults(
-        run=run, interrupted='mmguard scan: interrupted; what was read is kept, the same command with --resume goes on'
-    )
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -158,12 +148,9 @@ def run(args: argparse.Namespace) -> int:
         selection = read_selection(args)
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_target(args.target, options)
-        journal = None
-        if any(source.resumes for source in plan.sources):
-            journal = stack.enter_context(_open_journal(args))
         progress = ScanProgress(spinner)
         with collect_failures() as failures:
-            results = run_plan(plan, create_mapper(args.processes), journal, progress.start, progress.advance)
+            results = run_plan(plan, create_mapper(args.processes), progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
             selection.hide(result)
@@ -190,16 +177,3 @@ def run(args: argparse.Namespace) -> int:
     if plan.failed:
         return COULD_NOT_RUN
     return selection.choose_exit_code([finding.severity for finding in findings])
-
-
-def _open_journal(args: argparse.Namespace) -> Journal:
-    from mmguard.formats.maps.record import Journal, get_default_journal
-
-    path = args.journal or get_default_journal(args.target)
-    try:
-        return Journal(path, args.resume)
-    except OSError:
-        if args.journal:
-            raise
-        # The journal cannot be written (a container without a home): scan without it.
-        return Journal(os.devnull, False)

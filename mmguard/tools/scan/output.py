@@ -140,7 +140,6 @@ def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 10
 
 def _describe_counts(result: SetResult) -> str:
     facts = result.facts
-    known = Message(', {number:,} of them unchanged since the last scan', number=result.reused) if result.reused else ''
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
     # The number of classes is not known.
     unknown = facts.num_classes == 256 and not facts.class_names
@@ -148,9 +147,8 @@ def _describe_counts(result: SetResult) -> str:
     if unknown:
         classes = Message('any value below {number:,} is valid', number=facts.num_classes)
     return translate(
-        '{files}{known}; {total:,} {kind}, {invalid:,} of them invalid in {offending}; {classes}',
+        '{files}; {total:,} {kind}, {invalid:,} of them invalid in {offending}; {classes}',
         files=quantity(facts.files, 'file'),
-        known=known,
         total=facts.total,
         kind=Message(facts.kind),
         invalid=invalid,
@@ -231,8 +229,6 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
             'worst': result.worst,
             'notes': result.notes,
             'hidden': result.hidden,
-            'decoded': result.decoded,
-            'reused': result.reused,
         }
         for result in results
     ]

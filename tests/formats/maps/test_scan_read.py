@@ -204,11 +204,3 @@ def test_the_image_is_measured_as_it_is_shown(tmp_path: Path) -> None:
     summary.add(read_map(MapItem(label, upright), ANY, np.array(ANY.find_invalid_values())))
     facts = summary.to_facts(root=str(tmp_path))
     assert facts.maps.size_mismatches == [('a.png', (32, 20), (20, 32))]
-
-
-def test_a_record_survives_its_line(tmp_path: Path) -> None:
-    for path, _form in every_form(tmp_path).values():
-        record = record_of(path, MapSettings(2))
-        assert MapRecord.from_line(record.to_line()) == record
-    with pytest.raises(ValueError, match='record'):
-        MapRecord.from_line('{"path": "a", "unknown": 1}')

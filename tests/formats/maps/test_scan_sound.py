@@ -59,7 +59,7 @@ def test_colours_of_print_are_no_label_map(tmp_path: Path, mode: str, capsys: py
     with Image.open(path) as image:
         if image.mode != mode:
             pytest.skip(f'pillow stores {image.mode} for {mode}')
-    words = [str(tmp_path), '--num-classes', '256', '--journal', str(tmp_path / 'j')]
+    words = [str(tmp_path), '--num-classes', '256']
     assert main(['scan', *words, '--json', '-']) == 2
     assert mode in json.loads(capsys.readouterr().out)['failed'][0]
     write(tmp_path / 'b.png', BLOCKS % 2)  # next to a label map it is a file that cannot be used

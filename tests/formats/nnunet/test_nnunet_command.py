@@ -21,35 +21,9 @@ from mmguard.formats.nnunet import cases as settings_module
 pytest.importorskip('nibabel')
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return make_set(tmp_path / 'Dataset001_Organ')
-
-
-def test_a_second_scan_reads_only_what_changed(root: Path, capsys: pytest.CaptureFixture) -> None:
-    first = scan(capsys, root)
-    assert (first['decoded'], first['reused']) == (3, 0)
-    label = organ()
-    label[0, 0, 3] = 9
-    save(root / 'labelsTr' / 'case_001.nii.gz', label)
-    second = scan(capsys, root, '--resume')
-    assert (second['decoded'], second['reused']) == (1, 2)
-    assert second['facts']['values'] == {'9': 1}
-    assert scan(capsys, root)['facts'] == second['facts'], 'as a scan of everything'
-    third = scan(capsys, root, '--resume')
-    assert (third['decoded'], third['reused']) == (0, 3)
-    assert third['facts'] == second['facts']
-    changed = json.loads((root / 'dataset.json').read_text())
-    changed['labels'] = {'background': 0, 'liver': 1}
-    (root / 'dataset.json').write_text(json.dumps(changed))
-    fourth = scan(capsys, root, '--resume')
-    assert fourth['decoded'] == 3, 'other labels are valid: their slices were not kept'
-    assert fourth['facts']['values'] == {'2': 3 * 18, '9': 1}
 
 
 def test_processes_find_the_same(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -87,7 +87,7 @@ def clean(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_nothing_is_found(clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = tmp_path / 'reported.json'
-    code = main(['scan', str(clean), '--processes', '1', '--journal', str(tmp_path / 'j'), '--json', str(out)])
+    code = main(['scan', str(clean), '--processes', '1', '--json', str(out)])
     [reported] = json.loads(out.read_text())['datasets']
     assert reported['findings'][0]['code'] == 'MG195', capsys.readouterr().out
     assert [finding['severity'] for finding in reported['findings']] == ['info']
@@ -134,7 +134,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope='module')
 def reported(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Any]:
     out = tmp_path_factory.mktemp('out')
-    words = ['scan', str(planted), '--processes', '1', '--journal', str(out / 'j')]
+    words = ['scan', str(planted), '--processes', '1']
     assert main([*words, '--json', str(out / 'reported.json')]) == 1
     [dataset] = json.loads((out / 'reported.json').read_text())['datasets']
     return dataset

@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Dict, NamedTuple
+
 import pytest
 
-from mmguard.tools.demo.dataset import DataSet, write_dataset
+from mmguard.tools.demo.dataset import write_dataset
+
+
+class Drawn(NamedTuple):
+    """A data root, and the planted pixels: label file -> invalid value -> number."""
+
+    root: Path
+    planted: Dict[str, Dict[int, int]]
 
 
 @pytest.fixture(scope='session')
-def dataset(tmp_path_factory) -> DataSet:
-    return write_dataset(tmp_path_factory.mktemp('cityscapes'))
+def dataset(tmp_path_factory) -> Drawn:
+    root = tmp_path_factory.mktemp('cityscapes')
+    return Drawn(root, write_dataset(root))

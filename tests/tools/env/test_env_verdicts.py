@@ -13,11 +13,10 @@ import pytest
 
 from mmguard.cli import main
 from mmguard.findings import diagnose
-from mmguard.findings.environment import EnvironmentFacts, build_version_key
+from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.finding import ERROR, WARNING
-from mmguard.findings.messages import format_finding
 from mmguard.tools.child import build_python_command
-from mmguard.tools.env.facts import OK, build_table, gather, import_errors
+from mmguard.tools.env.facts import gather, import_errors
 
 
 def facts(**more: Any) -> EnvironmentFacts:
@@ -33,98 +32,48 @@ def facts(**more: Any) -> EnvironmentFacts:
         'mmguard': '0.1.0',
     }
     versions.update(more.pop('versions', {}))
-    return EnvironmentFacts(
-        python=more.pop('python', '3.10.1'),
-        system='Linux',
-        versions={name: version for name, version in versions.items() if version},
-        torch_cuda=more.pop('torch_cuda', '11.8'),
-        driver=more.pop('driver', '535.1'),
-        driver_cuda=more.pop('driver_cuda', '12.2'),
-        gpus=['A100'],
-        ops=more.pop('ops', True),
-        accepts={'mmseg': ('2.0.0rc4', '2.2.0'), 'mmdet': ('2.0.0rc4', '2.2.0')},
-        tried={'torch': ['1.13.1', '2.13.0'], 'numpy': ['1.21.0', '2.4.6']},
-        **more,
-    )
+    here = {name: version for name, version in versions.items() if version}
+    return EnvironmentFacts('3.10.1', 'Linux', here, ops=more.pop('ops', True), **more)
 
 
 def test_what_is_in_order_gets_no_advice() -> None:
     assert diagnose(environment=facts()) == []
-    lines = build_table(facts(), [])
-    assert {line.level for line in lines} == {OK}
-    assert len(lines) == 16
 
 
-OPS = "mmcv's compiled ops"
+REFUSED = 'AssertionError: MMCV==2.2.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.2.0.'
 
 
 @pytest.mark.parametrize(
-    ('more', 'name', 'level', 'code', 'installed'),
+    ('more', 'level', 'code', 'installed'),
     [
-        (dict(versions={'mmcv': '2.2.0'}), 'mmcv for mmdet', ERROR, 'MG508', ['mmcv']),
-        (dict(versions={'mmcv': '2.0.0rc3'}), 'mmcv for mmseg', ERROR, 'MG508', ['mmcv']),
-        (dict(versions={'mmcv': None, 'mmcv-full': '1.7.1'}), 'mmcv', ERROR, 'MG508', ['mmcv']),
-        (dict(versions={'mmcv': None, 'mmcv-lite': '2.1.0'}, ops=False), OPS, ERROR, 'MG508', ['mmcv']),
-        (dict(ops=False, missing=['mmdet']), OPS, WARNING, 'MG508', ['mmcv']),
-        (dict(errors={'mmcv.ops': 'ImportError: undefined symbol'}), OPS, ERROR, 'MG508', ['mmcv']),
+        (dict(versions={'mmcv': '2.2.0'}, errors={'mmseg': REFUSED, 'mmdet': REFUSED}), ERROR, 'MG508', ['mmcv']),
+        (dict(versions={'mmcv': None, 'mmcv-lite': '2.1.0'}, ops=False), ERROR, 'MG508', ['mmcv']),
+        (dict(ops=False, missing=['mmdet']), WARNING, 'MG508', ['mmcv']),
+        (dict(errors={'mmcv.ops': 'ImportError: undefined symbol'}), ERROR, 'MG508', ['mmcv']),
+        (dict(errors={'cv2': 'ImportError: libGL.so.1'}), ERROR, 'MG506', ['opencv-python-headless']),
         (
-            dict(errors={'cv2': 'ImportError: libGL.so.1'}),
-            *('cv2 (opencv-python)', ERROR, 'MG506', ['opencv-python-headless']),
+            dict(versions={'numpy': '2.0.2'}, errors={'cv2': 'ImportError: numpy.core.multiarray failed to import'}),
+            *(ERROR, 'MG506', ['numpy']),
         ),
-        (
-            dict(versions={'onedl-mmcv': '2.3.0'}),
-            *('mmcv', ERROR, 'MG502', ['mmengine', 'mmcv', 'mmsegmentation', 'mmdet']),
-        ),
-        (dict(versions={'torch': None}, missing=['torch']), 'torch', ERROR, 'MG505', ['torch']),
-        (dict(missing=['mmcv']), 'mmcv', ERROR, 'MG505', ['mmcv']),
-        (dict(errors={'mmseg': 'AssertionError: no'}), 'mmseg (mmsegmentation)', ERROR, 'MG506', None),
-        (dict(versions={'mmengine': None}, missing=['mmengine']), 'mmengine', ERROR, 'MG505', ['mmengine']),
+        (dict(errors={'cv2': 'ImportError: numpy.core.multiarray failed to import'}), ERROR, 'MG506', None),
+        (dict(errors={'mmseg': 'AssertionError: no'}), ERROR, 'MG506', None),
         (
             dict(versions={'torchvision': '0.28.0'}, errors={'torchvision': 'OSError: libcudart.so.13'}),
-            *('torchvision', ERROR, 'MG506', []),
+            *(ERROR, 'MG506', []),
         ),
+        (dict(versions={'onedl-mmcv': '2.3.0'}), ERROR, 'MG502', ['mmengine', 'mmcv', 'mmsegmentation', 'mmdet']),
     ],
 )
 def test_what_is_not_is_a_finding_with_what_to_do(
-    more: Any, name: str, level: str, code: str, installed: Optional[List[str]]
+    more: Any, level: str, code: str, installed: Optional[List[str]]
 ) -> None:
     here = facts(**more)
-    found = diagnose(environment=here)
-    lines = build_table(here, found)
-    (line,) = [line for line in lines if line.name == name]
-    assert (line.level, set(line.codes)) == (level, {code})
-    edits = [edit for finding in found if finding.code == code for edit in finding.edits]
-    first = [name for name, version in edits[0].environment if version is not None] if edits else None
-    assert first == installed
-    for finding in found:
-        assert set(finding.places) <= {line.name for line in lines}
-        for edit in finding.edits:
-            after = diagnose(environment=here.apply_changes(edit.environment))
-            assert finding not in after
-            assert {one.code for one in after if one.severity == ERROR} <= {one.code for one in found}
-
-
-def test_a_change_that_another_framework_refuses_is_not_offered() -> None:
-    here = facts(versions={'mmcv': '2.2.0'})
-    here.accepts = {'mmseg': ('2.0.0rc4', '2.1.0'), 'mmdet': ('2.1.0', '2.2.0')}
     (finding,) = diagnose(environment=here)
-    assert (finding.code, finding.edits) == ('MG508', ())
-
-
-def test_a_missing_mmcv_is_installed_as_the_frameworks_accept_it(snapshot: Any) -> None:
-    here = facts(versions={'mmcv': None}, missing=['mmcv'])
-    here.accepts = {'mmseg': ('2.0.0rc4', '2.1.0'), 'mmdet': ('2.0.0', '2.2.0')}
-    (finding,) = diagnose(environment=here)
-    (edit,) = finding.edits
-    ((package, version),) = edit.environment
-    assert package == 'mmcv'
-    assert build_version_key('2.0.0') <= build_version_key(version) < build_version_key('2.1.0')
-    snapshot('env', 'a missing mmcv', format_finding(finding, 100))
-
-
-def test_mmcv_1_is_one_finding() -> None:
-    found = diagnose(environment=facts(versions={'mmcv': None, 'mmcv-full': '1.7.1'}))
-    assert [(finding.code, finding.places[0]) for finding in found] == [('MG508', 'mmcv')]
+    assert (finding.code, finding.severity) == (code, level)
+    edits = finding.edits
+    assert ([name for name, version in edits[0].environment if version is not None] if edits else None) == installed
+    for edit in edits:
+        assert diagnose(environment=here.apply_changes(edit.environment)) == []
 
 
 def test_a_package_that_takes_the_interpreter_down_is_a_verdict(tmp_path: Path, monkeypatch: Any) -> None:
@@ -136,11 +85,11 @@ def test_a_package_that_takes_the_interpreter_down_is_a_verdict(tmp_path: Path, 
     }.items():
         (tmp_path / f'{name}.py').write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
-    errors, available = import_errors(['breaks', 'aborts', 'exits', 'talks', 'json', 'not_there_at_all'])
+    errors, cuda = import_errors(['breaks', 'aborts', 'exits', 'talks', 'json', 'not_there_at_all'])
     assert list(errors) == ['breaks', 'aborts', 'exits', 'not_there_at_all']
     assert errors['breaks'] == 'OSError: libbroken.so: undefined symbol'
     assert '-6' in errors['aborts']
-    assert available is None
+    assert cuda == ''
 
 
 def test_files_alone_say_what_is_here() -> None:
@@ -167,11 +116,11 @@ def test_the_command(tmp_path: Path, capsys: Any) -> None:
     assert main(['env', '--json', str(out)]) == 0
     said = capsys.readouterr().out
     record = json.loads(out.read_text())
-    assert record['worst'] != ERROR
-    assert all(line['name'] in said for line in record['lines'])
+    assert all(name in said and found in said for name, found in record['lines'].items())
+    assert 'CUDA' in record['lines']
     assert all(finding['code'] in said for finding in record['findings'])
     assert main(['env', '--json', '-', '--no-import']) == 0
-    assert json.loads(capsys.readouterr().out)['lines'][0]['name'] == 'python'
+    assert 'python' in json.loads(capsys.readouterr().out)['lines']
 
 
 NAMES = ('json', 'importlib', 'warnings', 'numpy', 'torch', 'mmguard', 'sitecustomize', 'usercustomize')

@@ -12,7 +12,7 @@ import pytest
 from mmguard.findings.signatures import read_signatures
 from mmguard.tools.explain import explanation, log_errors, log_facts, reader
 from mmguard.tools.explain.explanation import explain_text
-from mmguard.tools.report import run_report
+from mmguard.tools.report import causes
 
 FRAME = '  File "x", line 1, in a'
 FILLERS = [' ', 'a', '1', '_', '::', '1 ', 'a.', '", line 1', '.py', ' a']
@@ -53,7 +53,7 @@ def patterns() -> Dict[str, Pattern[str]]:
         for text in (s.pattern, s.place, c.context, c.supports, c.refutes)
     ]
     found = {text: explanation._compile(text) for text in texts if text}
-    for module in (reader, log_errors, log_facts, run_report):
+    for module in (reader, log_errors, log_facts, causes):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})
     return found
 

@@ -107,7 +107,7 @@ def test_a_second_run_finds_nothing_and_a_scan_is_clean(maps: Path, tmp_path: Pa
     assert run(out, '--out', tmp_path / 'plain', '--num-classes', 3) == 0
     files = [json.loads((path / 'manifest.json').read_text())['files'] for path in (again, tmp_path / 'plain')]
     assert [file['changes'] for listed in files for file in listed] == [[]] * 16
-    scan = ['scan', '--num-classes', '3', '--processes', '1', '--journal', str(tmp_path / 'journal')]
+    scan = ['scan', '--num-classes', '3', '--processes', '1']
     assert main([*scan, str(maps)]) == 1
     assert main([*scan, str(out)]) == 0, capsys.readouterr().out
 

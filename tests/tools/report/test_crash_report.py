@@ -11,24 +11,21 @@ import pytest
 from small_runs import LOAD, PACK, Run, tiny_config
 
 from mmguard.cli import main
-from mmguard.log.flight_record import FORMAT, FlightRecord
+from mmguard.log.flight_record import FlightRecord
 from mmguard.log.run_log import name_for_rank
-from mmguard.tools.report.run_report import read_crash
+from mmguard.tools.report.causes import read_ends
 
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
     '  File "/site/losses/ce.py", line 45, in cross_entropy\n    loss = F.cross_entropy(\nIndexError: Target 77\n'
 )
-TALLIES = {'pixels': dict(total=64, skipped=9, remapped=0, values={'11': 9})}
 
 
 def flight(folder: Path, rank: int = 0, reason: str = 'killed') -> Path:
-    """What a rank leaves: two batches, the newer without losses."""
+    """What a rank leaves: a batch without losses, and how it ended."""
     path = folder / name_for_rank('label_guard_flight.jsonl', rank)
     record = FlightRecord(str(path), 20, rank)
-    record.write(iter=36, epoch=1, samples=[dict(source='a.png', path='/d/a.png')])
-    record.write(losses={'loss': 'nan'})
-    record.write(iter=37, epoch=1, samples=[dict(source='b.png', path='/d/b.png', tallies=TALLIES)])
+    record.write(iter=37, epoch=1, samples=[dict(path='/d/b.png')])
     error = dict(type='IndexError', message='Target 77 is out of bounds.\nsecond line', traceback=TRACEBACK)
     if reason != 'killed':
         record.write(reason=reason, **(dict(exception=error) if reason == 'exception' else {}))
@@ -53,16 +50,14 @@ def test_the_rank_that_raised_comes_first_and_silent_ones_are_named(tmp_path: Pa
     run_record(tmp_path, world_size=4)
     (tmp_path / 'vis_data').mkdir()
     (tmp_path / 'vis_data' / 'config.py').write_text('')
-    crash = as_json(capsys, str(tmp_path))['crash']
-    assert [rank['rank'] for rank in crash['ranks']] == [1, 0]
-    assert crash['silent_ranks'] == [2, 3]
-    assert shlex.split(crash['replay']) == ['mmguard', 'replay', str(tmp_path / 'vis_data' / 'config.py'), str(raised)]
-    first = crash['ranks'][0]
-    assert (first['iter'], first['epoch'], first['place']) == (37, 1, '/site/losses/ce.py:45 in cross_entropy')
-    newest, before = first['batches']
-    assert (newest['iter'], newest['losses']) == (37, None)
-    assert newest['samples'][0]['pixels']['values'] == {'11': 9}
-    assert before['losses'] == {'loss': 'nan'}
+    assert main(['report', str(tmp_path)]) == 1
+    said = [shlex.split(line) for line in capsys.readouterr().out.splitlines() if line.startswith('mmguard ')]
+    config = str(tmp_path / 'vis_data' / 'config.py')
+    assert said == [['mmguard', 'explain', str(tmp_path)], ['mmguard', 'replay', config, str(raised)]]
+    report = as_json(capsys, str(tmp_path))
+    assert [(rank['rank'], rank['iteration']) for rank in report['ranks']] == [(1, 37), (0, 37)]
+    (finding,) = report['findings']
+    assert (finding['code'], finding['of'], 'Ranks 2, 3' in finding['evidence']) == ('MG303', 'ranks', True)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +79,8 @@ def test_a_rank_that_only_missed_another_comes_behind_it(tmp_path: Path, error: 
         flight(tmp_path, rank=2, reason='killed, or still going on')
     else:
         flight(tmp_path, rank=2)
-    crash = read_crash(sorted(tmp_path.iterdir()))
-    assert [rank.flight.rank for rank in crash.ranks] == first
+    ranks, _, _ = read_ends(sorted(tmp_path.iterdir()), 0)
+    assert [rank.rank for rank in ranks] == first
 
 
 def test_the_terminal_says_what_there_is_to_know(
@@ -123,40 +118,17 @@ def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(
     assert (finding['code'], finding['files']) == ('MG306', ['a.jpg'])
 
 
-@pytest.mark.parametrize(
-    ('config', 'place'),
-    [
-        (None, None),
-        ('model = dict(type=1 / 0)\n', 'find_unused_parameters'),
-        ("raise SystemExit\nmodel_wrapper_cfg = dict(type='X')\n", 'model_wrapper_cfg.find_unused_parameters'),
-        ('find_unused_parameters = True\n', ''),
-        ("model_wrapper_cfg = dict(\n    find_unused_parameters=True,\n    type='X')\n", ''),
-        ('a = (', 'find_unused_parameters'),
-    ],
-)  # fmt: skip
-def test_the_config_of_a_run_is_searched_and_not_run(tmp_path: Path, capsys: Any, config: Any, place: Any) -> None:
-    path = flight(tmp_path, reason='exception')
-    unused = 'RuntimeError: Expected to have finished reduction in the prior iteration'
-    path.write_text(path.read_text().replace('Target 77 is out of bounds.', unused))
-    if config is not None:
-        (tmp_path / 'config.py').write_text(config)
-    found = [one for one in as_json(capsys, str(path))['findings'] if one['code'] == 'MG305']
-    assert (found != []) is (place != '')
-    assert [[*edit['config']] for one in found for edit in one['edits']] == ([[place]] if place else [])
-
-
 def test_without_a_record_next_to_it_no_rank_is_missed(tmp_path: Path, capsys: Any) -> None:
     path = flight(tmp_path, rank=3, reason='killed, or still going on')
-    assert as_json(capsys, str(path))['crash']['silent_ranks'] == []
+    assert as_json(capsys, str(path))['findings'] == []
 
 
-def test_the_flight_record_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> None:
+def test_the_flight_record_means_the_whole_run(tmp_path: Path, capsys: Any) -> None:
     path = flight(tmp_path)
     (tmp_path / 'label_guard.jsonl').write_text('{"mode": "train", "iter": 1, "skipped_pixels": 3, "total": 9}\n')
-    assert as_json(capsys, str(path))['modes'] == {}
-    both = as_json(capsys, str(tmp_path / 'label_guard.jsonl'))
-    assert both['modes']['train']['pixels']['skipped'] == 3
-    assert len(both['crash']['ranks']) == 1
+    for named in (path, tmp_path / 'label_guard.jsonl'):
+        report = as_json(capsys, str(named))
+        assert (report['modes']['train']['pixels']['skipped'], len(report['ranks'])) == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +137,7 @@ def test_the_flight_record_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> N
         ('{"format": 2, "rank": 1, "capacity": 9}\n3\n', ['jsonl:2']),
         ('{"format": 99, "capacity": 9}\n', ['99']),
         ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": 3}\n', ['jsonl:2', 'samples: 3']),
-        ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": [{}]}\n{"losses": 3}\n', ['jsonl:3', 'losses']),
+        ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": [{}]}\n{"iter": -2}\n', ['jsonl:3', 'iter']),
         ('{"capacity": ', []),
         ('{"format": 2, "capacity": %s' % ('[' * 100_000), []),
     ],
@@ -173,35 +145,17 @@ def test_the_flight_record_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> N
 def test_a_damaged_record_is_named_and_hides_no_other(tmp_path: Path, capsys: Any, text: str, places: Any) -> None:
     flight(tmp_path)
     (tmp_path / 'label_guard_flight.rank1.jsonl').write_text(text)
-    crash = as_json(capsys, str(tmp_path))['crash']
-    assert 0 in [rank['rank'] for rank in crash['ranks']]
-    (problem,) = crash['problems']
+    report = as_json(capsys, str(tmp_path))
+    assert 0 in [rank['rank'] for rank in report['ranks']]
+    (problem,) = report['problems']
     assert all(place in problem for place in ('label_guard_flight.rank1.jsonl', *places))
-
-
-def test_the_losses_of_a_batch_whose_line_is_damaged_are_of_no_other(tmp_path: Path) -> None:
-    path = tmp_path / 'label_guard_flight.jsonl'
-    lines = [{'format': FORMAT, 'capacity': 9}, {'iter': 1, 'samples': []}, {'losses': {'a': 1}},
-             {'iter': -2, 'samples': []}, {'losses': {'a': 2}}]  # fmt: skip
-    path.write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
-    (rank,) = read_crash([path]).ranks
-    assert [(batch.iter, batch.losses) for batch in rank.batches] == [(1, {'a': 1.0})]
-
-
-@pytest.mark.timeout(20)
-def test_a_long_traceback_takes_no_time(tmp_path: Path) -> None:
-    flight(tmp_path, reason='exception')
-    text = (tmp_path / 'label_guard_flight.jsonl').read_text()
-    (tmp_path / 'label_guard_flight.jsonl').write_text(text.replace('Traceback (', '\\n' * 200_000 + ' ('))
-    (rank,) = read_crash([tmp_path / 'label_guard_flight.jsonl']).ranks
-    assert rank.place == '/site/losses/ce.py:45 in cross_entropy'
 
 
 def test_a_world_of_any_size_lists_no_ranks(tmp_path: Path, capsys: Any) -> None:
     flight(tmp_path)
     run_record(tmp_path, world_size=10**9)
     report = as_json(capsys, str(tmp_path))
-    assert report['crash']['silent_ranks'] == []
+    assert [finding['code'] for finding in report['findings']] == ['MG301']
 
 
 @pytest.mark.slow
@@ -213,13 +167,11 @@ def test_from_a_real_crash_to_the_sample(tmp_path: Path, cityscapes: str, capsys
     config.train_dataloader.dataset.indices = [1, 4, 0, 7]  # clean, clean; 24 and 33, clean
     with pytest.raises(IndexError):
         Run(config).train()
-    report = as_json(capsys, str(tmp_path))
-    (rank,) = report['crash']['ranks']
-    assert (rank['iter'], rank['error']) == (2, 'IndexError: Target 24 is out of bounds.')
-    sources = [Path(sample['source']).name[:13] for sample in rank['batches'][0]['samples']]
-    assert sources == ['aachen_000000', 'aachen_000007']
-    command = shlex.split(report['crash']['replay'])
-    assert command[0] == 'mmguard'
+    capsys.readouterr()
+    assert main(['report', str(tmp_path)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert sum('iteration 2, ' in line and 'IndexError: Target 24 is out of bounds.' in line for line in said) == 1
+    (command,) = (shlex.split(line) for line in said if line.startswith('mmguard replay '))
     assert main([*command[1:], '--json', '-']) == 1
     (failing,) = json.loads(capsys.readouterr().out)['failing']
     assert failing.endswith('aachen_000000_000019_gtFine_labelTrainIds.png')

@@ -66,8 +66,6 @@ def test_the_screen_says_the_same(
     write(five / 'labels' / '[red].png', np.full_like(BLOCKS, 77))  # a name is no markup
     assert main(command) == 1
     snapshot('scan', 'a slip in a folder of label maps', capsys.readouterr().out)
-    assert main([*command, '--resume']) == 1
-    snapshot('scan', 'a resumed scan', capsys.readouterr().out)
 
 
 def test_the_page_shows_the_worst_files(five: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
