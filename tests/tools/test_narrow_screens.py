@@ -59,9 +59,7 @@ def test_large_numbers_and_long_names_in_a_scan(facts):
 
 def test_a_report_of_a_crash(tmp_path, capsys):
     record = FlightRecord(str(tmp_path / 'label_guard_flight.jsonl'), 20, 0)
-    losses = {f'decode.aux_{number}.loss_cross_entropy': '0.123456' for number in range(3)}
-    record.write(iter=119_999, epoch=1, samples=[dict(source=NAME, path=f'/data/{NAME}')])
-    record.write(losses=losses)
+    record.write(iter=119_999, epoch=1, samples=[dict(path=f'/data/{NAME}')])
     record.close()
     main(['report', str(tmp_path)])
     check_tables_fit(capsys.readouterr().out)

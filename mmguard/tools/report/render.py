@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 from mmguard.findings import Finding
 from mmguard.findings.messages import unpack
 from mmguard.findings.run import find_unused
-from mmguard.labels.instances import describe_reasons
-from mmguard.labels.tally import Tally, find_path
-from mmguard.log.flight_record import FlightSample
+from mmguard.labels.tally import find_path
 from mmguard.log.messages import describe_reasons_by_kind, describe_totals, describe_valid, format_files
 from mmguard.log.statistics import KINDS
-from mmguard.text import quantity, visible
+from mmguard.text import quantity, visible, visible_name
 from mmguard.tools.console import Table, Text, render_finding
 from mmguard.tools.explain.explanation import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
@@ -100,31 +98,15 @@ def _print_crash(console: Any, crash: Crash) -> None:
 def _build_batches(rank: RankCrash) -> Table:
     table = Table(title=f'last batches of rank {rank.flight.rank}, the newest first', title_justify='left')
     table.add_column('iteration', justify='right', no_wrap=True)
-    table.add_column('losses', overflow='fold')
     table.add_column('files', overflow='fold')
     for batch in rank.batches[:_BATCHES]:
-        losses = '\n'.join(f'{name} {value:.4g}' for name, value in (batch.losses or {}).items())
-        files = [_describe_sample(sample).replace('\n', '\\n') for sample in batch.samples]
+        files = [visible_name(sample.path) for sample in batch.samples]
         shown = files[:_FILES] + ([f'... and {len(files) - _FILES:,} more'] if len(files) > _FILES else [])
         iteration = '' if batch.iter is None else f'{batch.iter:,}'
-        ended = losses if batch.losses is not None else 'did not end'
-        table.add_row(iteration, Text(visible(ended)), Text('\n'.join(map(visible, shown))))
+        table.add_row(iteration, Text('\n'.join(shown)))
     if len(rank.batches) > _BATCHES:
-        table.add_row('...', f'{len(rank.batches) - _BATCHES} more', '')
+        table.add_row('...', f'{len(rank.batches) - _BATCHES} more')
     return table
-
-
-def _describe_sample(sample: FlightSample) -> str:
-    """Return the file of a sample, and what guards found in it."""
-    found = '; '.join(_describe_tally(kind, tally) for kind, tally in sample.invalid.items())
-    return f'{sample.source} ({found})' if found else sample.source
-
-
-def _describe_tally(kind: str, tally: Tally) -> str:
-    changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
-    amount = ', '.join(f'{quantity(count, kind[:-1])} {change}' for count, change in changes if count)
-    reasons = describe_reasons(tally)
-    return f'{amount}: {reasons}' if reasons else amount
 
 
 def _shorten(text: str) -> str:
@@ -182,18 +164,6 @@ def _convert_mode(report: ModeReport) -> Dict[str, Any]:
 
 
 def _convert_rank(rank: RankCrash) -> Dict[str, Any]:
-    batches: List[Dict[str, Any]] = []
-    for batch in rank.batches:
-        samples = [
-            {
-                'source': one.source,
-                **{kind: _drop_key(tally.to_json(), 'source') for kind, tally in one.invalid.items()},
-            }
-            for one in batch.samples
-        ]
-        # JSON does not have NaN.
-        losses = None if batch.losses is None else {n: v if v - v == 0 else str(v) for n, v in batch.losses.items()}
-        batches.append({'iter': batch.iter, 'samples': samples, 'losses': losses})
     return {
         'file': str(rank.path),
         'rank': rank.flight.rank,
@@ -203,7 +173,9 @@ def _convert_rank(rank: RankCrash) -> Dict[str, Any]:
         'epoch': rank.flight.epoch,
         'error': rank.flight.error or None,
         'place': rank.place or None,
-        'batches': batches,
+        'batches': [
+            {'iter': batch.iter, 'samples': [sample.path for sample in batch.samples]} for batch in rank.batches
+        ],
     }
 
 

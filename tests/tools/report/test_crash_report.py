@@ -11,7 +11,7 @@ import pytest
 from small_runs import LOAD, PACK, Run, tiny_config
 
 from mmguard.cli import main
-from mmguard.log.flight_record import FORMAT, FlightRecord
+from mmguard.log.flight_record import FlightRecord
 from mmguard.log.run_log import name_for_rank
 from mmguard.tools.report.run_report import read_crash
 
@@ -19,16 +19,14 @@ TRACEBACK = (
     'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
     '  File "/site/losses/ce.py", line 45, in cross_entropy\n    loss = F.cross_entropy(\nIndexError: Target 77\n'
 )
-TALLIES = {'pixels': dict(total=64, skipped=9, remapped=0, values={'11': 9})}
 
 
 def flight(folder: Path, rank: int = 0, reason: str = 'killed') -> Path:
-    """What a rank leaves: two batches, the newer without losses."""
+    """What a rank leaves: two batches."""
     path = folder / name_for_rank('label_guard_flight.jsonl', rank)
     record = FlightRecord(str(path), 20, rank)
-    record.write(iter=36, epoch=1, samples=[dict(source='a.png', path='/d/a.png')])
-    record.write(losses={'loss': 'nan'})
-    record.write(iter=37, epoch=1, samples=[dict(source='b.png', path='/d/b.png', tallies=TALLIES)])
+    record.write(iter=36, epoch=1, samples=[dict(path='/d/a.png')])
+    record.write(iter=37, epoch=1, samples=[dict(path='/d/b.png')])
     error = dict(type='IndexError', message='Target 77 is out of bounds.\nsecond line', traceback=TRACEBACK)
     if reason != 'killed':
         record.write(reason=reason, **(dict(exception=error) if reason == 'exception' else {}))
@@ -59,10 +57,7 @@ def test_the_rank_that_raised_comes_first_and_silent_ones_are_named(tmp_path: Pa
     assert shlex.split(crash['replay']) == ['mmguard', 'replay', str(tmp_path / 'vis_data' / 'config.py'), str(raised)]
     first = crash['ranks'][0]
     assert (first['iter'], first['epoch'], first['place']) == (37, 1, '/site/losses/ce.py:45 in cross_entropy')
-    newest, before = first['batches']
-    assert (newest['iter'], newest['losses']) == (37, None)
-    assert newest['samples'][0]['pixels']['values'] == {'11': 9}
-    assert before['losses'] == {'loss': 'nan'}
+    assert first['batches'] == [{'iter': 37, 'samples': ['/d/b.png']}, {'iter': 36, 'samples': ['/d/a.png']}]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +160,7 @@ def test_the_flight_record_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> N
         ('{"format": 2, "rank": 1, "capacity": 9}\n3\n', ['jsonl:2']),
         ('{"format": 99, "capacity": 9}\n', ['99']),
         ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": 3}\n', ['jsonl:2', 'samples: 3']),
-        ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": [{}]}\n{"losses": 3}\n', ['jsonl:3', 'losses']),
+        ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": [{}]}\n{"iter": -2}\n', ['jsonl:3', 'iter']),
         ('{"capacity": ', []),
         ('{"format": 2, "capacity": %s' % ('[' * 100_000), []),
     ],
@@ -177,15 +172,6 @@ def test_a_damaged_record_is_named_and_hides_no_other(tmp_path: Path, capsys: An
     assert 0 in [rank['rank'] for rank in crash['ranks']]
     (problem,) = crash['problems']
     assert all(place in problem for place in ('label_guard_flight.rank1.jsonl', *places))
-
-
-def test_the_losses_of_a_batch_whose_line_is_damaged_are_of_no_other(tmp_path: Path) -> None:
-    path = tmp_path / 'label_guard_flight.jsonl'
-    lines = [{'format': FORMAT, 'capacity': 9}, {'iter': 1, 'samples': []}, {'losses': {'a': 1}},
-             {'iter': -2, 'samples': []}, {'losses': {'a': 2}}]  # fmt: skip
-    path.write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
-    (rank,) = read_crash([path]).ranks
-    assert [(batch.iter, batch.losses) for batch in rank.batches] == [(1, {'a': 1.0})]
 
 
 @pytest.mark.timeout(20)
@@ -216,7 +202,7 @@ def test_from_a_real_crash_to_the_sample(tmp_path: Path, cityscapes: str, capsys
     report = as_json(capsys, str(tmp_path))
     (rank,) = report['crash']['ranks']
     assert (rank['iter'], rank['error']) == (2, 'IndexError: Target 24 is out of bounds.')
-    sources = [Path(sample['source']).name[:13] for sample in rank['batches'][0]['samples']]
+    sources = [Path(path).name[:13] for path in rank['batches'][0]['samples']]
     assert sources == ['aachen_000000', 'aachen_000007']
     command = shlex.split(report['crash']['replay'])
     assert command[0] == 'mmguard'
