@@ -41,7 +41,7 @@ class FlightRecorderHook(HookAroundTraining):
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         samples = [{'path': get_source(sample)} for sample in find_samples(data_batch)]
-        self._write(runner, iter=runner.iter + 1, epoch=runner.epoch + 1, samples=samples)
+        self._write(runner, iter=runner.iter + 1, samples=samples)
 
     @contextmanager
     def around_training(self, runner: Any) -> Iterator[None]:

@@ -128,7 +128,7 @@ class Flight:
 
     Args:
         rank (int): Rank of the process.
-        iter, epoch (int, optional): The last iteration and epoch.
+        iter (int, optional): The last iteration.
         time (str): Time of the last line.
         reason (str): How training ended; ``KILLED`` or ``RUNNING`` without a recorded end. Empty: unreadable.
         exception (RecordedException, optional): The exception that ended it.
@@ -138,7 +138,6 @@ class Flight:
 
     rank: int = 0
     iter: Optional[int] = None
-    epoch: Optional[int] = None
     time: str = ''
     reason: str = ''
     exception: Optional[RecordedException] = None
@@ -157,7 +156,6 @@ class _Entry:
 
     rank: Optional[Rank] = None
     iter: Optional[int] = None
-    epoch: Optional[int] = None
     time: Optional[str] = None
     reason: Optional[str] = None
     exception: Optional[RecordedException] = None
@@ -177,7 +175,7 @@ def read_flight(path: str) -> Flight:
         for entry in read_lines(file, path, _Entry, flight.unread):
             if entry.samples is not None:
                 flight.batches.append(FlightBatch(entry.samples, entry.iter))
-            for name in ('rank', 'iter', 'epoch', 'time', 'reason', 'exception'):
+            for name in ('rank', 'iter', 'time', 'reason', 'exception'):
                 value = getattr(entry, name)
                 if value is not None:
                     setattr(flight, name, value)

@@ -56,8 +56,8 @@ _EXCEPTION = dict(type='IndexError', message='Target 77 is out of bounds.\nsecon
 def flight_record() -> bytes:
     lines = [
         dict(format=2, rank=0, capacity=20),
-        dict(iter=36, epoch=1, samples=_SAMPLES, time='2026-01-01T00:00:00'),
-        dict(iter=37, epoch=1, samples=_SAMPLES),
+        dict(iter=36, samples=_SAMPLES, time='2026-01-01T00:00:00'),
+        dict(iter=37, samples=_SAMPLES),
         dict(reason='exception', exception=_EXCEPTION),
     ]
     return _lines(*lines)

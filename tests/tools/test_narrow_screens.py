@@ -59,7 +59,7 @@ def test_large_numbers_and_long_names_in_a_scan(facts):
 
 def test_a_report_of_a_crash(tmp_path, capsys):
     record = FlightRecord(str(tmp_path / 'label_guard_flight.jsonl'), 20, 0)
-    record.write(iter=119_999, epoch=1, samples=[dict(path=f'/data/{NAME}')])
+    record.write(iter=119_999, samples=[dict(path=f'/data/{NAME}')])
     record.close()
     main(['report', str(tmp_path)])
     check_tables_fit(capsys.readouterr().out)

@@ -170,7 +170,6 @@ def _convert_rank(rank: RankCrash) -> Dict[str, Any]:
         'reason': rank.flight.reason,
         'time': rank.flight.time,
         'iter': rank.flight.iter,
-        'epoch': rank.flight.epoch,
         'error': rank.flight.error or None,
         'place': rank.place or None,
         'batches': [

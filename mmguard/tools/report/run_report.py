@@ -57,12 +57,11 @@ class RankCrash:
 
     @property
     def summary(self) -> str:
-        """End in one line: ``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
+        """End in one line: ``rank 0 ended by RuntimeError in iteration 37, 2026-01-01T12:00:00``."""
         flight = self.flight
         how = flight.error.partition(':')[0] if flight.error else flight.reason
         verb = {'exception': 'ended by', WAS_KILLED: 'was', RUNNING: 'is'}.get(flight.reason, 'was recorded:')
         where = '' if flight.iter is None else f' in iteration {flight.iter:,}'
-        where += '' if flight.epoch is None or not where else f' (epoch {flight.epoch:,})'
         when = f', {flight.time}' if flight.time else ''
         ending = f'{verb} {how}' if how else 'left no record of its end'
         return f'rank {flight.rank} {ending}{where or " before the first iteration"}{when}'

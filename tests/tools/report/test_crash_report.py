@@ -25,8 +25,8 @@ def flight(folder: Path, rank: int = 0, reason: str = 'killed') -> Path:
     """What a rank leaves: two batches."""
     path = folder / name_for_rank('label_guard_flight.jsonl', rank)
     record = FlightRecord(str(path), 20, rank)
-    record.write(iter=36, epoch=1, samples=[dict(path='/d/a.png')])
-    record.write(iter=37, epoch=1, samples=[dict(path='/d/b.png')])
+    record.write(iter=36, samples=[dict(path='/d/a.png')])
+    record.write(iter=37, samples=[dict(path='/d/b.png')])
     error = dict(type='IndexError', message='Target 77 is out of bounds.\nsecond line', traceback=TRACEBACK)
     if reason != 'killed':
         record.write(reason=reason, **(dict(exception=error) if reason == 'exception' else {}))
@@ -56,7 +56,7 @@ def test_the_rank_that_raised_comes_first_and_silent_ones_are_named(tmp_path: Pa
     assert crash['silent_ranks'] == [2, 3]
     assert shlex.split(crash['replay']) == ['mmguard', 'replay', str(tmp_path / 'vis_data' / 'config.py'), str(raised)]
     first = crash['ranks'][0]
-    assert (first['iter'], first['epoch'], first['place']) == (37, 1, '/site/losses/ce.py:45 in cross_entropy')
+    assert (first['iter'], first['place']) == (37, '/site/losses/ce.py:45 in cross_entropy')
     assert first['batches'] == [{'iter': 37, 'samples': ['/d/b.png']}, {'iter': 36, 'samples': ['/d/a.png']}]
 
 
