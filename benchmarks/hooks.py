@@ -46,7 +46,6 @@ def rows(device: str, rounds: int) -> List[Row]:
 
         def recorded(seen: Dict[str, Any]) -> None:
             recorder.before_train_iter(runner, 0, seen)
-            recorder.after_train_iter(runner, 0, seen, log_vars)
 
         calls = {
             'clean': _counted(runner.model, device, lambda: iteration(clean)),

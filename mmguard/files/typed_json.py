@@ -43,8 +43,8 @@ def parse_object(text: bytes) -> Dict[str, Any]:
 def decode(kind: Type[T], value: Any) -> T:
     """Convert the result of ``json.loads`` to a type.
 
-    Integers are counts, at least 0; as keys of a dict they are labels, of any sign. A float may also be its text, since
-    JSON has no NaN. Keys without a field in a dataclass are ignored.
+    Integers are counts, at least 0; as keys of a dict they are labels, of any sign. Keys without a field in a dataclass
+    are ignored.
 
     Raises:
         ValueError: The value does not match the type; the message says where and why.
@@ -133,15 +133,6 @@ def _decode_label(value: str) -> int:
     return label
 
 
-def _decode_float(value: Any) -> float:
-    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except (ValueError, OverflowError):
-            pass
-    raise ValueError(f'{_shorten(value)} is not a number')
-
-
 def _check_type(kind: type, reason: str, value: Any) -> Any:
     if type(value) is not kind:
         raise ValueError(f'{_shorten(value)} is {reason}')
@@ -160,7 +151,6 @@ def _shorten(value: Any) -> str:
 _SCALARS: Dict[Any, Decode] = {
     int: partial(_decode_integer, _MOST),
     Rank: partial(_decode_integer, _RANKS),
-    float: _decode_float,
     str: partial(_check_type, str, 'not a string'),
     bool: partial(_check_type, bool, 'neither true nor false'),
 }

@@ -2,71 +2,52 @@
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import contextmanager
 from traceback import TracebackException
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Iterator, Optional
 
 from mmengine import dist
 
 from mmguard.distributed.unused_parameters import add_names
-from mmguard.hooks.discovery import find_naming_roots, find_samples, get_dataset
+from mmguard.hooks.discovery import find_samples
 from mmguard.hooks.runs import HookAroundTraining
 from mmguard.labels.rules import check_int
-from mmguard.labels.tally import get_source, get_tallies, make_relative
+from mmguard.labels.tally import get_source
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.run_log import name_for_rank
 from mmguard.text import visible
 
 
 class FlightRecorderHook(HookAroundTraining):
-    """Hook that writes the last batches to ``<log_dir>/<out_file>`` as they arrive.
+    """Hook that writes the last batches to ``<log_dir>/label_guard_flight.jsonl`` as they arrive.
 
     It removes the file when training ends well, so the file remains after any other end: an exception (with its
     traceback), Ctrl-C, SIGTERM, SIGKILL, the kernel's out-of-memory killer.
-    On rank 1 the file is ``label_guard_flight.rank1.jsonl``, and so on. Only host values are written, because a GPU
-    cannot be read after a device-side assert.
+    On rank 1 the file is ``label_guard_flight.rank1.jsonl``, and so on. Nothing is read from a GPU, which is unusable
+    after a device-side assert.
 
     Args:
         capacity (int): Batches to keep. Defaults to 20.
-        out_file (str): Name of the file.
 
     Raises:
         ValueError, TypeError: An argument out of range.
     """
 
-    # After RuntimeInfoHook, which has fetched the losses from the device anyway.
-    priority = 'NORMAL'
-
-    def __init__(self, capacity: int = 20, out_file: str = NAME) -> None:
+    def __init__(self, capacity: int = 20) -> None:
         self.capacity = check_int('capacity', capacity, at_least=1)
-        self.out_file = out_file
-        self._roots: List[str] = []
         self._record: Optional[FlightRecord] = None
         self._unwritten = False
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
-        samples = [self._sample(sample) for sample in find_samples(data_batch)]
-        self._write(runner, iter=runner.iter + 1, epoch=runner.epoch + 1, samples=samples)
-
-    def after_train_iter(
-        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
-    ) -> None:
-        scalars = runner.message_hub.log_scalars
-        # The message hub holds host values: reading the outputs would wait for the device again.
-        losses = {
-            name: float(scalars[f'train/{name}'].current()) for name in outputs or {} if f'train/{name}' in scalars
-        }
-        # JSON has no NaN: write 'nan', 'inf', '-inf', which float reads back.
-        self._write(runner, losses={n: loss if math.isfinite(loss) else str(loss) for n, loss in losses.items()})
+        samples = [{'path': get_source(sample)} for sample in find_samples(data_batch)]
+        self._write(runner, iter=runner.iter + 1, samples=samples)
 
     @contextmanager
     def around_training(self, runner: Any) -> Iterator[None]:
         rank = dist.get_rank()
-        self._roots = find_naming_roots(get_dataset(runner, 'train'))
         self._unwritten = False
-        path = os.path.join(runner.log_dir, name_for_rank(self.out_file, rank))
+        path = os.path.join(runner.log_dir, name_for_rank(NAME, rank))
         record = self._record = FlightRecord(path, self.capacity, rank)
         try:
             yield
@@ -81,6 +62,7 @@ class FlightRecorderHook(HookAroundTraining):
             raise
         finally:
             record.close()
+            self._record = None
 
     def _write(self, runner: Any, **entry: Any) -> None:
         if self._record is None:
@@ -89,14 +71,3 @@ class FlightRecorderHook(HookAroundTraining):
         if self._record.error is not None and not self._unwritten:
             self._unwritten = True
             runner.logger.error(f'guard: {self._record.path!r} cannot be written: {visible(str(self._record.error))}')
-
-    def _sample(self, sample: Any) -> Dict[str, Any]:
-        tallies = {kind: tally.to_json() for kind, tally in get_tallies(sample).items()}
-        for tally in tallies.values():
-            tally.pop('source')
-        source = get_source(sample)
-        return {
-            'source': make_relative(source, self._roots),
-            'path': source,
-            **({'tallies': tallies} if tallies else {}),
-        }

@@ -77,10 +77,6 @@ class LabelSpaces:
         """Return kind -> space, without kinds that have none."""
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
-    def build_rules(self) -> Dict[str, BaseRule]:
-        """Return the spaces as rules, which check arrays."""
-        return {kind: space.build_rule() for kind, space in self.to_dict().items()}
-
     def override(self, other: LabelSpaces) -> LabelSpaces:
         """Return a copy in which ``other`` overrides the heads."""
         return replace(

@@ -12,10 +12,8 @@ from typing import Any, BinaryIO, Deque, Dict, List, Optional
 
 from mmguard.files.regular import open_regular, write_whole
 from mmguard.files.typed_json import Rank, parse_object
-from mmguard.labels.tally import Tally
 from mmguard.log.lines import UnreadParts, read_lines
 from mmguard.log.run_log import encode_line
-from mmguard.log.statistics import KINDS
 
 NAME = 'label_guard_flight.jsonl'
 #: Format of the file; changes when a field changes its meaning.
@@ -44,26 +42,24 @@ class FlightRecord:
         self.path = path
         self.error: Optional[OSError] = None
         self._head = _encode_line(dict(format=FORMAT, rank=rank, capacity=capacity))
-        # Two lines per batch: when it arrives, and when its iteration has ended.
-        self._kept: Deque[bytes] = deque(maxlen=2 * capacity)
-        self._most = 2 * capacity * _SURPLUS
+        self._kept: Deque[bytes] = deque(maxlen=capacity + 1)  # the batches, and how training ended
+        self._most = capacity * _SURPLUS
         self._lines = 0
         self._file: Optional[int] = None
-        self._closed = False
         self._put(b'')
 
     def write(self, **entry: Any) -> None:
-        """Append a line: a batch (``samples``), the ``losses`` of the last one, or how training ended (``reason``)."""
-        if not self._closed:
-            self._put(_encode_line(entry))
+        """Append a line: a batch (``samples``), or how training ended (``reason``)."""
+        self._put(_encode_line(entry))
 
     def close(self) -> None:
-        """Stop writing, and keep the file."""
-        self._closed = True
-        self._close_file()
+        """Close the file, and keep it; a later line opens it again."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     def remove(self) -> None:
-        """Stop writing and remove the file: training ended well."""
+        """Remove the file: training ended well."""
         self.close()
         with contextlib.suppress(OSError):
             os.unlink(self.path)
@@ -79,10 +75,10 @@ class FlightRecord:
             self.error = None
         except OSError as error:
             self.error = error
-            self._close_file()
+            self.close()
 
     def _rewrite(self) -> None:
-        self._close_file()
+        self.close()
         write_whole(Path(self.path), self._head + b''.join(self._kept))
         self._lines = len(self._kept)
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
@@ -90,11 +86,6 @@ class FlightRecord:
             import fcntl
 
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _close_file(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
 
 
 def _encode_line(entry: Dict[str, Any]) -> bytes:
@@ -109,36 +100,17 @@ _LARGEST = 1 << 10
 
 @dataclass
 class FlightSample:
-    """A sample of a batch: its absolute and relative path, and the tallies of guards.
-
-    Args:
-        path, source (str): Empty if not recorded.
-        tallies (dict[str, Tally]): Kind -> counts.
-    """
+    """A sample of a batch: its file, empty if not recorded."""
 
     path: str = ''
-    source: str = ''
-    tallies: Dict[str, Tally] = field(default_factory=dict)
-
-    @property
-    def invalid(self) -> Dict[str, Tally]:
-        """Offending tallies, of the kinds that this version knows."""
-        return {kind: tally for kind, tally in self.tallies.items() if kind in KINDS and tally}
 
 
 @dataclass
 class FlightBatch:
-    """A batch in a flight record.
-
-    Args:
-        samples (list[FlightSample]): In their order.
-        iter (int, optional): The iteration as the console counts.
-        losses (dict[str, float], optional): ``None``: training ended within this iteration.
-    """
+    """A batch: its samples in their order, and its iteration as the console counts."""
 
     samples: List[FlightSample]
     iter: Optional[int] = None
-    losses: Optional[Dict[str, float]] = None
 
 
 @dataclass
@@ -156,7 +128,7 @@ class Flight:
 
     Args:
         rank (int): Rank of the process.
-        iter, epoch (int, optional): The last iteration and epoch.
+        iter (int, optional): The last iteration.
         time (str): Time of the last line.
         reason (str): How training ended; ``KILLED`` or ``RUNNING`` without a recorded end. Empty: unreadable.
         exception (RecordedException, optional): The exception that ended it.
@@ -166,7 +138,6 @@ class Flight:
 
     rank: int = 0
     iter: Optional[int] = None
-    epoch: Optional[int] = None
     time: str = ''
     reason: str = ''
     exception: Optional[RecordedException] = None
@@ -185,12 +156,10 @@ class _Entry:
 
     rank: Optional[Rank] = None
     iter: Optional[int] = None
-    epoch: Optional[int] = None
     time: Optional[str] = None
     reason: Optional[str] = None
     exception: Optional[RecordedException] = None
     samples: Optional[List[FlightSample]] = None
-    losses: Optional[Dict[str, float]] = None
 
 
 def read_flight(path: str) -> Flight:
@@ -204,7 +173,12 @@ def read_flight(path: str) -> Flight:
     with open_regular(path) as file:
         capacity = _read_capacity(file, path)
         for entry in read_lines(file, path, _Entry, flight.unread):
-            _add(flight, entry)
+            if entry.samples is not None:
+                flight.batches.append(FlightBatch(entry.samples, entry.iter))
+            for name in ('rank', 'iter', 'time', 'reason', 'exception'):
+                value = getattr(entry, name)
+                if value is not None:
+                    setattr(flight, name, value)
         flight.reason = flight.reason or _find_state(file)
     flight.batches = flight.batches[-capacity:]
     return flight
@@ -222,18 +196,6 @@ def _read_capacity(file: BinaryIO, path: str) -> int:
         raise ValueError(f'{path}: format {head.get("format")!r:.40}, this mmguard reads {FORMAT}')
     capacity = head['capacity']
     return capacity if isinstance(capacity, int) and capacity > 0 else 0
-
-
-def _add(flight: Flight, entry: _Entry) -> None:
-    if entry.samples is not None:
-        flight.batches.append(FlightBatch(entry.samples, entry.iter, entry.losses))
-    # The last batch has losses already if the line of their batch is damaged.
-    elif entry.losses is not None and flight.batches and flight.batches[-1].losses is None:
-        flight.batches[-1].losses = entry.losses
-    for name in ('rank', 'iter', 'epoch', 'time', 'reason', 'exception'):
-        value = getattr(entry, name)
-        if value is not None:
-            setattr(flight, name, value)
 
 
 def _find_state(file: BinaryIO) -> str:

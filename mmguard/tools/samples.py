@@ -82,11 +82,6 @@ class Sample:
         """Data of the sample (``get_data_info``), before any file is read."""
         return dict(_unwrap_mixing(self.dataset).get_data_info(self.index))
 
-    @property
-    def transforms(self) -> List[Any]:
-        """Steps of the pipeline that loads the sample."""
-        return list(getattr(getattr(_unwrap_mixing(self.dataset), 'pipeline', None), 'transforms', ()))
-
     def load(self) -> Any:
         """Return the sample as training sees it; ``None`` if the pipeline drops it."""
         return self.dataset[self.index] if self.mixes else self.dataset.prepare_data(self.index)

@@ -21,7 +21,7 @@ from warm import Program, run_all
 
 from mmguard.cli import main
 from mmguard.findings.run import MISSED_ANOTHER
-from mmguard.log.flight_record import KILLED, RUNNING, Flight, FlightBatch, read_flight
+from mmguard.log.flight_record import KILLED, RUNNING, Flight, read_flight
 
 pytestmark = pytest.mark.slow
 
@@ -45,11 +45,11 @@ class TroubleHook(Hook):
             os.kill(os.getpid(), getattr(signal, self.what))
 
 
-def config_of(root: str, work_dir: str, what: str = 'error', iteration: int = 99, **recorder: Any) -> Config:
+def config_of(root: str, work_dir: str, what: str = 'error', iteration: int = 99, capacity: int = 20) -> Config:
     config = tiny_config(root, work_dir, iters=6)
     config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
     config.custom_hooks += [
-        dict(type='FlightRecorderHook', **recorder),
+        dict(type='FlightRecorderHook', capacity=capacity),
         dict(type='TroubleHook', iteration=iteration, what=what),
     ]
     return config
@@ -62,10 +62,6 @@ def files_in(work_dir: str) -> List[str]:
 def record_in(work_dir: str) -> Flight:
     (path,) = files_in(work_dir)
     return read_flight(path)
-
-
-def sources(batches: List[FlightBatch]) -> List[List[str]]:
-    return [[sample.source for sample in batch.samples] for batch in batches]
 
 
 def methods_of(runner: Any) -> Any:
@@ -90,15 +86,10 @@ def test_an_exception_leaves_the_last_batches(cityscapes: str, work_dir: str) ->
     assert record.exception.type == 'IndexError'
     assert 'Target 77' in record.exception.message
     assert 'cross_entropy' in record.exception.traceback
-    expected = expected_samples(cityscapes, 'gtFine/train')
-    names = [sample['source'] for sample in expected]
+    names = [sample['source'] for sample in expected_samples(cityscapes, 'gtFine/train')]
     assert [batch.iter for batch in record.batches] == [2, 3, 4]
-    assert sources(record.batches) == [names[2:4], names[4:6], names[6:8]]
-    assert [batch.losses is None for batch in record.batches] == [False, False, True]
-    assert record.batches[0].losses['loss'] > 0
-    tallies = record.batches[0].samples[0].tallies['pixels']
-    assert (tallies.skipped, tallies.to_json()['values']) == (expected[2]['skipped'], expected[2]['values'])
-    assert osp.exists(record.batches[0].samples[0].path)
+    paths = [[sample.path for sample in batch.samples] for batch in record.batches]
+    assert paths == [[osp.join(cityscapes, name) for name in names[first : first + 2]] for first in (2, 4, 6)]
     assert repr(files_in(work_dir)[0]) in run.log
 
 
@@ -184,7 +175,6 @@ def test_whatever_kills_it_the_sample_is_found(tmp_path: Path, what: str, capsys
     record = read_flight(path)
     assert (record.reason, record.iter) == (KILLED, 50)
     assert [batch.iter for batch in record.batches] == list(range(31, 51))
-    assert [batch.losses is None for batch in record.batches] == [False] * 19 + [True]
     if what == 'SIGKILL':
         assert main(['replay', config, path]) == 1
         assert 'aachen_000005_000019_gtFine_labelTrainIds.png' in capsys.readouterr().out
@@ -240,7 +230,8 @@ def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, cap
 
 @pytest.mark.stock_error
 def test_a_disk_that_is_full_does_not_hide_the_error(cityscapes: str, work_dir: str) -> None:
-    run = Run(config_of(cityscapes, work_dir, 'error', 3, out_file='vis_data'))
+    run = Run(config_of(cityscapes, work_dir, 'error', 3))
+    os.makedirs(osp.join(run.runner.log_dir, 'label_guard_flight.jsonl'))
     with pytest.raises(IndexError, match='77'):
         run.train()
     assert sum(' guard: ' in line and 'Errno' in line for line in run.log.splitlines()) == 1

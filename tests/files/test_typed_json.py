@@ -30,7 +30,6 @@ class Inner:
 class Outer:
     name: str
     on: bool = False
-    share: float = 0.0
     place: Optional[int] = None
     inner: List[Inner] = field(default_factory=list)
     labels: Dict[int, int] = field(default_factory=dict)
@@ -42,7 +41,6 @@ class Outer:
         Outer,
         st.text(),
         st.booleans(),
-        st.floats(allow_nan=False),
         st.none() | COUNTS,
         st.lists(st.builds(Inner, COUNTS, st.none() | st.integers(0, 9))),
         st.dictionaries(st.integers(-(2**63), 2**63 - 1), COUNTS),
@@ -63,16 +61,11 @@ def why_not(value: Any) -> str:
     return ''
 
 
-@given(JSON, st.sampled_from(['name', 'on', 'share', 'place', 'inner', 'labels']))
+@given(JSON, st.sampled_from(['name', 'on', 'place', 'inner', 'labels']))
 def test_what_does_not_fit_is_said_in_a_line(junk: Any, key: str) -> None:
     why = why_not({'name': 'a', key: junk})
     assert not why or why.startswith(f'{key}: ')
     assert len(why) < 400
-
-
-@pytest.mark.parametrize(('text', 'share'), [('"inf"', float('inf')), ('3', 3.0), ('1e999', float('inf'))])
-def test_a_float_may_be_its_text(text: str, share: float) -> None:
-    assert decode(Outer, json.loads(f'{{"name": "", "share": {text}}}')).share == share
 
 
 @pytest.mark.parametrize('value', [True, None, '3', 3.0, -1, 2**53 + 1, 10**4000, [], {}])

@@ -49,20 +49,15 @@ def _record() -> Dict[str, Any]:
     return dict(format=1, runs=[run])
 
 
-_TALLIES = {'pixels': dict(total=64, skipped=9, remapped=0, values={'11': 9}, reasons={})}
-_SAMPLES = [
-    dict(source='ann/a.png', path='data/img/a.jpg', tallies=_TALLIES),
-    dict(source='ann/b.png', path='data/img/b.jpg'),
-]
+_SAMPLES = [dict(path='data/img/a.jpg'), dict(path='data/img/b.jpg')]
 _EXCEPTION = dict(type='IndexError', message='Target 77 is out of bounds.\nsecond line', traceback=TRACEBACK)
 
 
 def flight_record() -> bytes:
     lines = [
         dict(format=2, rank=0, capacity=20),
-        dict(iter=36, epoch=1, samples=_SAMPLES, time='2026-01-01T00:00:00'),
-        dict(losses={'loss': 0.5, 'loss_mask': 'nan'}),
-        dict(iter=37, epoch=1, samples=_SAMPLES),
+        dict(iter=36, samples=_SAMPLES, time='2026-01-01T00:00:00'),
+        dict(iter=37, samples=_SAMPLES),
         dict(reason='exception', exception=_EXCEPTION),
     ]
     return _lines(*lines)

@@ -68,7 +68,7 @@ def test_the_ignored_label_is_the_heads() -> None:
         decode_head=Head(7, ignore_index=7, loss_decode=nn.CrossEntropyLoss()), auxiliary_head=Head(2, ignore_index=255)
     )
     assert pixels_of(from_model(model)) == (7, 7, 'decode_head.num_classes')
-    assert from_model(nn.Linear(1, 1)).build_rules() == {}
+    assert from_model(nn.Linear(1, 1)).to_dict() == {}
 
 
 def test_where_no_head_tells_classes_apart_the_data_set_does() -> None:

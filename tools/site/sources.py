@@ -35,7 +35,6 @@ PARTS: Dict[str, Tuple[str, ...]] = {
         'docs/testing',
         'docs/ranks',
         'docs/flight_recorder',
-        'docs/replay',
         'docs/storage',
         'docs/stacks',
     ),

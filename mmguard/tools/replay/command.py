@@ -6,16 +6,17 @@ import argparse
 from typing import Any
 
 from mmguard.tools.arguments import add_run_code, add_verbose, positive
+from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'replay',
-        help='find the failing sample in the last batches before a crash, and say why',
+        help='find the sample that raises, in the last batches before a crash',
         description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
-        'and runs the label checks and the model, forward and backward, on the CPU, one sample at a time. No GPU is '
-        'touched. CONFIG in Python is a program, and is run. Exit code: 0 none fails, 1 at least one fails, 2 could '
-        'not run, or some were not found.',
+        'and runs pipeline and model, forward and backward, on the CPU, one sample at a time. '
+        'CONFIG in Python is a program, and is run. Exit code: 0 none raises, 1 at least one raises or has a loss that '
+        'is not finite, 2 could not run, or some were not found.',
     )
     parser.add_argument('config', metavar='CONFIG', help='the config of the run')
     parser.add_argument('record', metavar='RECORD', help='its label_guard_flight.jsonl')
@@ -23,7 +24,7 @@ def add_to(commands: Any) -> None:
         '--last',
         type=positive,
         metavar='N',
-        help='replay the last N batches; default: back to the first in which a sample fails',
+        help='replay the last N batches; default: back to the first in which a sample raises',
     )
     parser.add_argument(
         '--seeds',
@@ -39,18 +40,24 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from mmguard.text import visible_name
     from mmguard.tools.outputs import write_json
     from mmguard.tools.spinner import Spinner
 
     with Spinner('replay', args.config) as spinner:
         from mmguard.config.classes import suppress_output
-        from mmguard.tools.console import Console
-        from mmguard.tools.replay.render import as_json, show
-        from mmguard.tools.replay.run import hide_gpus, replay
+        from mmguard.tools.console import Console, render_finding
+        from mmguard.tools.replay.run import NOT_FOUND, RAISES, replay
 
-        with hide_gpus(), suppress_output():
-            report = replay(spinner, args)
-    show(Console(stderr=args.json == '-'), report, args.verbose)
+        with suppress_output():
+            replayed = replay(spinner, args)
+    console = Console(stderr=args.json == '-')
+    for line in replayed.list_lines():
+        console.print(visible_name(line), soft_wrap=True)
+    for finding in replayed.findings:
+        console.print(render_finding(finding, 'likely cause: ', args.verbose), soft_wrap=True)
     if args.json is not None:
-        write_json(args.json, as_json(report))
-    return int(report['exit_code'])
+        write_json(args.json, replayed.to_json())
+    if replayed.select(RAISES):
+        return FOUND
+    return COULD_NOT_RUN if replayed.select(NOT_FOUND) else CLEAN

@@ -1,272 +1,264 @@
-"""Search for the failing sample in a flight record."""
+"""Search for the sample that raises, in a flight record."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import copy
+import math
 import os
-import warnings
-from itertools import takewhile
-from typing import Any, Dict, Iterator, List, Mapping
+import re
+import traceback
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional
 
-from torch import nn
+import torch
+from mmengine.dataset import pseudo_collate
 
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.errors import CannotRun
-from mmguard.findings import LabelFacts, diagnose
-from mmguard.findings.engine import select_rules
-from mmguard.findings.finding import POSSIBLE, Finding
-from mmguard.findings.order import sort_key
-from mmguard.findings.rules.config.own_lines import OwnLineFails
-from mmguard.hooks.discovery import find_class_names, walk_rules
-from mmguard.labels.heads import from_model
-from mmguard.labels.rules import BaseRule
-from mmguard.log.flight_record import Flight
+from mmguard.findings import DataRule, Finding, LabelFacts, diagnose, select_rules
+from mmguard.findings.messages import unpack
+from mmguard.hooks.discovery import find_offending, find_samples
+from mmguard.labels.spaces import LabelSpaces
+from mmguard.labels.tally import UNKNOWN, Tally
+from mmguard.log.flight_record import Flight, FlightBatch, read_flight
+from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.properties.datasets import seed_all
-from mmguard.properties.program import Program
-from mmguard.text import describe_error, quantity
-from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
-from mmguard.tools.replay.network import describe_raised, run_sample
-from mmguard.tools.replay.outcome import (
-    DIES,
-    INVALID,
-    LEFT_OUT,
-    NOT_FINITE,
-    NOT_FOUND,
-    OUR_FAILURE,
-    InvalidLabels,
-    Outcome,
-    RecordedSample,
-    describe_exception,
-    judge,
-    load_record,
-    read_batches,
-)
+from mmguard.text import describe_error, find_own_failure, quantity, shorten_list
 from mmguard.tools.samples import Sample, Samples, build_dataset, get_random_state, load_config, open_program
 from mmguard.tools.spinner import Spinner
-from mmguard.tools.trace.snapshot import take
+
+#: Outcomes of a sample; ``LEFT_OUT``: the pipeline drops it.
+PASSES, RAISES, LEFT_OUT, NOT_FOUND = 'passes', 'raises', 'left out', 'not found'
+#: Libraries below the frameworks: the line of an exception is the innermost one outside of them.
+_BELOW = re.compile(r'-packages/(?:torch|numpy|mmcv|mmengine|PIL|cv2)/|^<')
+#: Maximum number of samples that are listed, and of causes.
+_LINES, _CAUSES = 50, 2
 
 
-def replay(spinner: Spinner, args: argparse.Namespace) -> Dict[str, Any]:
-    """Replay the samples of a flight record as the command line asks, and return the outcome of each."""
-    flight = load_record(args.record)
-    batches = read_batches(flight, args.record)
+@dataclass
+class ReplayedSample:
+    """Result of one sample.
+
+    Args:
+        path (str): Its file here; if not found, the one in the record.
+        iter (int, optional): The iteration as the console counts.
+        status (str): ``PASSES``, ``RAISES``, ...
+        error (str): The exception on one line; for a sample that is not found, the reason.
+        place (str): Line that raised, ``'/site-packages/mmseg/models/losses/x.py:45 in forward'``.
+        seed (int): The last seed.
+    """
+
+    path: str
+    iter: Optional[int] = None
+    status: str = PASSES
+    error: str = ''
+    place: str = ''
+    seed: int = 0
+
+    def __str__(self) -> str:
+        where = '' if self.iter is None else f' (iteration {self.iter})'
+        error = f': {self.error}' if self.error else ''
+        place = f' ({self.place})' if self.place else ''
+        return f'{self.status}: {self.path}{where}{error}{place}'
+
+
+@dataclass
+class Replay:
+    """Result of all samples, the newest batch first, and the likely causes in the labels of those that raise.
+
+    Args:
+        file (str): The flight record.
+        flight (Flight): Its contents.
+        samples (list[ReplayedSample]): Results.
+        findings (list[Finding]): Likely causes.
+        older (int): Number of batches that were not replayed.
+    """
+
+    file: str
+    flight: Flight
+    samples: List[ReplayedSample] = field(default_factory=list)
+    findings: List[Finding] = field(default_factory=list)
+    older: int = 0
+
+    def select(self, *statuses: str) -> List[ReplayedSample]:
+        """Return the samples with one of these outcomes."""
+        return [sample for sample in self.samples if sample.status in statuses]
+
+    def list_lines(self) -> List[str]:
+        """Return how training ended, the samples that do not pass, and how many raise."""
+        flight, raising, missing = self.flight, self.select(RAISES), self.select(NOT_FOUND)
+        place = 'its start' if flight.iter is None else f'iteration {flight.iter}'
+        others = [*map(str, raising), *map(str, self.select(LEFT_OUT, NOT_FOUND))]
+        number = quantity(len(self.samples) - len(missing), 'replayed sample')
+        lines = [
+            f'{self.file}: rank {flight.rank} got to {place}: {flight.error or flight.reason}',
+            *flight.unread.list_messages(),
+            *shorten_list(others, _LINES),
+            f'raise an exception: {len(raising)} of {number}',
+        ]
+        if missing:
+            lines.append(f'not found here: {quantity(len(missing), "sample")}, which may be the cause')
+        elif not raising:
+            lines.append(
+                'Not tried: more random crops (--seeds 20), trained weights, half precision, memory, several ranks.'
+            )
+        if self.older:
+            lines.append(f'not replayed: {quantity(self.older, "older batch")}; --last N replays N batches')
+        return lines
+
+    def to_json(self) -> Dict[str, Any]:
+        """Return the same as plain data."""
+        return {
+            'file': self.file,
+            'rank': self.flight.rank,
+            'iter': self.flight.iter,
+            'reason': self.flight.reason,
+            'exception': self.flight.error,
+            'samples': [vars(sample) for sample in self.samples],
+            'failing': list(dict.fromkeys(sample.path for sample in self.select(RAISES))),
+            'not_found': [sample.path for sample in self.select(NOT_FOUND)],
+            'causes': [unpack(finding) for finding in self.findings],
+            'older_batches': self.older,
+        }
+
+
+def replay(spinner: Spinner, args: argparse.Namespace) -> Replay:
+    """Replay the samples of a flight record as the command line asks."""
+    try:
+        flight = read_flight(args.record)
+    except ValueError as error:
+        raise CannotRun(str(error)) from error
+    batches = [batch for batch in reversed(flight.batches) if batch.samples]
+    if not batches:
+        ended = [flight.error or flight.reason, *flight.unread.list_messages()]
+        raise CannotRun(f'{args.record}: no batch is recorded, training ended before the first one: {"; ".join(ended)}')
     config = load_config(args.config, args.run_code)
     program = open_program(config)
     dataset = build_dataset(program)
-    samples = Samples(dataset)
-    model = _build_model(program, args.config)
-    # Only of the heads: the effect of guards in the pipeline shows in the samples.
-    spaces = from_model(model, find_class_names(dataset)).build_rules()
-    notes = [*flight.unread.list_messages(), *_collect_notes(config, spaces)]
-    replayer = Replayer(spaces, model, from_mmengine(config), args.seeds)
-    batches = batches[: args.last]
-    outcomes: List[Outcome] = []
-    looked_at = 0
-    with program.scope():
-        for batch in batches:
-            spinner.text = f'{quantity(len(batch), "sample")} of iteration {batch[0].iteration}'
-            outcomes += [outcome for recorded in batch for outcome in _create_outcomes(recorded, samples, replayer)]
-            looked_at += 1
-            # A failure among successes is the one searched for. If all fail, older samples show whether
-            # it depends on the samples at all.
-            found = [o for o in outcomes if o.status in (DIES, NOT_FINITE)]
-            if args.last is None and found and any(not o.fails and o.seeds for o in outcomes):
-                break
-    if all(outcome.status == NOT_FOUND for outcome in outcomes):
-        raise CannotRun(f'none of the {len(outcomes)} recorded samples is in the data set: {outcomes[0].notes[0]}')
-    return _report(flight, args.record, outcomes, notes, len(batches) - looked_at)
-
-
-def _build_model(program: Program, file: str) -> nn.Module:
-    """Build the model of a config with random weights, always the same."""
     try:
-        model: nn.Module = program.build_model()
-        return model
+        model = program.build_model()  # with random weights, always the same
     except Exception as error:
-        raise CannotRun(f'{file}: the model cannot be built on the CPU: {describe_error(error)}') from error
-
-
-@contextlib.contextmanager
-def hide_gpus() -> Iterator[None]:
-    """Hide the GPUs from this process."""
-    name = 'CUDA_VISIBLE_DEVICES'
-    before = os.environ.get(name)
-    os.environ[name] = ''
-    try:
-        yield
-    finally:
-        del os.environ[name]
-        os.environ.update({} if before is None else {name: before})
-
-
-def _create_outcomes(recorded: RecordedSample, samples: Samples, replayer: Replayer) -> List[Outcome]:
-    try:
-        path, found = samples.find(recorded.path)
-    except CannotRun as error:
-        return [Outcome(recorded, status=NOT_FOUND, notes=[str(error)])]
-    outcomes = []
-    for sample in found:
-        outcome = Outcome(recorded, path)
-        replayer.replay(sample, outcome)
-        outcomes.append(outcome)
-    return outcomes
-
-
-def _report(flight: Flight, file: str, outcomes: List[Outcome], notes: List[str], older: int) -> Dict[str, Any]:
-    failing = [outcome for outcome in outcomes if outcome.fails]
-    missing, ours = ([one for one in outcomes if one.status == status] for status in (NOT_FOUND, OUR_FAILURE))
-    return {
-        'file': file,
-        'reason': flight.reason,
-        'rank': flight.rank,
-        'iter': flight.iter,
-        'exception': describe_exception(flight),
-        'notes': notes,
-        'outcomes': outcomes,
-        'failing': failing,
-        'not_found': missing,
-        'our_failures': ours,
-        'older_batches': older,
-        'same_for_all': _describe_common_failure(outcomes),
-        'exit_code': FOUND if failing else COULD_NOT_RUN if missing or ours else CLEAN,
-    }
-
-
-def _describe_common_failure(outcomes: List[Outcome]) -> str:
-    """Describe a failure of every sample at one place that none of their labels explains; empty without one."""
-    run = [outcome for outcome in outcomes if outcome.seeds]
-    raised = [o.raised for o in run if o.raised is not None and not o.raised.own and not o.invalid]
-    places = {f'{error.type} at {error.place}' for error in raised}
-    return places.pop() if len(run) > 1 and len(raised) == len(run) and len(places) == 1 else ''
-
-
-def _collect_notes(config: Any, spaces: Mapping[str, BaseRule]) -> List[str]:
-    notes = ['random weights: a loss that only trained ones drive to NaN does not show here']
-    if not spaces:
-        notes.append('the number of classes is unknown: only the forward pass is checked, not the labels')
-    wrapper = config.get('optim_wrapper') or {}
-    if 'Amp' in str(wrapper.get('type')):
-        notes.append('float32 on the CPU: overflows in half precision do not show here')
-    return notes
-
-
-#: Frameworks whose transforms never change the value of a label.
-_FRAMEWORKS = {'mmcv', 'mmseg', 'mmdet'}
-#: Maximum number of causes reported per sample.
-_MOST_FINDINGS = 2
+        raise CannotRun(f'{args.config}: the model cannot be built on the CPU: {describe_error(error)}') from error
+    replayer = Replayer(Samples(dataset), model, program.find_spaces(), args.seeds)
+    replayed = Replay(args.record, flight)
+    with program.scope():
+        for number, batch in enumerate(batches[: args.last], start=1):
+            spinner.text = f'{quantity(len(batch.samples), "sample")} of iteration {batch.iter}'
+            replayed.samples += replayer.replay_batch(batch)
+            replayed.older = len(batches) - number
+            if args.last is None and replayed.select(RAISES):
+                break
+    if len(replayed.select(NOT_FOUND)) == len(replayed.samples):
+        missing = f'none of the {len(replayed.samples)} recorded samples is in the data set'
+        raise CannotRun(f'{missing}: {replayed.samples[0].error}')
+    replayed.findings = replayer.find_causes(from_mmengine(config))
+    return replayed
 
 
 class Replayer:
-    """Runner of samples, one at a time, with random pipelines several times."""
+    """Runner of samples, one at a time, with random pipelines several times.
 
-    def __init__(self, spaces: Mapping[str, BaseRule], model: nn.Module, config: ReadConfig, seeds: int) -> None:
-        self._spaces = spaces
+    Args:
+        samples (Samples): Those of the training set.
+        model (nn.Module): Never changed.
+        spaces (LabelSpaces): The valid labels.
+        seeds (int): Runs of a random pipeline.
+    """
+
+    def __init__(self, samples: Samples, model: Any, spaces: LabelSpaces, seeds: int) -> None:
+        self._samples = samples
         self._model = model
-        self._config = config
+        self._spaces = spaces
         self._seeds = seeds
+        self._offending: ByKind = group_tallies()
 
-    def replay(self, sample: Sample, outcome: Outcome) -> None:
-        """Replay a sample into ``outcome``, and stop at the first failing seed."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter('always')
-            self._load(sample, outcome)
-            self._run_seeds(sample, outcome)
-        of_user = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
-        reported = [' '.join(f'{w.category.__name__}: {w.message}'.split())[:200] for w in of_user]
-        outcome.warnings = list(dict.fromkeys(reported))
-        self._weigh(sample, outcome)
+    def replay_batch(self, batch: FlightBatch) -> List[ReplayedSample]:
+        """Replay the samples of a batch; one that occurs twice is replayed once."""
+        replayed = []
+        for path in dict.fromkeys(sample.path or UNKNOWN for sample in batch.samples):
+            try:
+                here, found = self._samples.find(path)
+            except CannotRun as error:
+                replayed.append(ReplayedSample(path, batch.iter, NOT_FOUND, str(error)))
+                continue
+            for sample in found:
+                replayed.append(ReplayedSample(here, batch.iter))
+                self._replay(sample, replayed[-1])
+        return replayed
 
-    # ---- the steps
-
-    def _load(self, sample: Sample, outcome: Outcome) -> None:
-        results: Any = copy.deepcopy(sample.info)
-        seed_all(0)
-        try:
-            for transform in takewhile(lambda one: type(one).__name__.startswith('Load'), sample.transforms):
-                results = transform(results)
-        except Exception:
-            return  # the whole pipeline raises the same exception
-        outcome.loaded = judge(take('loaded', results), self._spaces, outcome.path)
-
-    def _run_seeds(self, sample: Sample, outcome: Outcome) -> None:
-        is_dropped = True
+    def _replay(self, sample: Sample, replayed: ReplayedSample) -> None:
+        """Replay a sample, and stop at the first seed with which it raises."""
+        replayed.status = LEFT_OUT
         for seed in range(self._seeds):
             seed_all(seed)
-            before = get_random_state()
+            before, packed, replayed.seed = get_random_state(), None, seed
             try:
                 packed = sample.load()
+                is_random = get_random_state() != before
+                if packed is not None:
+                    replayed.status = PASSES
+                    run_sample(self._model, packed, seed)
             except Exception as error:
-                outcome.seeds, outcome.seed = seed + 1, seed
-                outcome.die('pipeline', describe_raised(error))
+                if find_own_failure(error):
+                    raise
+                replayed.status, replayed.error, replayed.place = RAISES, describe_error(error), find_place(error)
+                for kind, tallies in find_offending(find_samples(packed), self._spaces.to_dict()).items():
+                    self._offending[kind] += tallies
                 return
-            is_random = get_random_state() != before
-            outcome.seeds = seed + 1
-            if packed is not None:
-                is_dropped, outcome.seed = False, seed
-                outcome.trained = judge(take('trained', packed), self._spaces, outcome.path)
-                self._run_model(packed, seed, outcome)
-                if outcome.fails or outcome.raised is not None:
-                    return
-                if any(judged.is_invalid for judged in outcome.trained.values()):
-                    outcome.status = INVALID
-                    return
             if not is_random:
-                break
-        if is_dropped:
-            outcome.status = LEFT_OUT
-            outcome.notes.append('the pipeline drops it (no target?); training draws another one instead')
+                return
 
-    def _run_model(self, sample: Any, seed: int, outcome: Outcome) -> None:
-        result = run_sample(self._model, sample, seed)
-        outcome.run = result
-        outcome.notes += [note for note in result.notes if note not in outcome.notes]
-        if result.raised is not None:
-            outcome.die('forward', result.raised)
-        elif result.fails:
-            outcome.status = NOT_FINITE
-
-    def _weigh(self, sample: Sample, outcome: Outcome) -> None:
-        """Note invalid labels that are in the files but in no sample drawn, and find the likely causes."""
-        hidden = '; '.join(str(judged) for judged in outcome.loaded.values() if judged.is_invalid)
-        if hidden and any(True for _ in walk_rules(sample.transforms)):
-            if not outcome.invalid:
-                outcome.notes.append(f'the files hold {hidden}, but the guard in the pipeline removes them')
-        elif hidden and not outcome.fails:
-            packages = {type(one).__module__.partition('.')[0] for one in sample.transforms}
-            if outcome.status != LEFT_OUT and packages <= _FRAMEWORKS:
-                outcome.status = INVALID
-                outcome.notes.append(
-                    f'with these {outcome.seeds} seeds, random transforms removed the invalid labels: try more --seeds'
+    def find_causes(self, config: ReadConfig) -> List[Finding]:
+        """Find the likely causes in the labels of the samples that raised."""
+        findings: List[Finding] = []
+        for kind, tallies in self._offending.items():
+            space, whole = self._spaces.get(kind), sum(tallies, Tally())
+            if space is not None and tallies:
+                facts = LabelFacts(
+                    values=whole.values,
+                    num_classes=space.num_classes,
+                    ignore_index=space.ignore_index,
+                    total=whole.total,
+                    files=len(tallies),
+                    offending_files=len(tallies),
+                    kind=kind,
+                    reasons=whole.reasons,
+                    class_names=list(self._spaces.names),
+                    split='train',
                 )
-            else:
-                outcome.notes.append(f'the files hold {hidden}, but the pipeline removes them')
-        if sample.mixes:
-            outcome.notes.append('other images are mixed in: the failure may be in one of them')
-        if outcome.fails and outcome.stage != 'pipeline':
-            names = find_class_names(sample.dataset)
-            found = self._find_causes(outcome.invalid, names, outcome)
-            sure = [finding for finding in found if finding.certainty != POSSIBLE]
-            outcome.findings = (sure or found)[:_MOST_FINDINGS]
+                findings += diagnose(facts, config, [rule for rule in select_rules() if issubclass(rule, DataRule)])
+        return [finding for finding in findings if finding.severity == 'error'][:_CAUSES]
 
-    def _find_causes(self, invalid: Dict[str, InvalidLabels], names: List[str], outcome: Outcome) -> List[Finding]:
-        # Without an invalid label, the config may still mistreat valid ones.
-        asked = list(invalid.values()) or list(outcome.trained.values())
-        found: List[Finding] = []
-        for judged in asked:
-            facts = LabelFacts(
-                values=dict(judged.tally.values),
-                num_classes=judged.num_classes,
-                ignore_index=judged.ignore_index,
-                total=judged.tally.total,
-                files=1,
-                offending_files=int(judged.is_invalid),
-                kind=judged.kind,
-                reasons=dict(judged.tally.reasons),
-                class_names=names,
-                split='train',
-            )
-            rules = [rule for rule in select_rules() if rule is not OwnLineFails]  # the crashed run had built them
-            found += [one for one in diagnose(facts, self._config, rules) if one.severity == 'error']
-        return sorted(found, key=sort_key)
+
+def run_sample(model: Any, packed: Any, seed: int) -> None:
+    """Train a copy of a model on a batch of twice the same sample: batch norm can refuse a batch of one.
+
+    Args:
+        model (nn.Module): With mmengine's interface; not changed.
+        packed (dict): A sample as the pipeline packs it; not changed.
+        seed (int): Seed of dropout and random sampling.
+
+    Raises:
+        FloatingPointError: A loss is not finite.
+        Exception: Anything that the model raises.
+    """
+    model = copy.deepcopy(model).train()
+    torch.manual_seed(seed)
+    data = model.data_preprocessor(pseudo_collate([copy.deepcopy(packed) for _ in range(2)]), True)
+    total, logged = model.parse_losses(model(**data, mode='loss'))
+    losses = {name: float(value) for name, value in logged.items()}
+    wrong = [name for name, value in losses.items() if 'loss' in name and not math.isfinite(value)]
+    if wrong:
+        # The total is named only if none of its parts is.
+        named = [name for name in wrong if name != 'loss'] or wrong
+        raise FloatingPointError(', '.join(f'{name} is {losses[name]}' for name in named))
+    if total.requires_grad:
+        total.backward()
+
+
+def find_place(error: BaseException) -> str:
+    """Return the innermost line of an exception in a framework or the user's code, ``'file:45 in forward'``, or ''."""
+    frames = traceback.extract_tb(error.__traceback__)
+    above = [f for f in frames if f.filename != __file__ and not _BELOW.search(f.filename.replace(os.sep, '/'))]
+    return f'{above[-1].filename}:{above[-1].lineno} in {above[-1].name}' if above else ''

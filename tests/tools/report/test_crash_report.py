@@ -22,10 +22,11 @@ TRACEBACK = (
 
 
 def flight(folder: Path, rank: int = 0, reason: str = 'killed') -> Path:
-    """What a rank leaves: a batch without losses, and how it ended."""
+    """What a rank leaves: two batches."""
     path = folder / name_for_rank('label_guard_flight.jsonl', rank)
     record = FlightRecord(str(path), 20, rank)
-    record.write(iter=37, epoch=1, samples=[dict(path='/d/b.png')])
+    record.write(iter=36, samples=[dict(path='/d/a.png')])
+    record.write(iter=37, samples=[dict(path='/d/b.png')])
     error = dict(type='IndexError', message='Target 77 is out of bounds.\nsecond line', traceback=TRACEBACK)
     if reason != 'killed':
         record.write(reason=reason, **(dict(exception=error) if reason == 'exception' else {}))
