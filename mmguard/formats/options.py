@@ -76,7 +76,7 @@ class FixOptions:
             the file is to list them. ``None``: any.
         rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
         renumber (int, optional): First id for the categories of COCO, which are numbered in the order of the file.
-        boxes (str): Format of the boxes, one of ``WRITTEN``, from which they are converted. Empty: that of the files.
+        boxes (str): Format of the boxes in the files, a key of ``BOX_WRITERS``; empty: the usual one.
         keep_boxes (bool): Leave the boxes of COCO as they are: none is clamped, or dropped with its object.
         scale (float, optional): Factor for the values of label maps.
         no_crowds (bool): Turn crowds (VOC: difficult objects) into ordinary objects.

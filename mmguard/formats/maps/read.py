@@ -103,7 +103,7 @@ def list_formats() -> Tuple[str, ...]:
 def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
     """Read a label map, and the header of its image; faults are in the record.
 
-    ``invalid`` is ``settings.invalid_values()``, bool (256,).
+    ``invalid`` holds ``settings.find_invalid_values()``, bool (256,).
     """
     from PIL import Image
 
