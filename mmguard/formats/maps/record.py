@@ -20,7 +20,7 @@ Shape = Tuple[int, int]
 #: Types of the fields in a line of a journal; an edited or damaged line is not used.
 _TYPES: Dict[str, Any] = {
     **dict.fromkeys(('raw', 'loaded', 'between'), Dict[int, int]),
-    **dict.fromkeys(('fractions', 'colours'), Dict[str, int]),
+    **dict.fromkeys(('fractions', 'colors'), Dict[str, int]),
     **dict.fromkeys(('path', 'image', 'backend', 'form', 'image_form', 'fault', 'detail', 'image_fault'), str),
     'changes': List[str],
 }
@@ -51,12 +51,12 @@ class MapRecord:
     raw: Dict[int, int] = field(default_factory=dict)
     #: Value as loaded (uint8, before any shift or map) -> elements; ``None``: as ``raw``.
     loaded: Optional[Dict[int, int]] = None
-    #: Changes made by the loader: ``'wrapped'``, ``'colours'``, ``'scaled'``, ``'truncated'``.
+    #: Changes made by the loader: ``'wrapped'``, ``'colors'``, ``'scaled'``, ``'truncated'``.
     changes: List[str] = field(default_factory=list)
     #: Values of float files that are not integers -> pixels; the lowest few.
     fractions: Dict[str, int] = field(default_factory=dict)
     #: ``'r,g,b'`` -> pixels, for color files with at most 256 colors.
-    colours: Dict[str, int] = field(default_factory=dict)
+    colors: Dict[str, int] = field(default_factory=dict)
     lossy: bool = False  #: Compressed with loss.
     is_black: bool = False  #: The palette shows all values that occur as black.
     #: Value as loaded -> pixels of it that have a lower and a higher neighbor; only for values that were invalid when
@@ -168,7 +168,7 @@ class Journal:
         same = (record.path, record.stamp, record.image, record.image_stamp, record.backend)
         if same != (item.path, get_stamp(item.path), item.image, image_stamp, backend):
             return None
-        looked_at = 'colours' not in record.changes
+        looked_at = 'colors' not in record.changes
         if looked_at and any(invalid[v] and v not in record.between for v in record.as_loaded):
             return None
         return record

@@ -15,7 +15,7 @@ EYE, NEAR = 1.45, 1.5
 FINER = 2
 DARK, GLASS, HAZE = (26, 25, 26), (74, 62, 54), np.array((205, 196, 188), float)
 
-Colour = Any  # blue, green, red, as in OpenCV
+Color = Any  # blue, green, red, as in OpenCV
 Span = Tuple[float, float]
 Point = Tuple[float, float, float]  # meters: to the right, upwards, ahead
 
@@ -34,42 +34,42 @@ class Canvas:
         scale = self.focal / max(ahead, NEAR)
         return round(self.centre + scale * right), round(self.horizon + scale * (EYE - up))
 
-    def draw_shape(self, points: Sequence[Point], colour: Colour, label: Optional[int]) -> None:
+    def draw_shape(self, points: Sequence[Point], color: Color, label: Optional[int]) -> None:
         """Draw a flat shape; ``label=None`` keeps the labels (a window)."""
         outline = np.array([self.project(point) for point in points], np.int32)
-        cv2.fillPoly(self.image, [outline], self._fade(colour, points[0][2]))
+        cv2.fillPoly(self.image, [outline], self._fade(color, points[0][2]))
         if label is not None:
             cv2.fillPoly(self.label, [outline], label)
 
-    def draw_disc(self, centre: Point, radius: Tuple[float, float], colour: Colour, label: int, line: int = -1) -> None:
+    def draw_disc(self, centre: Point, radius: Tuple[float, float], color: Color, label: int, line: int = -1) -> None:
         """Draw an ellipse with these half axes; ``line``: only its outline, in the image."""
         scale = self.focal / centre[2]
         axes = (max(1, round(radius[0] * scale)), max(1, round(radius[1] * scale)))
-        cv2.ellipse(self.image, self.project(centre), axes, 0, 0, 360, self._fade(colour, centre[2]), line)
+        cv2.ellipse(self.image, self.project(centre), axes, 0, 0, 360, self._fade(color, centre[2]), line)
         cv2.ellipse(self.label, self.project(centre), axes, 0, 0, 360, label, -1)
 
-    def draw_upright(self, across: Span, up: Span, ahead: float, colour: Colour, label: Optional[int]) -> None:
+    def draw_upright(self, across: Span, up: Span, ahead: float, color: Color, label: Optional[int]) -> None:
         """Draw a rectangle facing the camera."""
         (left, right), (low, top) = across, up
         self.draw_shape(
-            [(left, low, ahead), (left, top, ahead), (right, top, ahead), (right, low, ahead)], colour, label
+            [(left, low, ahead), (left, top, ahead), (right, top, ahead), (right, low, ahead)], color, label
         )
 
-    def draw_box(self, across: Span, up: Span, along: Span, colour: Colour, label: int) -> None:
+    def draw_box(self, across: Span, up: Span, along: Span, color: Color, label: int) -> None:
         """Draw the faces of a box that the camera sees."""
-        (left, right), (low, top), (near, far), colour = across, up, along, np.array(colour, float)
+        (left, right), (low, top), (near, far), color = across, up, along, np.array(color, float)
         if right < 0 or left > 0:
             x = right if right < 0 else left
-            self.draw_shape([(x, low, near), (x, top, near), (x, top, far), (x, low, far)], 0.7 * colour, label)
+            self.draw_shape([(x, low, near), (x, top, near), (x, top, far), (x, low, far)], 0.7 * color, label)
         if top < EYE:
             roof = [(left, top, near), (right, top, near), (right, top, far), (left, top, far)]
-            self.draw_shape(roof, 1.2 * colour, label)
-        self.draw_upright(across, up, near, colour, label)
+            self.draw_shape(roof, 1.2 * color, label)
+        self.draw_upright(across, up, near, color, label)
 
     @staticmethod
-    def _fade(colour: Colour, ahead: float) -> Tuple[float, ...]:
+    def _fade(color: Color, ahead: float) -> Tuple[float, ...]:
         share = np.exp(-ahead / 140)
-        return tuple((share * np.array(colour) + (1 - share) * HAZE).clip(0, 255).tolist())
+        return tuple((share * np.array(color) + (1 - share) * HAZE).clip(0, 255).tolist())
 
 
 def draw_street(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndarray]:
@@ -80,12 +80,12 @@ def draw_street(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndar
     random = np.random.default_rng(seed)
     canvas = Canvas(FINER * width, FINER * height, random.uniform(0.42, 0.58))
     kerb = random.uniform(4.2, 5.4)
-    for left, right, colour, label in (
+    for left, right, color, label in (
         (-200, 200, (78, 112, 98), TERRAIN),
         (-kerb - 3, kerb + 3, (146, 150, 154), SIDEWALK),
         (-kerb, kerb, (92, 90, 89), ROAD),
     ):
-        canvas.draw_shape([(left, 0, NEAR), (left, 0, 400), (right, 0, 400), (right, 0, NEAR)], colour, label)
+        canvas.draw_shape([(left, 0, NEAR), (left, 0, 400), (right, 0, 400), (right, 0, NEAR)], color, label)
     for start in np.arange(NEAR + random.uniform(0, 3), 90, 6):
         ends = ((-0.08, start), (-0.08, start + 3), (0.08, start + 3), (0.08, start))
         canvas.draw_shape([(x, 0, z) for x, z in ends], (214, 216, 216), None)

@@ -17,7 +17,7 @@ for stream in (sys.stdout, sys.stderr):
     stream.reconfigure(encoding='utf-8', errors='replace', line_buffering=True)
 runpy.run_module('mmguard.tools.demo.train', run_name='__main__', alter_sys=True)
 """
-COLOURS = re.compile(r'\x1b\[[0-9;]*m')
+COLORS = re.compile(r'\x1b\[[0-9;]*m')
 
 
 def train_in_child(config: str, folder: Path, on_line: Callable[[str], None]) -> int:
@@ -46,7 +46,7 @@ def train_in_child(config: str, folder: Path, on_line: Callable[[str], None]) ->
     try:
         with open(folder / 'runs' / f'{stem}.txt', 'w', encoding='utf-8') as log:
             for raw in child.stdout:
-                line = COLOURS.sub('', raw.rstrip('\n'))
+                line = COLORS.sub('', raw.rstrip('\n'))
                 log.write(line + '\n')
                 on_line(line)
         return child.wait()

@@ -188,7 +188,7 @@ def test_a_torn_journal_is_read_as_far_as_it_goes(folder: str, tmp_path: Path) -
         {'loaded': {'300': 5}},
         {'raw': {'300': 5}},
         {'changes': 'wrapped'},
-        {'colours': {'1,2,3': None}},
+        {'colors': {'1,2,3': None}},
         {'stamp': [1]},
         {'shape': ['a', 'b']},
         {'form': {}},
