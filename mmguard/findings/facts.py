@@ -112,7 +112,6 @@ class AnnotationFacts:
         crowds (int): Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
         missing (int): Listed images that are not on disk; ``missing_files`` names the first.
         min_size (int): Images with a shorter side below it are left out by the data set's filter.
-        small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
         negative_boxes (int): Boxes with a corner below 0 (VOC: after 1 was subtracted), whatever their other faults.
         below_minus_one (int): Those of them with a corner below -1, which subtracting 1 does not explain.
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside.
@@ -174,7 +173,6 @@ class AnnotationFacts:
     crowds: int = 0
     missing: int = 0
     min_size: int = 0
-    small_examples: List[str] = field(default_factory=list)
     negative_boxes: int = 0
     below_minus_one: int = 0
     over_edge: int = 0
