@@ -139,7 +139,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     ),
 }
 
-#: Commands that print with colours, and what they print with.
+#: Commands that print with colors, and what they print with.
 NEEDS['rich'] = (
     *NEEDS['PIL'],
     'test_language.py',

@@ -20,7 +20,7 @@ NUM_CLASSES, VOID = 3, 255
 
 
 class Squares(Dataset):
-    """Coloured squares on a background. Every fourth mask has a corner of 3, a class that the model does not know."""
+    """Colored squares on a background. Every fourth mask has a corner of 3, a class that the model does not know."""
 
     def __len__(self):
         return 64

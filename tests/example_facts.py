@@ -131,12 +131,12 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG116': lambda: pixels(even(0, 1, 2, 3, 5), 5),
     'MG117': lambda: pixels(even(*[i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)]), 80),
     'MG119': lambda: pixels(even(*range(151)), 150),
-    'MG120': lambda: pixels(even(0, 128), 2, maps={'forms': {'rgb': FILES}, 'colours': {(0, 0, 0): 9, (128, 0, 0): 2}}),
+    'MG120': lambda: pixels(even(0, 128), 2, maps={'forms': {'rgb': FILES}, 'colors': {(0, 0, 0): 9, (128, 0, 0): 2}}),
     'MG121': lambda: pixels(
         even(0, 1, 2),
         3,
         trained=even(0, 38, 75),
-        maps={'forms': {'palette8': 200}, 'loaded_otherwise': {'colours': 200}},
+        maps={'forms': {'palette8': 200}, 'loaded_otherwise': {'colors': 200}},
     ),
     'MG122': lambda: pixels(
         even(0, 1, 261), 6, trained=even(0, 1, 5), maps={'forms': {'gray16': 200}, 'loaded_otherwise': {'wrapped': 50}}

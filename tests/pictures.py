@@ -1,4 +1,4 @@
-"""Pictures of one colour."""
+"""Pictures of one color."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def things(number: int, num_classes: int, last: int, faults: Sequence[str] = FAU
 
 def write_image(path: str, seed: int) -> None:
     mkdir_or_exist(osp.dirname(path))
-    # Blocks of colour: noise alone does not survive a JPEG, and gives small models nothing to look at.
+    # Blocks of color: noise alone does not survive a JPEG, and gives small models nothing to look at.
     blocks = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), dtype=np.uint8)
     Image.fromarray(blocks.repeat(SIZE // 8, 0).repeat(SIZE // 8, 1)).save(path, quality=95)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
@@ -16,7 +17,8 @@ from mmguard.findings.order import sort_key
 from mmguard.findings.plugins import check_findings, contain_failure, list_rules
 from mmguard.findings.rule import AllClear, Facts, Reread, Rule
 from mmguard.findings.usual_edits import guard_evaluation
-from mmguard.language import Message, as_message
+from mmguard.labels.instances import describe_boxes
+from mmguard.language import Message, as_message, join
 from mmguard.text import quantity
 
 #: Compares a program before and after an edit; the result has ``state`` (``'verified'``, ...) and ``reason``.
@@ -224,29 +226,39 @@ SLIPS, FEW = 0.05, 3
 
 
 def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
-    """Return an edit whose question states how many objects it leaves out; nothing if there are too many."""
+    """Return an edit whose question states how many objects it leaves out, and why; nothing if there are too many."""
     before = [_count_objects(facts.labels) for facts, _ in splits]
     after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
-    (objects, taught), (left, taught_after) = (map(sum, zip(*counts)) for counts in (before, after))
+    (objects, taught), (left, taught_after) = (
+        map(sum, zip(*(one[:2] for one in counts))) for counts in (before, after)
+    )
     if left >= objects:
         return [edit]
     if taught - taught_after > max(FEW, SLIPS * taught):
         return []
     count = Message('{number:,} of {objects}', number=objects - left, objects=quantity(objects, 'object'))
-    question = Message('Can {count} be dropped?', count=count)
+    faults: Counter[str] = Counter()  # `fix` also leaves out the objects of other findings
+    for one in before:
+        faults.update(one[2])
+    for one in after:
+        faults.subtract(one[2])
+    why = join(', ', describe_boxes(+faults))
+    question = Message('Can {count} be dropped ({why})?' if why else 'Can {count} be dropped?', count=count, why=why)
     if edit.question:
+        count = join(': ', filter(None, (count, why)))
         question = Message('{question:unasked} ({count})?', question=as_message(edit.question), count=count)
     return [replace(edit, question=question)]
 
 
-def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int]:
-    """Count the objects in annotation files, including unreadable ones, and excluding crowds and boxes without area."""
+def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]]:
+    """Count the objects in annotation files, including unreadable ones; those that train; and the faults of others."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
-        return 0, 0
+        return 0, 0, Counter()
     refused = found.yolo.rows - found.annotations if found.yolo is not None else 0
     invalid = max(sum(labels.values.values()), sum(found.unnamed.values()))
-    return found.annotations + refused, sum(found.usable.values()) + invalid + refused
+    faults = Counter({**labels.reasons, 'with an invalid label': invalid, 'that cannot be read': refused})
+    return found.annotations + refused, sum(found.usable.values()) + invalid + refused, faults
 
 
 def cache_reread(reread: Reread) -> Reread:

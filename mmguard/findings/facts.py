@@ -28,7 +28,7 @@ class MapFacts:
             ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
         lossy (int): Files that were compressed with loss (JPEG).
         loaded_otherwise (dict[str, int]): Change of the stored values by the framework's loader -> files: ``'wrapped'``
-            (16 bits modulo 256), ``'colours'`` (palette or RGB read as colors), ``'scaled'`` (fewer than 8 bits
+            (16 bits modulo 256), ``'colors'`` (palette or RGB read as colors), ``'scaled'`` (fewer than 8 bits
             stretched over 0 to 255), ``'truncated'`` (fractions cut off).
         at_edges (float, optional): Share of the invalid pixels at the border of two other values: with a lower and a
             higher one among their eight neighbors, as interpolation makes them.
@@ -42,9 +42,9 @@ class MapFacts:
         void_files (int): Number of files in ``all_void``, which may be cut.
         image_forms (dict[str, int]): As ``forms``, of the images.
         files_with_class (dict[int, int]): Label as trained -> files that contain it.
-        colours (dict[tuple, int]): (r, g, b) -> pixels, of color files with few colors.
+        colors (dict[tuple, int]): (r, g, b) -> pixels, of color files with few colors.
         black_palettes (int): Palette files whose palette shows all of their values as black.
-        gray_in_colour (int): Color files whose channels are equal; their ``raw`` values are those of one channel.
+        gray_in_color (int): Color files whose channels are equal; their ``raw`` values are those of one channel.
         counts (dict[str, int]): Full length of each list above, which may be cut: ``'all_void'``, ...,
             ``'unreadable <what is wrong>'``.
         sources (list[str]): The folders (or the single file) that were read.
@@ -68,8 +68,8 @@ class MapFacts:
     void_files: int = 0
     image_forms: Dict[str, int] = field(default_factory=dict)
     files_with_class: Dict[int, int] = field(default_factory=dict)
-    colours: Dict[Tuple[int, int, int], int] = field(default_factory=dict)
-    gray_in_colour: int = 0
+    colors: Dict[Tuple[int, int, int], int] = field(default_factory=dict)
+    gray_in_color: int = 0
     black_palettes: int = 0
     form_examples: Dict[str, List[str]] = field(default_factory=dict)
     counts: Dict[str, int] = field(default_factory=dict)
@@ -112,7 +112,6 @@ class AnnotationFacts:
         crowds (int): Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
         missing (int): Listed images that are not on disk; ``missing_files`` names the first.
         min_size (int): Images with a shorter side below it are left out by the data set's filter.
-        small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
         negative_boxes (int): Boxes with a corner below 0 (VOC: after 1 was subtracted), whatever their other faults.
         below_minus_one (int): Those of them with a corner below -1, which subtracting 1 does not explain.
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside.
@@ -174,7 +173,6 @@ class AnnotationFacts:
     crowds: int = 0
     missing: int = 0
     min_size: int = 0
-    small_examples: List[str] = field(default_factory=list)
     negative_boxes: int = 0
     below_minus_one: int = 0
     over_edge: int = 0

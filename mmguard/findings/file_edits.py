@@ -88,8 +88,8 @@ def build_fix_command(path: str, out: str, options: Mapping[str, Any]) -> str:
 
 def _as_word(value: Any) -> str:
     if isinstance(value, Mapping):
-        has_colours = any(isinstance(key, tuple) for key in value)
-        return str(dict(value)) if has_colours else ','.join(f'{old}:{new}' for old, new in value.items())
+        has_colors = any(isinstance(key, tuple) for key in value)
+        return str(dict(value)) if has_colors else ','.join(f'{old}:{new}' for old, new in value.items())
     return ','.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 

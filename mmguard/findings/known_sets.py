@@ -91,14 +91,14 @@ def match_named_values(values: Collection[int], names: Mapping[int, str]) -> Tup
     return '', {}
 
 
-Colour = Tuple[int, int, int]
+Color = Tuple[int, int, int]
 
 
-def compute_voc_colour(label: int) -> Colour:
+def compute_voc_color(label: int) -> Color:
     """Return the color of a label in PASCAL VOC's palette, which labelme and most tools use.
 
     Example:
-        >>> [compute_voc_colour(label) for label in (0, 1, 2, 3)]
+        >>> [compute_voc_color(label) for label in (0, 1, 2, 3)]
         [(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)]
     """
     red = green = blue = 0
@@ -110,21 +110,21 @@ def compute_voc_colour(label: int) -> Colour:
     return red, green, blue
 
 
-VOC: Dict[Colour, int] = {compute_voc_colour(label): label for label in range(256)}
+VOC: Dict[Color, int] = {compute_voc_color(label): label for label in range(256)}
 
-_CITYSCAPES_COLOURS: Tuple[Colour, ...] = (
+_CITYSCAPES_COLORS: Tuple[Color, ...] = (
     (128, 64, 128), (244, 35, 232), (70, 70, 70), (102, 102, 156), (190, 153, 153), (153, 153, 153), (250, 170, 30),
     (220, 220, 0), (107, 142, 35), (152, 251, 152), (70, 130, 180), (220, 20, 60), (255, 0, 0), (0, 0, 142),
     (0, 0, 70), (0, 60, 100), (0, 80, 100), (0, 0, 230), (119, 11, 32),
 )  # fmt: skip
 #: Colors outside of the 19 classes.
-_CITYSCAPES_VOID: Tuple[Colour, ...] = (
+_CITYSCAPES_VOID: Tuple[Color, ...] = (
     (0, 0, 0), (111, 74, 0), (81, 0, 81), (250, 170, 160), (230, 150, 140), (180, 165, 180), (150, 100, 100),
     (150, 120, 90), (0, 0, 90), (0, 0, 110),
 )  # fmt: skip
 
 
-def compute_grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
+def compute_grays(palette: Iterable[Tuple[Color, int]]) -> Dict[int, int]:
     """Return gray -> label, with grays rounded as by OpenCV and Pillow, or truncated as by older versions.
 
     If two labels share a gray (1 and 16 of VOC: 38), the first is the more common one.
@@ -149,7 +149,7 @@ _INEXACT = 0.01
 _BY_CHANCE = 0.005
 
 
-def match_grays(palette: Iterable[Tuple[Colour, int]], values: Set[int]) -> Dict[int, int]:
+def match_grays(palette: Iterable[Tuple[Color, int]], values: Set[int]) -> Dict[int, int]:
     """Return value -> label if all values are grays of a palette's colors; nothing if several labels are possible.
 
     Example:
@@ -161,8 +161,8 @@ def match_grays(palette: Iterable[Tuple[Colour, int]], values: Set[int]) -> Dict
     pairs, tables = list(palette), set()
     for weights, shift in product(_GRAY_WEIGHTS, (0.5, 0)):  # rounded, or truncated
         labels_of: Dict[int, Set[int]] = {}
-        for colour, label in pairs:
-            gray = sum(weight * part for weight, part in zip(weights, colour)) + shift
+        for color, label in pairs:
+            gray = sum(weight * part for weight, part in zip(weights, color)) + shift
             for inexact in (-_INEXACT, _INEXACT):
                 labels_of.setdefault(floor(gray + inexact), set()).add(label)
         by_chance = (len(labels_of) / 256) ** len(values - {0})
@@ -171,5 +171,5 @@ def match_grays(palette: Iterable[Tuple[Colour, int]], values: Set[int]) -> Dict
     return dict(tables.pop()) if len(tables) == 1 else {}
 
 
-CITYSCAPES: Dict[Colour, int] = {colour: label for label, colour in enumerate(_CITYSCAPES_COLOURS)}
+CITYSCAPES: Dict[Color, int] = {color: label for label, color in enumerate(_CITYSCAPES_COLORS)}
 CITYSCAPES.update(dict.fromkeys(_CITYSCAPES_VOID, 255))

@@ -20,7 +20,7 @@ from mmguard.findings.views import VOID, count_stored, has_num_classes
 from mmguard.language import Message, as_message, join
 
 #: Maximum number of table entries in a command; longer tables go into a file.
-_IN_COMMANDS = {'label_map': 64, 'colours': 24}
+_IN_COMMANDS = {'label_map': 64, 'colors': 24}
 
 
 def list_splits(facts: Facts) -> List[LabelFacts]:
@@ -141,7 +141,7 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
 
     Args:
         title (str): Title of the edit.
-        options: Options of `mmguard fix`: ``label_map``, ``colours``, ``threshold``.
+        options: Options of `mmguard fix`: ``label_map``, ``colors``, ``threshold``.
     """
     labels, folders = facts.labels, _list_folders(facts)
     if labels is None or not folders:
@@ -200,7 +200,7 @@ def _choose_void(labels: LabelFacts) -> int:
 
 
 def _list_labels(labels: LabelFacts, options: Mapping[str, Any]) -> List[int]:
-    made = [*options.get('label_map', {}).values(), *options.get('colours', {}).values()]
+    made = [*options.get('label_map', {}).values(), *options.get('colors', {}).values()]
     return [label for label in made or labels.histogram if label != VOID]
 
 

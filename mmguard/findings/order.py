@@ -107,7 +107,6 @@ ORDER: Tuple[str, ...] = (
     'MG107',
     'MG169',
     # A run and its ranks: the rank that ended before those that waited for it.
-    'MG301',
     'MG304',
     'MG303',
     'MG305',
@@ -164,7 +163,6 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG105': ('MG107',),
     'MG196': ('MG135', 'MG197'),
     'MG185': ('MG135', 'MG197'),
-    'MG301': ('MG304', 'MG456', 'MG458'),
     'MG304': ('MG303', 'MG452', 'MG453', 'MG454'),
     'MG303': ('MG454', 'MG456'),
     'MG305': ('MG450',),

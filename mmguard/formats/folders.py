@@ -138,7 +138,7 @@ NO_CLASSES = {
 #: Folders of images whose labels are in another folder; their subfolders are cities or videos.
 _LABELLED_ELSEWHERE = {'leftimg8bit', 'img_dir', 'jpegimages'}
 #: Number of classes to look into, number of names in each, and the color count that only photographs exceed.
-_CLASSES, _NAMES, _COLOURS = 5, 200, 256
+_CLASSES, _NAMES, _COLORS = 5, 200, 256
 #: Number of images of a class to open: a single one may be damaged.
 _LOOKED_AT = 3
 
@@ -227,7 +227,7 @@ def _is_photo(path: str) -> bool:
         from PIL import Image
 
         with open_regular(path) as file, Image.open(file) as opened:
-            return opened.mode in ('RGB', 'CMYK') and opened.getcolors(_COLOURS) is None
+            return opened.mode in ('RGB', 'CMYK') and opened.getcolors(_COLORS) is None
     except Exception:  # decoders raise many types for a damaged file
         return False
 

@@ -13,7 +13,7 @@ Pairs = Tuple[Tuple[Any, int], ...]
 
 SPLITS = ('train', 'val', 'test')
 #: Red, green, blue.
-Colour = Tuple[int, int, int]
+Color = Tuple[int, int, int]
 
 
 def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
@@ -76,14 +76,14 @@ class FixOptions:
             the file is to list them. ``None``: any.
         rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
         renumber (int, optional): First id for the categories of COCO, which are numbered in the order of the file.
-        boxes (str): Format of the boxes, one of ``WRITTEN``, from which they are converted. Empty: that of the files.
+        boxes (str): Format of the boxes in the files, a key of ``BOX_WRITERS``; empty: the usual one.
         keep_boxes (bool): Leave the boxes of COCO as they are: none is clamped, or dropped with its object.
         scale (float, optional): Factor for the values of label maps.
         no_crowds (bool): Turn crowds (VOC: difficult objects) into ordinary objects.
         images (str, optional): Folder of the images of COCO; entries are renamed as there, or left out if the image is
             missing.
         drop_empty (bool): Leave out images of COCO without an object.
-        colours (dict[tuple, int]): Of label maps that are stored as colors: (red, green, blue) -> label. A file with a
+        colors (dict[tuple, int]): Of label maps that are stored as colors: (red, green, blue) -> label. A file with a
             color that is not listed is left out.
         threshold (float, optional): Of label maps of two classes: values above it are 1, the others 0.
         suffix (str, optional): End of the names of label maps. ``None``: as a scan chooses them.
@@ -102,7 +102,7 @@ class FixOptions:
     no_crowds: bool = False
     images: Optional[str] = None
     drop_empty: bool = False
-    colours: Dict[Colour, int] = field(default_factory=dict)
+    colors: Dict[Color, int] = field(default_factory=dict)
     threshold: Optional[float] = None
     suffix: Optional[str] = None
 
@@ -110,7 +110,7 @@ class FixOptions:
         # An edit holds pairs, because it must be hashable.
         object.__setattr__(self, 'label_map', dict(self.label_map))
         object.__setattr__(self, 'rename', dict(self.rename))
-        object.__setattr__(self, 'colours', dict(self.colours))
+        object.__setattr__(self, 'colors', dict(self.colors))
 
     def map_label(self, value: int) -> int:
         """Return the mapped label of a label map's value, before the rule for invalid labels."""
@@ -121,7 +121,7 @@ class FixOptions:
         record = asdict(self)
         record['label_map'] = {str(raw): label for raw, label in self.label_map.items()}
         record['classes'] = None if self.classes is None else list(self.classes)
-        record['colours'] = {','.join(map(str, colour)): label for colour, label in self.colours.items()}
+        record['colors'] = {','.join(map(str, color)): label for color, label in self.colors.items()}
         return record
 
 

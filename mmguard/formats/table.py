@@ -243,12 +243,8 @@ def _count_images(table: Table, usable: np.ndarray, annotations: AnnotationFacts
     kept = np.zeros(len(table.images), bool)
     kept[table.image[listed]] = True
     annotations.images_kept_empty = int((kept & ~with_target).sum())
-    small = np.flatnonzero(table.sizes.min(axis=1) < annotations.min_size) if len(table.images) else np.empty(0, int)
-    small = small[np.isfinite(table.sizes[small]).all(axis=1)]
-    annotations.small_images = len(small)
-    for place in small[:EXAMPLES].tolist():
-        height, width = table.sizes[place].tolist()
-        annotations.small_examples.append(f'{table.images[place]}: {width:g} x {height:g}')
+    small = (table.sizes < annotations.min_size).any(axis=1)
+    annotations.small_images = int((small & np.isfinite(table.sizes).all(axis=1)).sum())
 
 
 def _describe_boxes(

@@ -58,10 +58,9 @@ def check_loss(
         loss(scores, target.masked_fill(ignored, 0))
         raise TargetShapeError(
             f'the targets are valid, but {_get_loss_name(loss)} fails if they contain '
-            f'{_describe_value(target, ignored)}, and only '
-            f'then: {type(error).__name__}: {error}. It uses labels as indices (one-hot vectors, a table) before it '
-            f'excludes ignored ones. Replace those first, and exclude them from the result: '
-            f'valid = target != {_describe_value(target, ignored)}; target.masked_fill(~valid, 0)'
+            f'{_describe_value(target, ignored)}, and only then: {type(error).__name__}: {error}. It uses labels as '
+            f'indices (one-hot vectors, a table) before it excludes ignored ones. Replace those first, and exclude '
+            f'them from the result: valid = target != {_describe_value(target, ignored)}; target.masked_fill(~valid, 0)'
         ) from error
     gradient = _compute_gradient(value, scores)
     if gradient is None or not ignored.any():
@@ -72,9 +71,8 @@ def check_loss(
     if trained:
         raise TargetShapeError(
             f'{_get_loss_name(loss)} trains on {trained:,} of {int(ignored.count_nonzero()):,} ignored elements '
-            f'({_describe_value(target, ignored)}): its ignore_index does nothing here, or is another value. Give it '
-            f'the scores '
-            f'and targets of the others only, or use mmguard.functional.cross_entropy or '
+            f'({_describe_value(target, ignored)}): its ignore_index has no effect, or is another value. Pass only '
+            f'the scores and targets of the other elements, or use mmguard.functional.cross_entropy or '
             f'binary_cross_entropy_with_logits'
         )
 
@@ -201,9 +199,9 @@ def _raise_all(checks: Sequence[Callable[[], None]]) -> None:
 def _check_channels(logits: Tensor, target: Tensor) -> None:
     if get_num_classes(logits) == 1:
         raise TargetShapeError(
-            f'{describe_pair(logits, target)}: the softmax of a single channel is always 1, so class 0 always has loss '
-            f'0 and '
-            f'class 1 is out of range. Give the model two channels, or use {MULTILABEL} with target.unsqueeze(1)'
+            f'{describe_pair(logits, target)}: the softmax of a single channel is always 1, so the loss of class 0 is '
+            f'always 0, and class 1 is out of range. Give the model two channels, or use {MULTILABEL} with '
+            f'target.unsqueeze(1)'
         )
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def format_shape(tensor: Tensor) -> str:
-    return f'({", ".join(str(size) for size in tensor.shape)})'
+    return str(tuple(tensor.shape))
 
 
 def check_scores(logits: Tensor, name: str = 'cls_score') -> None:
@@ -37,9 +37,8 @@ def _check_label_shape(logits: Tensor, target: Tensor) -> None:
     expected = get_elements_shape(logits)
     if tuple(target.shape) != expected:
         raise ValueError(
-            f'label has shape {format_shape(target)} ({target.dtype}), cls_score {format_shape(logits)}; expected '
-            f'label of '
-            f'shape {expected}: {_suggest_target(logits, target, "label", "cls_score")}'
+            f'expected label of shape {expected}, got {format_shape(target)} ({target.dtype}), with cls_score of shape '
+            f'{format_shape(logits)}: {_suggest_target(logits, target, "label", "cls_score")}'
         )
 
 
@@ -48,10 +47,8 @@ def check_dense_target(logits: Tensor, target: Tensor) -> None:
     check_scores(logits)
     if tuple(target.shape) != tuple(logits.shape):
         raise ValueError(
-            f'label has shape {format_shape(target)} ({target.dtype}), cls_score {format_shape(logits)}; expected '
-            f'binary '
-            f'targets of the shape of the scores, or class indices of shape '
-            f'{(logits.shape[0], *logits.shape[2:])} for scores (N, C, ...)'
+            f'expected label of shape {format_shape(logits)} (binary targets, as cls_score) or '
+            f'{(logits.shape[0], *logits.shape[2:])} (class indices), got {format_shape(target)} ({target.dtype})'
         )
 
 
@@ -68,8 +65,7 @@ def check_weight(weight: Optional[Tensor], target: Tensor) -> None:
     fits = weight.dim() == target.dim() and all(w in (1, t) for w, t in zip(weight.shape, target.shape))
     if not fits:
         raise ValueError(
-            f'weight has shape {format_shape(weight)}, label {format_shape(target)}: one weight per label element is '
-            f'needed'
+            f'expected weight of shape {format_shape(target)}, one per label element, got {format_shape(weight)}'
         )
 
 
@@ -80,9 +76,8 @@ def check_dense_weight(weight: Optional[Tensor], target: Tensor) -> None:
     sizes = zip(reversed(weight.shape), reversed(target.shape))
     if not all(w == t or 1 in (w, t) for w, t in sizes):
         raise ValueError(
-            f'weight has shape {format_shape(weight)}, label {format_shape(target)}: a weight must have the shape of '
-            f'the dense '
-            f'targets, or one that can be broadcast with it'
+            f'expected weight of shape {format_shape(target)}, as the dense targets, or one that can be broadcast with '
+            f'it, got {format_shape(weight)}'
         )
 
 
@@ -163,10 +158,9 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
                 f'class index is a single number. For one yes-or-no score per element, use {MULTILABEL}'
             )
         raise TargetTypeError(
-            f'{describe_pair(logits, target)}: an integer target of the shape of the logits looks one-hot. Either '
-            f'pass class '
-            f'indices, target.argmax(dim=1), or the probability form, target.float(). If an element may belong to '
-            f'several classes it is multi-label: {MULTILABEL}'
+            f'{describe_pair(logits, target)}: an integer target of the shape of the logits looks one-hot. Pass class '
+            f'indices, target.argmax(dim=1), or probabilities, target.float(). If an element may belong to several '
+            f'classes, use {MULTILABEL}'
         )
     if ignore_index >= 0:
         raise TargetShapeError(
@@ -211,9 +205,8 @@ def check_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
     if pos_weight.numel() == logits.shape[1] != logits.shape[-1]:
         ones = ', '.join(['1'] * (logits.dim() - 2))
         raise TargetShapeError(
-            f'pos_weight has shape {format_shape(pos_weight)}, the logits {format_shape(logits)}: it would broadcast '
-            f'along the '
-            f'last dimension. One weight per class is pos_weight.view(-1, {ones})'
+            f'expected pos_weight that broadcasts along the classes, got shape {format_shape(pos_weight)}, which '
+            f'broadcasts along the last dimension of logits {format_shape(logits)}. Write pos_weight.view(-1, {ones})'
         )
 
 
@@ -221,10 +214,8 @@ def check_loss_weight(logits: Tensor, weight: Optional[Tensor]) -> None:
     classes = get_num_classes(logits)
     if weight is not None and weight.numel() != classes:
         raise TargetShapeError(
-            f'weight has shape {format_shape(weight)}, the logits {format_shape(logits)}: it holds one number per '
-            f'class, here '
-            f'{classes}, also for a background class. {_name_dataset(weight.numel())}Weights per element: '
-            f'reduction="none", and multiply'
+            f'expected weight of shape ({classes},), one per class, background included, got {format_shape(weight)}. '
+            f'{_name_dataset(weight.numel())}To weight each element, use reduction="none" and multiply'
         )
 
 

@@ -162,9 +162,8 @@ def mask_cross_entropy(
     check_scores(logits, 'mask_pred')
     if logits.dim() < 2 or tuple(target.shape) != (logits.shape[0], *logits.shape[2:]):
         raise ValueError(
-            f'mask target has shape {format_shape(target)}, mask_pred {format_shape(logits)}: a target mask must have '
-            f'the '
-            f'shape (N, *) of a prediction (N, C, *)'
+            f'expected mask target of shape (N, *) for mask_pred (N, C, *), got {format_shape(target)} for '
+            f'{format_shape(logits)}'
         )
     if tuple(label.shape) != (logits.shape[0],):
         raise ValueError(f'label has shape {format_shape(label)}: one class per mask is needed, ({logits.shape[0]},)')

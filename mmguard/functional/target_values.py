@@ -83,9 +83,8 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
     if ignored:
         words += (
             f' {ignored:,} of them ({_format_share(ignored, target)}) are {ignore_index} and ignored: other code that '
-            f'reads '
-            f'these labels must exclude them first, valid = target != {ignore_index} (own one-hot vectors of Dice or a '
-            f'metric, class weights looked up by label, a confusion matrix).'
+            f'reads these labels must exclude them first, valid = target != {ignore_index} (own one-hot vectors of '
+            f'Dice or a metric, class weights looked up by label, a confusion matrix).'
         )
     if 0 <= ignore_index < classes:
         words += (
@@ -110,23 +109,21 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
     seen, ignored = _list_classes(target, ignore_index), int((target == ignore_index).count_nonzero())
     if seen == [0] and ignored and ignore_index == VOID:
         _warn(
-            f'of {classes} classes only 0 occurs, next to the ignored 255 ({_format_share(ignored, target)}). If '
-            f'these are '
-            f'0/255 masks, 255 is the foreground and is never trained: target = (target > 0).long(). If 255 is void or '
+            f'of {classes} classes only 0 occurs, next to the ignored 255 ({_format_share(ignored, target)}). In '
+            f'0/255 masks 255 is the foreground, and is never trained: target = (target > 0).long(). If 255 is void or '
             f'padding, check that other batches hold other classes'
         )
     elif seen == [0]:
         _warn(
-            f'all {target.numel() - ignored:,} targets are class 0. If every batch looks like this: ToTensor divides '
-            f'masks '
-            f'by 255, and .long() then turns all into 0; use torch.as_tensor(np.array(mask)).long(), or PILToTensor'
+            f'all {target.numel() - ignored:,} targets are class 0. If every batch looks like this, was ToTensor '
+            f'applied to masks? It divides by 255, and .long() then turns all into 0. Use '
+            f'torch.as_tensor(np.array(mask)).long(), or PILToTensor'
         )
     elif ignored >= NEARLY_ALL_IGNORED * target.numel():
         _warn(
-            f'{_format_share(ignored, target)} of the targets are ignored (ignore_index={ignore_index}), and '
-            f'{len(seen)} of '
-            f'{classes} classes are left. If every batch looks like this, a map from ids to classes (of another data '
-            f'set?) sends most values there, or ignore_index is a class'
+            f'{_format_share(ignored, target)} of the targets are ignored (ignore_index={ignore_index}), and only '
+            f'{len(seen)} of {classes} classes occur. If every batch looks like this, a map from ids to classes (of '
+            f'another data set?) sends most values there, or ignore_index is a class'
         )
 
 
@@ -135,9 +132,8 @@ def warn_of_swallowed(target: Tensor, ignore_index: float) -> None:
     ignored = target == ignore_index
     if ignore_index == VOID and ignored.any() and not target.masked_fill(ignored, 0).any():
         _warn(
-            f'only 0 occurs, next to the ignored 255 ({_format_share(int(ignored.count_nonzero()), target)}). If '
-            f'these are '
-            f'0/255 masks, 255 is the foreground and is never trained: (target > 0).float()'
+            f'only 0 occurs, next to the ignored 255 ({_format_share(int(ignored.count_nonzero()), target)}). In '
+            f'0/255 masks 255 is the foreground, and is never trained: (target > 0).float()'
         )
 
 
@@ -175,10 +171,9 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
             else 'no target'
         )
         raise LabelGuardError(
-            f"{what}: PyTorch's mean over no targets is NaN, and so are all weights after the next step. If "
-            f'every batch looks like this, a map from ids to classes (of another data set?) sends your values to the '
-            f'ignored '
-            f'one, or ignore_index is a class: look at the values that the file holds. If only some crops are, leave '
+            f"{what}: PyTorch's mean over no targets is NaN, and so are all weights after the next step. If every "
+            f'batch looks like this, a map from ids to classes (of another data set?) sends your values to the ignored '
+            f'one, or ignore_index is a class: look at the values that the file holds. If only some crops do, leave '
             f'them out, or use mmguard.functional.cross_entropy, which gives 0 with gradient 0',
             [Tally(total=target.numel())],
         )
@@ -199,9 +194,9 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
     """Check that each row is a distribution over the classes."""
     if not holds_probabilities(logits, target):
         raise TargetShapeError(
-            f'{describe_pair(logits, target)}; probabilities have the shape of the logits. Class indices need no '
-            f'kind; or make '
-            f'them one-hot: torch.nn.functional.one_hot(target, {get_num_classes(logits)}).movedim(-1, 1).float()'
+            f'{describe_pair(logits, target)}; expected probabilities of the shape of the logits. For class indices, '
+            f'leave out kind, or make them one-hot: torch.nn.functional.one_hot(target, {get_num_classes(logits)})'
+            f'.movedim(-1, 1).float()'
         )
     check_probability_target(logits, target)
     sanitize_distributions(target, get_class_dim(logits), on_invalid='raise')

@@ -128,9 +128,8 @@ class GuardedLabelLoss(nn.Module):
         expected = (net_output.shape[0], 1, *net_output.shape[2:])
         if tuple(target.shape) != expected:
             raise ValueError(
-                f'target has shape {format_shape(target)}, the network output {format_shape(net_output)}; expected a '
-                f'target '
-                f'of shape {expected}, one label per voxel: are deep supervision targets in the order of the outputs?'
+                f'expected target of shape {expected}, one label per voxel of the network output, got '
+                f'{format_shape(target)}: are deep supervision targets in the order of the outputs?'
             )
         sanitized = sanitize_target(target, net_output.shape[1], self.ignore_label)
         if self._counts is None:  # the coarser targets that follow hold the same voxels again
@@ -191,10 +190,9 @@ class GuardedRegionLoss(nn.Module):
         expected = (net_output.shape[0], net_output.shape[1] + 1, *net_output.shape[2:])
         if tuple(target.shape) != expected:
             raise ValueError(
-                f'target has shape {format_shape(target)}, the network output {format_shape(net_output)}; expected a '
-                f'target '
-                f'of shape {expected}: the regions, then the voxels to leave out. After ConvertSegmentationToRegions'
-                f'Transform a guarded trainer has that channel; your own data loader must add it'
+                f'expected target of shape {expected}, the regions and then the voxels to leave out, got '
+                f'{format_shape(target)}. After ConvertSegmentationToRegionsTransform a guarded trainer has that '
+                f'channel; your own data loader must add it'
             )
         keep, regions = ~target[:, -1:].bool(), target[:, :-1]
         loss = self.weight_dice * self.dc(net_output, regions, loss_mask=keep)

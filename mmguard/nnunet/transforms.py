@@ -122,7 +122,7 @@ class GuardedTransforms(BasicTransform):
 
     Args:
         transforms (ComposeTransforms): nnU-Net's, for training or validation. Regions get one more channel, the
-            voxels to leave out, where they have none (``rule.ignore_index`` is :data:`MARK`).
+            voxels to leave out, where they have none (``rule.ignore_index`` is ``EXCLUDED_LABEL``).
         rule (LabelRule): Defines the valid labels and the treatment of the rest.
 
     Raises:

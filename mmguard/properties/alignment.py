@@ -67,9 +67,9 @@ def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional
 def _subtract_mean(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
     if not mask.any():
         return np.zeros_like(values)
-    centred = np.where(mask, values - values[mask].mean(), 0.0)
-    norm = float(np.sqrt((centred**2).sum()))
-    return centred / norm if norm > 0 else centred
+    centered = np.where(mask, values - values[mask].mean(), 0.0)
+    norm = float(np.sqrt((centered**2).sum()))
+    return centered / norm if norm > 0 else centered
 
 
 def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, int], float]]:
@@ -77,8 +77,8 @@ def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[i
     shape = [size + int(size * REACH) + TOLERANCE + 1 for size in image.shape]
     product = np.fft.rfft2(figure, shape) * np.conj(np.fft.rfft2(image, shape))
     found = np.abs(np.fft.irfft2(product, shape))
-    trace_backward = [max(TOLERANCE + 1, int(size * REACH)) for size in image.shape]
-    rows, columns = (np.r_[0 : most + 1, -most:0] for most in trace_backward)
+    max_shifts = [max(TOLERANCE + 1, int(size * REACH)) for size in image.shape]
+    rows, columns = (np.r_[0 : most + 1, -most:0] for most in max_shifts)
     window = found[np.ix_(rows, columns)]
     near = (np.abs(rows)[:, None] <= TOLERANCE) & (np.abs(columns)[None] <= TOLERANCE)
     for values in (np.where(near, window, 0), np.where(near, 0, window)):

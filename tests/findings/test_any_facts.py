@@ -22,7 +22,7 @@ LABELS = st.one_of(st.integers(-3, 12), st.sampled_from([18, 19, 26, 33, 80, 90,
 NUMBERS = st.integers(0, 10**6)
 WORDS = st.sampled_from([
     'mmseg', 'mmdet', 'background', 'cat', 'dog', '{x}', '', 'gray8', 'rgb', 'palette8', 'gray16', 'float', 'wrapped',
-    'colours', 'label', 'box_no_area', 'box_new', 'category id', 'model.head.num_classes', 'model.head.class_weight',
+    'colors', 'label', 'box_no_area', 'box_new', 'category id', 'model.head.num_classes', 'model.head.class_weight',
     'x_gtFine_labelIds.png', 'all_void', 'OhemCrossEntropy', 'DINOHead', 'panoptic_head.num_things_classes', 'coco',
     'keys', 'labels', 'regions', 'count', 'unexpected', 'fractions', 'not finite', 'shape', 'form', 'unreadable',
 ])  # fmt: skip

@@ -100,7 +100,7 @@ def test_a_slip_or_one_value_of_several_does_not_explain_a_missing_class(counts:
     assert 'MG135' in [finding.code for finding in diagnose(voxels(counts))]
 
 
-def test_colours_are_not_raw_ids_of_cityscapes() -> None:
+def test_colors_are_not_raw_ids_of_cityscapes() -> None:
     grays = {153: 12800, 70: 12480, 220: 7872, 152: 6272, 60: 5504, 128: 5376, 100: 5248, 33: 400, 26: 300}
     read = diagnose(LabelFacts(grays, 19, 255, histogram=grays, maps=MapFacts(forms={'rgba': 6}, raw=grays)))
     assert [finding.code for finding in read] == ['MG120']

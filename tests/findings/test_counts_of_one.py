@@ -20,7 +20,7 @@ PALETTE = LabelFacts(
     histogram={0: 900, 38: 9, 75: 9},
     total=918,
     files=1,
-    maps=MapFacts(forms={'palette8': 1}, raw={0: 900, 1: 9, 2: 9}, loaded_otherwise={'colours': 1}),
+    maps=MapFacts(forms={'palette8': 1}, raw={0: 900, 1: 9, 2: 9}, loaded_otherwise={'colors': 1}),
 )
 
 

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, NamedTuple
 
 import numpy as np
 import pytest
-from drawn_scenes import VOID, blob, coloured, each, scenes, soft
-from mask_files import OWN_COLOURS, VOC_COLOURS
+from drawn_scenes import VOID, blob, colored, each, scenes, soft
+from mask_files import OWN_COLORS, VOC_COLORS
 from mask_values import COCO_STUFF_IDS, blobs, of_ids
 from PIL import Image
 from segmentation_configs import FIVE, LOVEDA
@@ -20,12 +20,12 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.known_sets import COCO_STUFF_CLASSES
 
 BLOBS = blobs(255, 6)
-#: The classes of FIVE are drawn in these colours, in another order than that of their numbers.
+#: The classes of FIVE are drawn in these colors, in another order than that of their numbers.
 PALETTE = [(0, 0, 142), (128, 64, 128), (70, 70, 70), (107, 142, 35), (244, 35, 232)]
 
 ROADS = [(0, 0, 0), (120, 120, 120), (0, 0, 200), (100, 150, 225), (100, 200, 0)]
 OTHER_ROADS = [(0, 0, 0), (0, 255, 0), (0, 0, 255), (255, 0, 0), (255, 255, 0)]
-LOVEDA_COLOURS = [
+LOVEDA_COLORS = [
     (255, 255, 255), (255, 0, 0), (255, 255, 0), (0, 0, 255), (159, 129, 183), (0, 255, 0), (255, 195, 128),
 ]  # fmt: skip
 
@@ -77,17 +77,17 @@ def five(arrays: Any, val: Any = None, names: Any = None, **settings: Any) -> Bu
     return build if val is None else of_both(build)
 
 
-def drawn(labels: Any, colours: Any) -> Any:
-    return each(labels, lambda label: coloured(label, colours))
+def drawn(labels: Any, colors: Any) -> Any:
+    return each(labels, lambda label: colored(label, colors))
 
 
-def grayed(labels: Any, colours: Any, weights: Any = (0.299, 0.587, 0.114), shift: float = 0.5) -> Any:
-    """The same drawn in colours, and converted to gray."""
-    return each(drawn(labels, colours), lambda rgb: np.floor(rgb @ np.array(weights) + shift).astype(np.uint8))
+def grayed(labels: Any, colors: Any, weights: Any = (0.299, 0.587, 0.114), shift: float = 0.5) -> Any:
+    """The same drawn in colors, and converted to gray."""
+    return each(drawn(labels, colors), lambda rgb: np.floor(rgb @ np.array(weights) + shift).astype(np.uint8))
 
 
-def with_palette(labels: Any, colours: Any, val: Any = None) -> Build:
-    return five(labels, val, metainfo=dict(classes=FIVE, palette=colours))
+def with_palette(labels: Any, colors: Any, val: Any = None) -> Build:
+    return five(labels, val, metainfo=dict(classes=FIVE, palette=colors))
 
 
 def mostly_white() -> Any:
@@ -130,14 +130,14 @@ RIGHT: Dict[str, Case] = {
     'the palette of the config': Case(
         'MG120',
         five(drawn(scenes(range(5), 5), PALETTE), metainfo=dict(classes=FIVE, palette=PALETTE)),
-        converts('safe', colours={colour: label for label, colour in enumerate(PALETTE)}),
+        converts('safe', colors={color: label for label, color in enumerate(PALETTE)}),
     ),
     'reduced, and the background is in no list': Case(
         'MG124',
         five(behind_background(5), reduce_zero_label=True),
         writes(reduce_zero_label=False, classes=('background', *FIVE)),
     ),
-    'Pillow made the colours of the config gray': Case(
+    'Pillow made the colors of the config gray': Case(
         'MG121',
         with_palette(
             [np.asarray(Image.fromarray(x).convert('L')) for x in drawn(scenes(range(5), 5), PALETTE)], PALETTE
@@ -149,12 +149,12 @@ RIGHT: Dict[str, Case] = {
         with_palette(grayed(scenes(range(5), 5), ROADS), ROADS, grayed(scenes([0, 1, 4], 3), ROADS)),
         writes(label_map={120: 1, 23: 2, 144: 3, 147: 4}),
     ),
-    'the mean of the colours, and a class is missing': Case(
+    'the mean of the colors, and a class is missing': Case(
         'MG121',
         with_palette(grayed(scenes([0, 2, 3, 4], 5), ROADS, (1 / 3, 1 / 3, 1 / 3), 0.001), ROADS),
         writes(label_map={66: 2, 158: 3, 100: 4}),
     ),
-    'one channel of the colours': Case(
+    'one channel of the colors': Case(
         'MG121',
         with_palette(grayed(scenes(range(5), 5), PALETTE, (0, 1, 0)), PALETTE),
         writes(label_map={64: 1, 70: 2, 142: 3, 35: 4}),
@@ -162,7 +162,7 @@ RIGHT: Dict[str, Case] = {
     'the gray of the palette of the type, one class white': Case(
         'MG121',
         seg_config(
-            grayed(scenes(range(7), 8), LOVEDA_COLOURS),
+            grayed(scenes(range(7), 8), LOVEDA_COLORS),
             None,
             seg_model(7),
             type='LoveDADataset',
@@ -209,20 +209,20 @@ HARM: Dict[str, Case] = {
     'converted COCO-Stuff is mapped again': Case(
         'MG117', five(scenes([0, 1, 12, 24, 181], 5), scenes([0, 1, 11, 25, 170], 4), STUFF), is_in_validation
     ),
-    'a number of a colour is guessed': Case('MG120', masks(drawn(scenes(range(4), 5), OWN_COLOURS), 4), is_any),
-    'a palette of other colours': Case(
+    'a number of a color is guessed': Case('MG120', masks(drawn(scenes(range(4), 5), OWN_COLORS), 4), is_any),
+    'a palette of other colors': Case(
         'MG120',
-        five(drawn(scenes(range(5), 5), VOC_COLOURS), metainfo=dict(classes=FIVE, palette=PALETTE[::-1])),
-        converts('safe', colours={colour: label for label, colour in enumerate(PALETTE[::-1])}),
+        five(drawn(scenes(range(5), 5), VOC_COLORS), metainfo=dict(classes=FIVE, palette=PALETTE[::-1])),
+        converts('safe', colors={color: label for label, color in enumerate(PALETTE[::-1])}),
     ),
     'ids of 16 bits are cut': Case(
         'MG122', masks(each(scenes([0, 1, 2], 4), lambda x: x.astype('u2') * 600), 5), is_any
     ),
-    'the gray of unknown colours in order of size': Case('MG116', five(scenes([0, 23, 120, 144, 147], 5)), is_any),
-    'the gray of other colours than those of the config': Case(
+    'the gray of unknown colors in order of size': Case('MG116', five(scenes([0, 23, 120, 144, 147], 5)), is_any),
+    'the gray of other colors than those of the config': Case(
         'MG125', with_palette(grayed(scenes(range(5), 5), OTHER_ROADS), PALETTE), is_any
     ),
-    'the gray of unknown colours in a folder': Case('MG125', masks(scenes([0, 29, 76, 150], 6), 4), is_any),
+    'the gray of unknown colors in a folder': Case('MG125', masks(scenes([0, 29, 76, 150], 6), 4), is_any),
     'fewer levels than classes': Case('MG125', masks(scenes([0, 100, 255], 6), 4), is_any),
     'other levels in the validation': Case(
         'MG125', five(scenes([0, 127, 255], 6), scenes([0, 90, 200], 4), FIVE[:3]), is_any

@@ -122,16 +122,16 @@ def test_images_with_masks_next_to_them_are_not_classes(name: str, kind: str, is
 
 
 def test_what_is_no_class_folder(tmp_path: Path) -> None:
-    """Label maps by city, in gray or in few colours; images beside labels; photographs alone."""
+    """Label maps by city, in gray or in few colors; images beside labels; photographs alone."""
     maps = picture('P', 'PNG')
     gray = make(tmp_path / 'gray/train', 'aachen', 'ulm', content=picture('L', 'PNG'), ending='png')
     drawn = io.BytesIO()
     Image.fromarray(np.array([[[0, 0, 0], [90, 1, 3]]] * 2, np.uint8)).save(drawn, 'PNG')
-    colour = make(tmp_path / 'colour', 'aachen', 'ulm', content=drawn.getvalue(), ending='png')
+    color = make(tmp_path / 'color', 'aachen', 'ulm', content=drawn.getvalue(), ending='png')
     pairs = make(tmp_path / 'pairs', 'images')
     make(pairs, 'masks', content=maps, ending='png')
     alone = make(tmp_path / 'alone', 'photographs')
-    for root in (gray, gray.parent, colour, pairs, alone):
+    for root in (gray, gray.parent, color, pairs, alone):
         assert scanned(root, tmp_path / 'scan.json')[2]['kind'] == 'pixels', root
     both = make(tmp_path / 'both', 'cat', 'dog')
     shutil.copy(both / 'cat/0.jpg', both / 'above.jpg')

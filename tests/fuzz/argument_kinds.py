@@ -56,7 +56,7 @@ class Arguments(Kind):
 
 
 _WORDS = (
-    '-', '--', '-h', '--json', '--html', '--num-classes', '--ignore-index', '--label-map', '--out', '--colours',
+    '-', '--', '-h', '--json', '--html', '--num-classes', '--ignore-index', '--label-map', '--out', '--colors',
     'train.json', 'maps', 'none', 'maps/a.png', '7:0,8:1', '7:0,', ':', '{}', '{"7": 0}', '{"7": [0]}',
     '{(0,0,0): 1}', '{(0,0): 1}', '[1]', 'train.json/x', '--split', 'train', 'MG101', 'mg', '--rename', 'a:b:c',
     '--debug', '--version',
@@ -81,7 +81,7 @@ _SCAN = (
 _FIX = (
     '--num-classes 3', '--ignore-index 255', '--label-map 7:0,8:1', '--on-invalid clip', '--classes cat,dog',
     '--rename cat:Cat', '--renumber 0', '--boxes corners', '--scale 0.5', '--no-crowds',
-    '--images maps', '--drop-empty', '--colours {(0,0,0):0}', '--threshold 1',
+    '--images maps', '--drop-empty', '--colors {(0,0,0):0}', '--threshold 1',
 )  # fmt: skip
 KINDS = (
     Arguments(

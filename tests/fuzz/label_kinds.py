@@ -129,7 +129,7 @@ KINDS = (
         {
             'scan': ('--reduce-zero-label', '--label-map 0:1,1:0', '--ignore-index 0', '--suffix .png'),
             'fix': (
-                '--on-invalid clip', '--label-map 0:1', '--threshold 1', '--colours {(0,0,0):0,(60,60,60):1}',
+                '--on-invalid clip', '--label-map 0:1', '--threshold 1', '--colors {(0,0,0):0,(60,60,60):1}',
                 '--ignore-index 0',
             ),
         },

@@ -132,7 +132,7 @@ def test_the_backend_of_the_loader_and_the_map_of_the_guard(five: Path) -> None:
     by_opencv = custom(five)
     by_opencv['pipeline'] = [LOAD[0], dict(type='LoadAnnotations', imdecode_backend='cv2')]
     [result] = scan_config(write_config(five, train_dataloader=loader(by_opencv)))
-    assert result.facts.maps.loaded_otherwise == {'colours': 1}
+    assert result.facts.maps.loaded_otherwise == {'colors': 1}
     mapped = custom(five)
     mapped['pipeline'] = [*LOAD, dict(type='GuardSegLabels', num_classes=5, label_map={4: 255, 3: 0})]
     [result] = scan_config(write_config(five, train_dataloader=loader(mapped)))

@@ -76,7 +76,7 @@ def test_16_bits_are_reported_as_16_bits(tmp_path: Path) -> None:
     assert (facts.values, facts.stored) == ({77: 5}, {77: [333]})
 
 
-def test_colour_files_are_named(tmp_path: Path) -> None:
+def test_color_files_are_named(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for number in range(3):
         write(tmp_path / 'labels' / f'{number}.png', rng.integers(0, 256, (40, 40, 3), dtype=np.uint8))

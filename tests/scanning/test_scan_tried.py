@@ -23,8 +23,8 @@ from mmguard.scanning.run import correct_files
 from mmguard.tools.fix.copies import write_copies
 
 LABEL = np.arange(48, dtype=np.uint8).reshape(6, 8) % 3
-COLOURS = np.array([(0, 0, 0), (250, 50, 83), (51, 221, 255)], np.uint8)
-TABLE = {tuple(colour): label for label, colour in enumerate(COLOURS.tolist())}
+COLORS = np.array([(0, 0, 0), (250, 50, 83), (51, 221, 255)], np.uint8)
+TABLE = {tuple(color): label for label, color in enumerate(COLORS.tolist())}
 SETTINGS = MapSettings(num_classes=3)
 
 
@@ -40,10 +40,10 @@ def palette(label: np.ndarray) -> Image.Image:
 
 FOLDERS: Dict[str, Any] = {
     'gray': ([Image.fromarray(LABEL * 100)], dict(label_map={100: 1, 200: 2})),
-    'colours': ([Image.fromarray(COLOURS[LABEL]), Image.fromarray(COLOURS[LABEL[::-1]])], dict(colours=TABLE)),
-    'colours and indices': ([Image.fromarray(COLOURS[LABEL]), palette(LABEL)], dict(colours=TABLE)),
+    'colors': ([Image.fromarray(COLORS[LABEL]), Image.fromarray(COLORS[LABEL[::-1]])], dict(colors=TABLE)),
+    'colors and indices': ([Image.fromarray(COLORS[LABEL]), palette(LABEL)], dict(colors=TABLE)),
     'three equal channels': ([Image.fromarray(np.dstack([LABEL] * 3))], {}),
-    'gray in colours': ([Image.fromarray(np.dstack([LABEL] * 3))], dict(colours={(v, v, v): 2 - v for v in range(3)})),
+    'gray in colors': ([Image.fromarray(np.dstack([LABEL] * 3))], dict(colors={(v, v, v): 2 - v for v in range(3)})),
     '16 bits': ([Image.fromarray(LABEL.astype(np.uint16) * 300)], dict(label_map={300: 1, 600: 2})),
     'negative': ([Image.fromarray(LABEL.astype(np.int32) - 1)], dict(label_map={-1: 255})),
     'fractions of 255': ([Image.fromarray(LABEL / np.float32(255))], dict(scale=255.0)),
@@ -74,13 +74,13 @@ def test_the_counts_are_those_of_the_written_files(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ('images', 'ending', 'given'),
     [
-        ([Image.fromarray(COLOURS[LABEL])], '.png', {}),
-        ([Image.fromarray(COLOURS[LABEL])], '.png', dict(colours={(0, 0, 0): 0})),
+        ([Image.fromarray(COLORS[LABEL])], '.png', {}),
+        ([Image.fromarray(COLORS[LABEL])], '.png', dict(colors={(0, 0, 0): 0})),
         ([Image.fromarray(LABEL * 100)], '.jpg', {}),
         ([Image.fromarray(LABEL.astype(np.float32) / 255)], '.tiff', {}),
-        ([Image.fromarray(COLOURS[LABEL])], '.jpg', dict(colours=TABLE)),
+        ([Image.fromarray(COLORS[LABEL])], '.jpg', dict(colors=TABLE)),
     ],
-    ids=['colours', 'a colour that is not listed', 'JPEG', 'fractions', 'colours as JPEG'],
+    ids=['colors', 'a color that is not listed', 'JPEG', 'fractions', 'colors as JPEG'],
 )
 def test_what_is_left_out_is_not_known(images: Any, ending: str, given: Dict[str, Any], tmp_path: Path) -> None:
     options = FixOptions(num_classes=3, **given)
@@ -94,7 +94,7 @@ def test_a_value_that_no_option_maps_stays_to_be_seen(tmp_path: Path) -> None:
     assert set(reported.relabel(SETTINGS).trained) == {0, 100, 200}
 
 
-def test_palettes_that_opencv_reads_as_colours_are_right_for_pillow(tmp_path: Path) -> None:
+def test_palettes_that_opencv_reads_as_colors_are_right_for_pillow(tmp_path: Path) -> None:
     pytest.importorskip('cv2')
     folder = written(tmp_path / 'labels', [palette(LABEL)])
     by_opencv = MapSettings(num_classes=3, backend='cv2')
@@ -144,7 +144,7 @@ def test_a_fault_of_the_writer_is_raised(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_few_label_maps_are_tried_as_copies(tmp_path: Path) -> None:
-    paths = [str(tmp_path / f'{name}.bmp') for name in ('labels', 'cut', 'colours')]
+    paths = [str(tmp_path / f'{name}.bmp') for name in ('labels', 'cut', 'colors')]
     Image.fromarray(np.array([[0, 255], [255, 0]], np.uint8)).save(paths[0])
     Path(paths[1]).write_bytes(Path(paths[0]).read_bytes()[:40])
     Image.fromarray(np.eye(3, dtype=np.uint8)[None]).save(paths[2])

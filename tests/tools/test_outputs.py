@@ -175,11 +175,8 @@ HUGE = '9' * 30
         (['scan', '.', '--label-map', f'1:{HUGE}'], '9,223,372,036,854,775,807'),
         (['scan', '.', '--label-map', '{"1": Infinity}'], ''),
         (['scan', '.', '--label-map', '{"a":' + '[' * 100_000], ''),
-        *[
-            (['fix', '.', '--out', 'new', '--colours', table], '')
-            for table in ('{(0, 0): 1}', 'nowhere.json', '[1, 2]')
-        ],
-        (['fix', '.', '--out', 'new', '--colours', '(' * 5000], '{(R, G, B): label, ...}'),
+        *[(['fix', '.', '--out', 'new', '--colors', table], '') for table in ('{(0, 0): 1}', 'nowhere.json', '[1, 2]')],
+        (['fix', '.', '--out', 'new', '--colors', '(' * 5000], '{(R, G, B): label, ...}'),
         *[(['fix', '.', '--out', 'new', '--scale', factor], 'scale') for factor in ('0', '-1', 'inf', 'nan', 'half')],
     ],
 )

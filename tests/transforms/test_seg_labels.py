@@ -120,7 +120,7 @@ def test_a_map_that_is_not_2d_is_refused_with_its_file(shape: Tuple[int, ...], r
         GuardSegLabels(19)(results)
 
 
-def test_a_packed_colour_mask_is_refused_with_its_file(refuses: Any) -> None:
+def test_a_packed_color_mask_is_refused_with_its_file(refuses: Any) -> None:
     sample = packed_of(np.zeros((4, 6), np.uint8))
     sample['data_samples'].gt_sem_seg = PixelData(data=torch.zeros(3, 4, 6, dtype=torch.int64))
     with refuses(ValueError, match=r'a\.png.*\(3, 4, 6\)'):

@@ -32,11 +32,11 @@ def draw_scene() -> Tuple[np.ndarray, np.ndarray]:
     """Return a picture, uint8 (height, width, 3), and its labels: 0 to 3 from top to bottom, 4 the objects."""
     rows, columns = np.mgrid[:HEIGHT, :WIDTH]
     label = (rows > 50 + 8 * np.sin(columns / 40)).astype(np.uint8) + (rows > 100) + (rows > 150)
-    colours = np.array([(150, 185, 220), (95, 140, 90), (130, 125, 120), (100, 95, 100), (190, 80, 60)], float)
+    colors = np.array([(150, 185, 220), (95, 140, 90), (130, 125, 120), (100, 95, 100), (190, 80, 60)], float)
     for left, top, right, bottom in OBJECTS:
         label[top:bottom, left:right] = 4
     light = 1 + 0.06 * np.sin(rows / 9 + columns / 23)[..., None]
-    return (colours[label] * light).clip(0, 255).astype(np.uint8), label
+    return (colors[label] * light).clip(0, 255).astype(np.uint8), label
 
 
 def write_maps(num_classes: int, values: Values) -> Callable[[Path], Dict[str, Any]]:
@@ -105,7 +105,7 @@ def move_right(number: int, corners: Tuple[int, ...]) -> Tuple[float, ...]:
     return left + 50 * (number % 4 == 0), top, width, height
 
 
-#: Number of pictures, 1 of boxes and 2 of a label map -> meaning of their colours.
+#: Number of pictures, 1 of boxes and 2 of a label map -> meaning of their colors.
 KEYS = {
     1: 'magenta: a faulty box; yellow: a wrong edge',
     2: 'magenta: invalid pixels; the image, and the label map',

@@ -7,35 +7,9 @@ from typing import Iterator
 
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.findings.rule import MAX_FILES_NAMED, Example, Facts, RunRule
-from mmguard.findings.run import KILLED, MISSED_ANOTHER, RunFacts, find_unused, format_exception, name_ranks
+from mmguard.findings.run import MISSED_ANOTHER, RunFacts, find_unused, format_exception, name_ranks
 from mmguard.language import Message, join
 from mmguard.text import quantity
-
-
-class RankKilled(RunRule):
-    """A process that ended without a message."""
-
-    code = 'MG301'
-    summary = 'A rank was killed: it ended without an exception.'
-    title = '{ranks} killed, without an exception.'
-    why = (
-        'Most often the machine ran out of memory, or the scheduler ended the job. The errors of the other ranks are '
-        'a consequence.'
-    )
-    example = Example(wrong='num_workers=16, 60 GB of annotations in each', right='num_workers=4')
-    limits = 'A killed process cannot record the reason: look for it in the logs of the kernel or the scheduler.'
-    advice = (
-        'Look at `dmesg | grep -i kill`, and at the log of the scheduler. If memory ran out, use fewer workers (each '
-        'holds a copy of the annotations) or smaller images; if the scheduler ended the job, ask it for more time.'
-    )
-
-    def find(self, facts: Facts) -> Iterator[Finding]:
-        killed = [rank for rank in facts.ranks if rank.ending == KILLED]
-        if killed and facts.ranks[0].ending == KILLED:
-            every = len(killed) == len(facts.ranks) > 1
-            ranks = 'All ranks were' if every else name_ranks([rank.rank for rank in killed], 'was', 'were')
-            yield self.report('; '.join(rank.words for rank in killed), dict(ranks=ranks))
-
 
 #: Errors of ranks that are alive but not at the same place: AbsentRankError, mmengine (losses that differ), torch.
 _OUT_OF_STEP = re.compile(

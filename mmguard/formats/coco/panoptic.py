@@ -88,7 +88,7 @@ def _compare(
         return
     try:
         ids = _read_ids(path)
-    except _NoColourError as error:
+    except _NoColorError as error:
         faults.add('a panoptic PNG does not have three channels of 8 bits', f'{annotation.file_name}: {error}')
         return
     except Exception as error:  # decoders raise many types for a damaged file
@@ -121,7 +121,7 @@ def _compare(
             add_fault(NO_ENTRY_FAULT, f'id {number}, {there:,} pixels')
 
 
-class _NoColourError(Exception):
+class _NoColorError(Exception):
     pass
 
 
@@ -136,7 +136,7 @@ def _read_ids(path: str) -> np.ndarray:
         opened.verify()
     with Image.open(io.BytesIO(content), formats=['PNG']) as opened:
         if opened.mode not in ('RGB', 'RGBA'):
-            raise _NoColourError(opened.mode)
+            raise _NoColorError(opened.mode)
         if not can_hold(len(content), opened.width * opened.height):
             raise OSError(f'truncated: too few bytes for {opened.width} x {opened.height} pixels')
         pixels = np.asarray(opened)

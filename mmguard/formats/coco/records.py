@@ -93,7 +93,7 @@ class Ids:
         try:
             if are_integers:
                 column = np.fromiter(values, np.int64, len(values))
-                if not (np.abs(column) >= _LARGEST).any():  # abs(ABSENT) stays negative
+                if not (np.abs(column) >= _LARGEST).any():  # abs(MISSING_ID) stays negative
                     return column
         except OverflowError:
             pass

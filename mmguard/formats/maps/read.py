@@ -82,7 +82,7 @@ def _reduce_neighbours(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
 _FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
 #: Maximum number of distinct values; more are not classes, and only the most frequent ones are kept.
 MAX_VALUES = 1024
-MAX_COLOURS = 256
+MAX_COLORS = 256
 FEW_FRACTIONS = 16
 #: Maximum size of an image, in bytes, that is copied for counting.
 _MOST_PACKED = 1 << 26
@@ -103,7 +103,7 @@ def list_formats() -> Tuple[str, ...]:
 def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
     """Read a label map, and the header of its image; faults are in the record.
 
-    ``invalid`` is ``settings.invalid_values()``, bool (256,).
+    ``invalid`` holds ``settings.find_invalid_values()``, bool (256,).
     """
     from PIL import Image
 
@@ -132,7 +132,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
                     if settings.backend != DEFAULT_BACKEND:
                         file.seek(0)
                         label = _ask_decoder(record, file.read())
-                    if any(invalid[value] for value in record.as_loaded) and 'colours' not in record.changes:
+                    if any(invalid[value] for value in record.as_loaded) and 'colors' not in record.changes:
                         label = np.asarray(image) if label is None else _as_uint8(label)
                         record.between = count_between(label, invalid)
         except Exception as error:  # a decoder may raise anything for damaged bytes
@@ -168,8 +168,8 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
         raise ValueError(f'{record.backend} cannot decode it')
     loaded = count_values(_as_uint8(label))
     record.loaded = None if loaded == record.raw else loaded
-    if label.ndim > 2 and 'colours' not in record.changes:
-        record.changes.append('colours')
+    if label.ndim > 2 and 'colors' not in record.changes:
+        record.changes.append('colors')
     return label
 
 
@@ -224,7 +224,7 @@ def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndar
         _store_wide(record, stored)
         return stored
     else:
-        _store_colours(record, image)
+        _store_colors(record, image)
     return None
 
 
@@ -263,7 +263,7 @@ def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> Non
         return
     record.raw = counts
     if record.form == 'palette8' and record.backend == 'cv2':
-        record.changes.append('colours')
+        record.changes.append('colors')
 
 
 def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
@@ -297,9 +297,9 @@ def _as_uint8(stored: np.ndarray) -> np.ndarray:
         return stored.astype(np.uint8)
 
 
-def _store_colours(record: MapRecord, image: Any) -> None:
+def _store_colors(record: MapRecord, image: Any) -> None:
     """Count files of several channels: mmseg's loader keeps the channels, and every element becomes a label."""
-    record.changes.append('colours')
+    record.changes.append('colors')
     channels = len(image.getbands())
     # Count each band: for a whole LA image pillow 10 counts the gray twice, and never the alpha.
     histogram = [count for band in image.split() for count in band.histogram()]
@@ -312,8 +312,8 @@ def _store_colours(record: MapRecord, image: Any) -> None:
     if channels == 2 or (first == histogram[256:512] == histogram[512:768] and _is_gray(image)):
         record.raw = {value: count for value, count in enumerate(first) if count}
     if record.form in ('rgb', 'rgba'):
-        seen = (image if image.mode == 'RGB' else image.convert('RGB')).getcolors(MAX_COLOURS)
-        record.colours = {','.join(map(str, rgb)): count for count, rgb in sorted(seen or [], reverse=True)}
+        seen = (image if image.mode == 'RGB' else image.convert('RGB')).getcolors(MAX_COLORS)
+        record.colors = {','.join(map(str, rgb)): count for count, rgb in sorted(seen or [], reverse=True)}
 
 
 def _is_black(image: Any, counts: Dict[int, int]) -> bool:

@@ -30,12 +30,12 @@ class MapRecord:
     raw: Dict[int, int] = field(default_factory=dict)
     #: Value as loaded (uint8, before any shift or map) -> elements; ``None``: as ``raw``.
     loaded: Optional[Dict[int, int]] = None
-    #: Changes made by the loader: ``'wrapped'``, ``'colours'``, ``'scaled'``, ``'truncated'``.
+    #: Changes made by the loader: ``'wrapped'``, ``'colors'``, ``'scaled'``, ``'truncated'``.
     changes: List[str] = field(default_factory=list)
     #: Values of float files that are not integers -> pixels; the lowest few.
     fractions: Dict[str, int] = field(default_factory=dict)
     #: ``'r,g,b'`` -> pixels, for color files with at most 256 colors.
-    colours: Dict[str, int] = field(default_factory=dict)
+    colors: Dict[str, int] = field(default_factory=dict)
     lossy: bool = False  #: Compressed with loss.
     is_black: bool = False  #: The palette shows all values that occur as black.
     #: Value as loaded -> pixels of it that have a lower and a higher neighbor; only for values that were invalid when

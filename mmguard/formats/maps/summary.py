@@ -13,10 +13,10 @@ from mmguard.formats.options import MapSettings
 
 #: Maximum number of values (of 16-bit or float files); more are not classes, and further ones are not listed.
 MAX_VALUES = 1 << 16
-MAX_COLOURS = 256
+MAX_COLORS = 256
 MAX_FRACTIONS = 64
 _FEW = 5
-_MOST_COUNTED = {'fractions': MAX_FRACTIONS, 'colours': MAX_COLOURS, 'offending': MOST_FILES}
+_MOST_COUNTED = {'fractions': MAX_FRACTIONS, 'colors': MAX_COLORS, 'offending': MOST_FILES}
 #: Number of files that are named per value, form and fault.
 _EXAMPLES = {'examples': _FEW, 'form_examples': _FEW, 'unreadable': 20}
 #: Forms that pillow decodes to the stored values.
@@ -40,7 +40,7 @@ class MapSummary:
         #: File with invalid labels -> their number.
         self.offending: Dict[str, int] = {}
         self.lossy = 0
-        self.gray_in_colour = 0
+        self.gray_in_color = 0
         self.black_palettes = 0
         #: Number of files with too many colors to count.
         self.uncounted = 0
@@ -60,7 +60,7 @@ class MapSummary:
         self.image_forms: Dict[str, int] = {}
         self.changes: Dict[str, int] = {}
         self.fractions: Dict[str, int] = {}
-        self.colours: Dict[str, int] = {}
+        self.colors: Dict[str, int] = {}
         self.unreadable: Dict[str, Examples] = {}
         self.all_void = Examples()
         self.size_mismatches = Examples()
@@ -89,11 +89,11 @@ class MapSummary:
             _count(self.changes, change)
         for fraction, count in record.fractions.items():
             _count(self.fractions, fraction, count, MAX_FRACTIONS)
-        for colour, count in record.colours.items():
-            _count(self.colours, colour, count, MAX_COLOURS)
-        self.uncounted += record.form in ('rgb', 'rgba') and not record.colours
-        if 'colours' in record.changes and record.raw and record.form != 'palette8':
-            self.gray_in_colour += 1
+        for color, count in record.colors.items():
+            _count(self.colors, color, count, MAX_COLORS)
+        self.uncounted += record.form in ('rgb', 'rgba') and not record.colors
+        if 'colors' in record.changes and record.raw and record.form != 'palette8':
+            self.gray_in_color += 1
         if record.shape and record.image_shape and record.shape != record.image_shape:
             self.size_mismatches.add((record.path, record.shape, record.image_shape))
         for value, count in record.raw.items():
@@ -212,8 +212,8 @@ class MapSummary:
             void_files=self.all_void.count,
             files_with_class=_sort(self.files_with_class),
             image_forms=_sort_by_count(self.image_forms),
-            colours={as_colour(colour): count for colour, count in _sort_by_count(self.colours).items()},
-            gray_in_colour=self.gray_in_colour,
+            colors={as_color(color): count for color, count in _sort_by_count(self.colors).items()},
+            gray_in_color=self.gray_in_color,
             black_palettes=self.black_palettes,
             form_examples={form: names(files) for form, files in sorted(self.form_examples.items())},
             counts=counts,
@@ -277,7 +277,7 @@ def _sort_by_count(counts: Dict[str, int]) -> Dict[str, int]:
     return dict(sorted(counts.items(), key=key))
 
 
-def as_colour(colour: str) -> Tuple[int, int, int]:
+def as_color(color: str) -> Tuple[int, int, int]:
     """Return the channels of ``'128,64,0'``."""
-    red, green, blue = map(int, colour.split(','))
+    red, green, blue = map(int, color.split(','))
     return red, green, blue

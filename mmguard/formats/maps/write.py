@@ -14,8 +14,8 @@ from mmguard.formats.correction import Corrected, NotCorrected, Unreadable
 from mmguard.formats.faults import Examples, describe_fault
 from mmguard.formats.maps.forms import get_array_form, get_form, get_scale, is_lossy, read_array
 from mmguard.formats.maps.read import FEW_FRACTIONS, list_formats
-from mmguard.formats.maps.summary import MAX_COLOURS, MapSummary, as_colour
-from mmguard.formats.options import Colour, FixOptions
+from mmguard.formats.maps.summary import MAX_COLORS, MapSummary, as_color
+from mmguard.formats.options import Color, FixOptions
 from mmguard.labels.rules import LabelRule, apply_label_map, count_values
 from mmguard.text import quantity
 
@@ -77,7 +77,7 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
     """Return the values (H, W) as stored (thresholded, or listed colors' indices), the form, and True for a PNG."""
     from PIL import Image
 
-    scale, lossy, is_png, in_colour = 1.0, False, False, False
+    scale, lossy, is_png, in_color = 1.0, False, False, False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -89,12 +89,12 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                     form, scale = get_form(image), get_scale(image)
                     lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
                     image.load()
-                    in_colour = bool(options.colours) and form in ('rgb', 'rgba')
-                    stored = np.asarray(image.convert('RGB') if in_colour else image)
+                    in_color = bool(options.colors) and form in ('rgb', 'rgba')
+                    stored = np.asarray(image.convert('RGB') if in_color else image)
     except Exception as error:  # a decoder may raise anything for damaged bytes
         raise Unreadable(f'cannot be read: {describe_fault(error, data[:_HEAD]) if data else "it is empty"}') from error
-    if in_colour and not lossy:
-        return _look_up_labels(stored, options.colours), form, is_png
+    if in_color and not lossy:
+        return _look_up_labels(stored, options.colors), form, is_png
     if options.threshold is not None:
         return (
             (_convert_values(stored, form, scale, must_be_whole=False) > options.threshold).astype(np.uint8),
@@ -108,22 +108,22 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
     return _convert_values(stored * options.scale if options.scale is not None else stored, form, scale), form, is_png
 
 
-def _look_up_labels(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
+def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
     codes = rgb.astype(np.int64) @ (1 << 16, 1 << 8, 1)
     found, places = np.unique(codes, return_inverse=True)
-    colours = [(code >> 16, code >> 8 & 255, code & 255) for code in found.tolist()]
-    unknown = [colour for colour in colours if colour not in table]
+    colors = [(code >> 16, code >> 8 & 255, code & 255) for code in found.tolist()]
+    unknown = [color for color in colors if color not in table]
     if unknown:
         raise NotCorrected(f'no label is listed for {quantity(len(unknown), "color")}, the first is {unknown[0]}')
-    return np.array([table[colour] for colour in colours], dtype=np.int64)[places].reshape(codes.shape)
+    return np.array([table[color] for color in colors], dtype=np.int64)[places].reshape(codes.shape)
 
 
 def _convert_values(stored: np.ndarray, form: str, scale: float, must_be_whole: bool = True) -> np.ndarray:
     if stored.ndim == 3:
-        colours = stored[..., : 1 if form == 'gray_alpha' else 3]
-        if (colours != colours[..., :1]).any():
-            raise NotCorrected('stored as colors: the file does not say which class a color is: list them (--colours)')
-        return np.ascontiguousarray(colours[..., 0])
+        colors = stored[..., : 1 if form == 'gray_alpha' else 3]
+        if (colors != colors[..., :1]).any():
+            raise NotCorrected('stored as colors: the file does not say which class a color is: list them (--colors)')
+        return np.ascontiguousarray(colors[..., 0])
     if stored.dtype.kind == 'f':
         if not must_be_whole:
             return stored
@@ -135,7 +135,7 @@ def _convert_values(stored: np.ndarray, form: str, scale: float, must_be_whole: 
     return stored.astype(np.uint8) if stored.dtype == np.bool_ else stored
 
 
-_COLOURED = ('rgb', 'rgba')
+_COLORED = ('rgb', 'rgba')
 
 
 def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
@@ -152,10 +152,10 @@ def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSumm
         new = options.map_label(value)
         other.files_with[new] = max(files, other.files_with.get(new, 0))
     other.forms = {'gray8': sum(summary.forms.values())}
-    other.lossy = other.gray_in_colour = other.black_palettes = other.uncounted = other.invalid_looked_at = (
+    other.lossy = other.gray_in_color = other.black_palettes = other.uncounted = other.invalid_looked_at = (
         other.invalid_between
     ) = 0
-    other.changes, other.fractions, other.colours, other.form_examples, other.examples = {}, {}, {}, {}, {}
+    other.changes, other.fractions, other.colors, other.form_examples, other.examples = {}, {}, {}, {}, {}
     other.all_void = Examples()
     return other
 
@@ -166,23 +166,23 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
         return None
     if summary.fractions or options.scale is not None:
         return _scale_counts(summary, options)
-    coloured = sum(summary.forms.get(form, 0) for form in _COLOURED)
-    channels = coloured + summary.forms.get('gray_alpha', 0)
+    colored = sum(summary.forms.get(form, 0) for form in _COLORED)
+    channels = colored + summary.forms.get('gray_alpha', 0)
     counts: Dict[int, int] = {}
-    if options.colours:
+    if options.colors:
         # In a mixed folder, gray and color values can be separated only if no color is gray.
-        apart = not summary.gray_in_colour or coloured == sum(summary.forms.values())
-        if summary.uncounted or len(summary.colours) >= MAX_COLOURS or not apart:
+        apart = not summary.gray_in_color or colored == sum(summary.forms.values())
+        if summary.uncounted or len(summary.colors) >= MAX_COLORS or not apart:
             return None
-        for name, count in summary.colours.items():
-            index = options.colours.get(as_colour(name))
+        for name, count in summary.colors.items():
+            index = options.colors.get(as_color(name))
             if index is None:
                 return None
             index = apply_label_map(options.label_map, index, options.ignore_index)
             counts[index] = counts.get(index, 0) + count
-        if coloured == sum(summary.forms.values()):
+        if colored == sum(summary.forms.values()):
             return counts
-    elif channels != summary.gray_in_colour:
+    elif channels != summary.gray_in_color:
         return None
     for value, count in summary.raw.items():
         index = options.map_label(value)

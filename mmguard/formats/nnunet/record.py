@@ -28,7 +28,7 @@ class FileRecord:
     dtype: str = ''  #: Type of the stored voxels.
     shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), nnU-Net's order.
     dimension: int = 0  #: Number of axes of the file.
-    #: ``spacing``, ``origin``, ``direction``, ``affine``: see ``readers.volume.Geometry``.
+    #: ``spacing``, ``origin``, ``direction``, ``affine``: see :class:`~mmguard.formats.nnunet.volume.Geometry`.
     spacing: List[float] = field(default_factory=list)
     origin: List[float] = field(default_factory=list)
     direction: List[float] = field(default_factory=list)

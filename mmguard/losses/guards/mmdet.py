@@ -38,9 +38,8 @@ def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
     """Reshape the weights to one row per element."""
     if weight.numel() not in (pred.shape[0], pred.numel()):
         raise ValueError(
-            f'weight has shape {format_shape(weight)}, cls_score {format_shape(pred)}: one weight per element is '
-            f'needed, or '
-            f'one per element and class'
+            f'expected weight of {pred.shape[0]:,} (one per element) or {pred.numel():,} numbers (one per element and '
+            f'class), got shape {format_shape(weight)}'
         )
     return weight.reshape(pred.shape[0], weight.numel() // max(pred.shape[0], 1))
 

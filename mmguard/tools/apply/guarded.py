@@ -253,8 +253,7 @@ def describe_unguarded_heads(tree: Dict[str, Any]) -> Iterator[str]:
         if is_head and _is_without_loss(find_class(node['type'], 'MODELS', find_scope(tree, path))):
             yield (
                 f'{join_path(path)}: {get_type_name(node["type"])} computes its classification loss without a loss '
-                f'object: '
-                f'GuardInstanceLabels in the pipeline is its only guard'
+                f'object: GuardInstanceLabels in the pipeline is its only guard'
             )
 
 
@@ -314,9 +313,8 @@ def _find_reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any])
         name, types = READ_BY_TYPE.get(base.__name__, ('', ()))
         if path[-1] == name and loss['type'] in types:
             return (
-                f'{get_type_name(head["type"])} checks its type before it is built, and would train differently. The '
-                f'guard '
-                f'in the pipeline keeps invalid labels from it'
+                f'{get_type_name(head["type"])} checks its type before it is built, and would train differently. Only '
+                f'the guard in the pipeline keeps invalid labels from it'
             )
     return ''
 

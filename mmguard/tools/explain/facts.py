@@ -87,7 +87,7 @@ def _check(config: str, run_code: bool) -> List[Finding]:
 
 
 class _ScanOutcome(NamedTuple):
-    """Result of a scan: findings, failures, and what it decides; see ``labels`` and ``names`` of :class:`Known`."""
+    """Findings and failures of a scan, and what it decides: ``labels`` and ``names`` of :class:`OutsideFacts`."""
 
     findings: List[Finding]
     failed: List[str]

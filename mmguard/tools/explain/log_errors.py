@@ -97,7 +97,7 @@ class LogError:
 #: Maximum number of bytes read per line; the relevant part of an error is shorter.
 LONGEST = 1 << 12
 
-_COLOURS = re.compile(r'\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]')
+_COLORS = re.compile(r'\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]')
 _RANK = re.compile(r'\[(?:rank|default)?(\d{1,5})\]:[ ]?')  # torch, torchrun --tee
 _DATE = r'(?:\d{4}[-/])?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?'
 _DATED = re.compile(
@@ -128,7 +128,7 @@ def read_line(raw: bytes) -> OutputLine:
     raw = raw[raw.rfind(b'\r') + 1 :][:LONGEST]
     text = raw.decode('utf-8', 'backslashreplace')
     if '\x1b' in text:
-        text = _COLOURS.sub('', text)
+        text = _COLORS.sub('', text)
     rank, is_dated = '', False
     for _ in range(4):
         marked = _RANK.match(text)

@@ -17,7 +17,7 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 from mmguard.tools.scan.command import add_reading, add_split, add_valid, build_options
 
 if TYPE_CHECKING:
-    from mmguard.formats.options import Colour
+    from mmguard.formats.options import Color
     from mmguard.scanning.plans import Plan
     from mmguard.tools.fix.copies import Copies
 
@@ -92,13 +92,14 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument('--drop-empty', action='store_true', help='for a COCO JSON: leave out images without an object')
     parser.add_argument(
-        '--colours',
-        type=_parse_colours,
+        '--colors',
+        type=_parse_colors,
         default={},
         metavar='TABLE',
         help='for label maps that are stored as colors: the label of each color, "{(128, 0, 0): 1, ...}", '
         'or a .json file of {"128,0,0": 1, ...}',
     )
+    parser.add_argument('--colours', dest='colors', type=_parse_colors, help=argparse.SUPPRESS)  # its name until 0.2
     parser.add_argument(
         '--threshold',
         type=float,
@@ -124,12 +125,12 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; the files in DIR are complete, run it again')
 
 
-def _parse_colours(text: str) -> Dict[Colour, int]:
+def _parse_colors(text: str) -> Dict[Color, int]:
     try:
         written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
-        table: Dict[Colour, int] = {}
-        for colour, label in ast.literal_eval(written).items():  # JSON has no tuples as keys: "128,0,0"
-            red, green, blue = map(int, colour.split(',') if isinstance(colour, str) else colour)
+        table: Dict[Color, int] = {}
+        for color, label in ast.literal_eval(written).items():  # JSON has no tuples as keys: "128,0,0"
+            red, green, blue = map(int, color.split(',') if isinstance(color, str) else color)
             table[red, green, blue] = int(label)
         return table
     except (OSError, ValueError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError) as error:

@@ -124,13 +124,13 @@ def _compute_view(faulty: Sequence[Sequence[float]], width: float, height: float
     return View(-left, -top, scale, *sides)
 
 
-def _draw_outline(pen: Any, view: View, corners: Sequence[float], colour: Tuple[int, ...]) -> None:
+def _draw_outline(pen: Any, view: View, corners: Sequence[float], color: Tuple[int, ...]) -> None:
     left, top, right, bottom = corners
     (a, b), (c, d) = view.place(left, top), view.place(right, bottom)
     if max(abs(c - a), abs(d - b)) < _TINY:
         ring = (min(a, c) - _TINY, min(b, d) - _TINY, max(a, c) + _TINY, max(b, d) + _TINY)
-        pen.ellipse(ring, outline=colour, width=_LINE)
-    for thick, fill in ((_LINE + 2, _BLACK), (_LINE, colour)):
+        pen.ellipse(ring, outline=color, width=_LINE)
+    for thick, fill in ((_LINE + 2, _BLACK), (_LINE, color)):
         pen.line([(a, b), (c, b), (c, d), (a, d), (a, b)], fill=fill, width=thick)
 
 
@@ -138,12 +138,12 @@ def _mark(pen: Any, view: View, corners: Sequence[float], size: Tuple[float, flo
     left, top, right, bottom = corners
     (a, b), (c, d) = view.place(left, top), view.place(right, bottom)
     edges = ((a, b, a, d), (a, b, c, b), (c, b, c, d), (a, d, c, d))
-    for thick, colour in ((_MARK + _BORDER, _BLACK), (_MARK, EDGE)):
+    for thick, color in ((_MARK + _BORDER, _BLACK), (_MARK, EDGE)):
         for is_wrong, line in zip(_find_wrong_edges(corners, size), edges):
             if is_wrong:
                 x, y, *_ = line
-                pen.rectangle((x - thick // 2, y - thick // 2, x + thick // 2, y + thick // 2), fill=colour)
-                pen.line(line, fill=colour, width=thick)
+                pen.rectangle((x - thick // 2, y - thick // 2, x + thick // 2, y + thick // 2), fill=color)
+                pen.line(line, fill=color, width=thick)
 
 
 def _find_wrong_edges(corners: Sequence[float], size: Tuple[float, float]) -> List[bool]:

@@ -122,8 +122,8 @@ def _build_keys(label: np.ndarray, file: WorstFile) -> List[Tuple[str, str]]:
     return [*keys, (format_css(LOUD), 'invalid')] if file.values else keys
 
 
-def format_css(colour: Sequence[int]) -> str:
-    return 'rgb({},{},{})'.format(*colour)
+def format_css(color: Sequence[int]) -> str:
+    return 'rgb({},{},{})'.format(*color)
 
 
 def draw_photo(path: str) -> Picture:
@@ -225,13 +225,13 @@ def _choose_step(height: int, width: int) -> int:
 @lru_cache(maxsize=None)
 def build_palette() -> np.ndarray:
     """Return 256 colors, (256, 3) uint8: neighbors differ in hue, all are darker than ``IGNORED``, none is ``LOUD``."""
-    colours = []
+    colors = []
     for value in range(256):
         # Golden-ratio steps through the hues except magenta, which marks invalid pixels; lightness in three turns.
         hue = (0.04 + value * 0.618034 % 1.0 * 0.76) % 1.0
         lightness, saturation = ((0.42, 0.48), (0.58, 0.42), (0.30, 0.42))[value % 3]
-        colours.append([round(255 * part) for part in colorsys.hls_to_rgb(hue, lightness, saturation)])
-    return np.array(colours, dtype=np.uint8)
+        colors.append([round(255 * part) for part in colorsys.hls_to_rgb(hue, lightness, saturation)])
+    return np.array(colors, dtype=np.uint8)
 
 
 def encode(pixels: np.ndarray, lossy: bool = False) -> Picture:

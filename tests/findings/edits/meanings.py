@@ -10,14 +10,14 @@ from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 import numpy as np
 from annotation_files import VOC_GOOD
 from drawn_scenes import VOID
-from mask_files import STREET, VOC_COLOURS
+from mask_files import STREET, VOC_COLORS
 from mask_values import CITYSCAPES_IDS
-from real_reports import COLOURS
+from real_reports import COLORS
 from situation import some_boxes
 
 
 class Means(NamedTuple):
-    """What values mean, as they are stored (a colour: ``R << 16 | G << 8 | B``). Others are open: only the user knows.
+    """What values mean, as they are stored (a color: ``R << 16 | G << 8 | B``). Others are open: only the user knows.
 
     Attributes:
         classes (tuple): Value, or values that mean the same; in the order of their labels.
@@ -28,8 +28,8 @@ class Means(NamedTuple):
     void: Tuple[int, ...] = ()
 
 
-def rgb(*colours: Sequence[int]) -> Tuple[int, ...]:
-    return tuple(colour[0] << 16 | colour[1] << 8 | colour[2] for colour in colours)
+def rgb(*colors: Sequence[int]) -> Tuple[int, ...]:
+    return tuple(color[0] << 16 | color[1] << 8 | color[2] for color in colors)
 
 
 def first(number: int, *void: int) -> Means:
@@ -81,7 +81,7 @@ MEANS: Dict[str, Means] = {
     'mask_files: some labels are missing': first(5),
     'mask_files: case of names': first(5),
     'mask_files: labels of half of the set drawn in 255': Means(
-        (0, *((value, *rgb(VOC_COLOURS[value])) for value in range(1, 5)))
+        (0, *((value, *rgb(VOC_COLORS[value])) for value in range(1, 5)))
     ),
     'segmentation_configs: open-mmlab/mmsegmentation#855': from_one(7, 0),
     'segmentation_configs: open-mmlab/mmsegmentation#1553': first(16),
@@ -100,8 +100,8 @@ MEANS: Dict[str, Means] = {
     'reports: mmsegmentation#3617': grays([0, 255]),
     'reports: mmsegmentation#1719': Means((0, 38)),
     'reports: tensorflow/models#3739': Means((0, 128)),
-    'reports: mmsegmentation#970': Means(rgb(*COLOURS[:2])),
-    'reports: mmsegmentation#1488': Means(rgb(*COLOURS[:5])),
+    'reports: mmsegmentation#970': Means(rgb(*COLORS[:2])),
+    'reports: mmsegmentation#1488': Means(rgb(*COLORS[:5])),
     'reports: NVlabs/SegFormer#92': Means((0, 60, 120, 180)),
     'reports: fyu/drn#9': of_cityscapes(range(34)),
     'reports: mmsegmentation#789': first(4),

@@ -25,7 +25,7 @@ WITHOUT: Dict[str, str] = {
     'annotation_files: masks: few are missing': 'MG179: masks are to be drawn',
     'annotation_files: VOC: an XML is cut off': 'MG132: files are to be copied again',
     'annotation_files: pytorch/vision#1128': 'MG109: so many boxes are no slips, and how they are written is not known',
-    'reports: mmsegmentation#1488': 'MG120: which class a colour is stands in the list of the tool that drew it',
+    'reports: mmsegmentation#1488': 'MG120: which class a color is stands in the list of the tool that drew it',
     'reports: lyuwenyu/RT-DETR#672': 'MG146: images without an object are right',
     'reports: mmdetection#2047': 'MG160: the class list is that of another program',
 }

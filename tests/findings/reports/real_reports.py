@@ -11,7 +11,7 @@ from typing import Any, Dict, Mapping, Tuple
 import numpy as np
 from annotation_files import COCO_IDS, voc
 from detection_configs import mask_rcnn
-from drawn_scenes import VOID, blob, coloured, each, save, scene, scenes
+from drawn_scenes import VOID, blob, colored, each, save, scene, scenes
 from mask_files import STREET
 from mask_values import CITYSCAPES_IDS, blobs, slip
 from PIL import Image
@@ -53,7 +53,7 @@ def report(
 
 
 WHITE = [(0, 0, 0), (255, 255, 255)]
-COLOURS = [(0, 0, 0), (0, 255, 255), (255, 0, 0), (153, 76, 0), (0, 153, 0), (9, 9, 200), (200, 9, 200), (90, 90, 90)]
+COLORS = [(0, 0, 0), (0, 255, 255), (255, 0, 0), (153, 76, 0), (0, 153, 0), (9, 9, 200), (200, 9, 200), (90, 90, 90)]
 PALETTE = [(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)]
 
 
@@ -75,13 +75,13 @@ def mask2former(classes: int, weights: Any) -> Dict[str, Any]:
     return dict(type='EncoderDecoder', decode_head=head, data_preprocessor=dict(type='SegDataPreProcessor'))
 
 
-def in_colours(labels: Any, colours: Any) -> Any:
-    return each(labels, lambda label: coloured(label, colours))
+def in_colors(labels: Any, colors: Any) -> Any:
+    return each(labels, lambda label: colored(label, colors))
 
 
 def as_gray(label: np.ndarray) -> np.ndarray:
     """What ``convert('L')`` makes of palette files."""
-    return (coloured(label, PALETTE) @ [0.299, 0.587, 0.114]).round().astype(np.uint8)
+    return (colored(label, PALETTE) @ [0.299, 0.587, 0.114]).round().astype(np.uint8)
 
 
 def gray_alpha(root: Path) -> Any:
@@ -175,17 +175,17 @@ SEGMENTATION: Dict[str, Situation] = {
         dict(label_map={0: 1, 255: 0}),
         dict(num_classes=[1], label_map=[{255: 1}, {0: 0, 255: 1}]),
     ),
-    'mmsegmentation#3617': report(('MG120', 'MG103'), masks(in_colours(blobs(1, 6), WHITE), 2), FOREGROUND),
-    'mmsegmentation#1488': report(('MG120',), masks(in_colours(scenes(range(5), 6), COLOURS), 5)),
+    'mmsegmentation#3617': report(('MG120', 'MG103'), masks(in_colors(blobs(1, 6), WHITE), 2), FOREGROUND),
+    'mmsegmentation#1488': report(('MG120',), masks(in_colors(scenes(range(5), 6), COLORS), 5)),
     'mmsegmentation#970': report(
         ('MG120', 'MG103'),
-        masks(in_colours(blobs(1, 6), COLOURS), 2),
-        dict(colours={COLOURS[0]: 0, COLOURS[1]: 1}),
+        masks(in_colors(blobs(1, 6), COLORS), 2),
+        dict(colors={COLORS[0]: 0, COLORS[1]: 1}),
     ),
     'hszhao/semseg#29': report(
         ('MG120',),
-        masks(in_colours(scenes([0, 2], 3), STREET), 19, files=dict(stem='x_{:06}_gtFine_color')),
-        dict(colours=...),
+        masks(in_colors(scenes([0, 2], 3), STREET), 19, files=dict(stem='x_{:06}_gtFine_color')),
+        dict(colors=...),
     ),
     'CompVis/taming-transformers#8': report(('MG120',), gray_alpha, never=dict(HIDES, label_map=...)),
     'mmsegmentation#1719': report(('MG121', 'MG125'), masks(blobs(38, 6), 2), dict(label_map={38: 1})),

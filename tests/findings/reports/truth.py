@@ -170,7 +170,7 @@ def find_forbidden(edit: SaidEdit, forbidden: Dict[str, Any]) -> Iterator[str]:
 
 
 def is_quoted(quote: str, log: str) -> bool:
-    """True if a line is quoted that is in the log; colours and spaces do not count."""
+    """True if a line is quoted that is in the log; colors and spaces do not count."""
     lines = [' '.join(re.sub(r'\x1b\[[\d;]*m', '', text).split()) for text in (quote, log)]
     return bool(lines[0]) and lines[0] in lines[1]
 

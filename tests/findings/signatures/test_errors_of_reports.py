@@ -99,7 +99,7 @@ REPORTS: Dict[str, Tuple[str, str, str]] = {
         ('/home/me/taming/data/base.py', 'onehot = np.eye(self.n_labels)[segmentation]'))),
     'mmcv, an operation': ('custom-op', '', format_traceback(
         ILLEGAL, ('/opt/mmcv/ops/modulated_deform_conv.py', 'ext_module.modulated_deform_conv_forward('))),
-    'divamgupta/image-segmentation-keras#117': ('palette-colours', 'MG120', format_traceback(
+    'divamgupta/image-segmentation-keras#117': ('palette-colors', 'MG120', format_traceback(
         'AssertionError: The pixel values of seg image are out of range: 128 found while n_classes is 12')),
     'open-edge-platform/geti#3264': ('metric-void', 'MG104', format_traceback(
         'ValueError: The highest label in `target` should be smaller than `num_classes`.')),

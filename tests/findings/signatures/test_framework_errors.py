@@ -177,7 +177,7 @@ ERRORS: Dict[str, Tuple[str, str, Callable[[], Any]]] = {
     'OHEM of nothing': ('MG415', '', lambda: ohem_losses.sort()[0][min(100, ohem_losses.numel() - 1)]),
     'OHEM of one channel': ('MG416', 'MG215', lambda: ohem_scores.softmax(1).gather(1, (LABELS + 1).unsqueeze(1))),
     'cost_class of a matcher': ('MG416', 'MG138', lambda: -out_prob[:, tgt_ids]),
-    'colours by value': ('MG417', 'MG120', lambda: np.zeros((182, 3), np.uint8)[np.full((2, 2), 255)]),
+    'colors by value': ('MG417', 'MG120', lambda: np.zeros((182, 3), np.uint8)[np.full((2, 2), 255)]),
     'a tensor by index': ('MG418', '', lambda: torch.zeros(3)[torch.tensor([7])]),
     'an embedding of labels': ('MG406', 'MG138', lambda: label_embed(torch.tensor([5]))),
     'one-hot of 255, which is to be ignored': ('MG407', 'MG104', lambda: F.one_hot(LABELS + 255, 3)),

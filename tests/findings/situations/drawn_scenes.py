@@ -67,9 +67,9 @@ def soft(label: np.ndarray, size: Sequence[int] = (96, 72), how: Any = Image.BIL
     return np.asarray(Image.fromarray(label).resize(tuple(size), how))
 
 
-def coloured(label: np.ndarray, colours: Sequence[Sequence[int]]) -> np.ndarray:
-    """Each label as its colour, uint8 (H, W, C)."""
-    return np.array(colours, np.uint8)[label]
+def colored(label: np.ndarray, colors: Sequence[Sequence[int]]) -> np.ndarray:
+    """Each label as its color, uint8 (H, W, C)."""
+    return np.array(colors, np.uint8)[label]
 
 
 def photo(seed: int = 0, height: int = HEIGHT, width: int = WIDTH) -> np.ndarray:
@@ -95,7 +95,7 @@ def save(
         image = Image.fromarray(array) if isinstance(array, np.ndarray) else array
         if palette is not None:
             image = image.convert('L')
-            image.putpalette([part for colour in palette for part in colour])
+            image.putpalette([part for color in palette for part in color])
         if convert is not None:
             image = image.convert(convert)
         image.save(folder / (stem.format(number) + ending), **options)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Dict
 
 import numpy as np
-from drawn_scenes import VOID, blob, coloured, each, photo, save, save_photos, scene, scenes, soft
+from drawn_scenes import VOID, blob, colored, each, photo, save, save_photos, scene, scenes, soft
 from mask_values import blobs
 from PIL import Image
 from situation import Situation, masks, seg_config, seg_model
 
-VOC_COLOURS = [(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0), (0, 0, 128)]
+VOC_COLORS = [(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0), (0, 0, 128)]
 STREET = [(128, 64, 128), (244, 35, 232), (70, 70, 70), (0, 0, 142), (107, 142, 35)]
-OWN_COLOURS = [(0, 0, 0), (250, 50, 83), (51, 221, 255), (36, 179, 83)]
+OWN_COLORS = [(0, 0, 0), (250, 50, 83), (51, 221, 255), (36, 179, 83)]
 WHITE = [blob(255, seed=seed) for seed in range(8)]
 FIVE = scenes(range(5), 6)
 
@@ -87,8 +87,8 @@ def _gray_png(packed: np.ndarray, shape: Any, bits: int) -> bytes:
 
 
 def two_tools(root: Path) -> Any:
-    save(root / 'masks', FIVE, 'a_{}', palette=VOC_COLOURS)
-    save(root / 'masks', each(FIVE, lambda label: coloured(label, VOC_COLOURS)), 'b_{}')
+    save(root / 'masks', FIVE, 'a_{}', palette=VOC_COLORS)
+    save(root / 'masks', each(FIVE, lambda label: colored(label, VOC_COLORS)), 'b_{}')
     return root / 'masks', dict(num_classes=5)
 
 
@@ -135,17 +135,17 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'case of names': Situation('img_000.png and IMG_000.jpg', ('MG129',), cases_differ, seen=('IMG_000.jpg',)),
     'labels of half of the set drawn in 255': Situation(
-        'palette PNGs in a folder with colour PNGs of a second tool',
+        'palette PNGs in a folder with color PNGs of a second tool',
         ('MG120',),
         two_tools,
-        first=dict(colours={colour: label for label, colour in enumerate(VOC_COLOURS)}),
+        first=dict(colors={color: label for label, color in enumerate(VOC_COLORS)}),
     ),
     'facebookresearch/detectron2#1760': Situation(
         'palette PNGs, right as indices; the reader converts them to gray',
         ('MG121',),
         masks(scenes([*range(4), VOID], 8), 4, files=dict(palette=[(0, 0, 0)] * 256)),
     ),
-    'near: a palette of colours': Situation(
+    'near: a palette of colors': Situation(
         'right as indices; nobody said what reads them',
         ('MG121',),
         masks(scenes(range(4), 8), 4, files=dict(palette=[(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)])),

@@ -24,11 +24,11 @@ def encoded(form: str, label: np.ndarray = BLOCKS, **options: object) -> bytes:
     return out.getvalue()
 
 
-def png(width: int, height: int, data: bytes, bits: int = 8, colour: int = 0, extra: bytes = b'') -> bytes:
+def png(width: int, height: int, data: bytes, bits: int = 8, color: int = 0, extra: bytes = b'') -> bytes:
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack('>I', len(content)) + kind + content + struct.pack('>I', zlib.crc32(kind + content))
 
-    head = chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, bits, colour, 0, 0, 0))
+    head = chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, bits, color, 0, 0, 0))
     return b'\x89PNG\r\n\x1a\n' + head + extra + chunk(b'IDAT', data) + chunk(b'IEND', b'')
 
 
@@ -73,14 +73,14 @@ def plant_bytes(folder: Path) -> Dict[str, Kind]:
         'png of no size': (png(0, 0, b''), None),
         'png of no width': (png(0, 8, b''), None),
         'png of negative size': (png(0xFFFFFFFF, 0xFFFFFFFF, b''), None),
-        'png of no colour type': (png(8, 8, zlib.compress(bytes(72)), colour=9), 'damaged'),
+        'png of no color type': (png(8, 8, zlib.compress(bytes(72)), color=9), 'damaged'),
         'png of 3 bits': (png(8, 8, zlib.compress(bytes(72)), bits=3), 'damaged'),
         'png without data': (png(8, 8, b''), None),
         'png with other data': (png(8, 8, b'no zlib stream'), None),
         'png with too little data': (png(800, 800, zlib.compress(bytes(72))), None),
         'png with too much data': (png(8, 8, zlib.compress(bytes(1 << 20))), None),
         'png with an unknown filter': (png(8, 8, zlib.compress(b'\x09' + bytes(71))), None),
-        'png palette without a palette': (png(8, 8, zlib.compress(bytes(72)), colour=3), None),
+        'png palette without a palette': (png(8, 8, zlib.compress(bytes(72)), color=3), None),
         'pixel bomb': (png(60000, 60000, zlib.compress(bytes(1 << 20))), 'too large'),
         'pixel bomb of one line': (png(2_000_000_000, 1, zlib.compress(bytes(100))), 'too large'),
         'text bomb': (png(8, 8, zlib.compress(bytes(72)), extra=bomb), None),

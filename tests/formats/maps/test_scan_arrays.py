@@ -56,7 +56,7 @@ PLANTED: Dict[str, Tuple[bytes, str]] = {
     'the lowest float': (saved(changed(-3.4028235e38, np.float32)), 'MG122'),
     'void alone': (saved(np.full((32, 32), 255)), 'MG128'),
     'another size': (saved(CLEAN[:16]), 'MG130'),
-    'colours': (saved(np.zeros((32, 32, 3), np.uint8)), 'MG132'),
+    'colors': (saved(np.zeros((32, 32, 3), np.uint8)), 'MG132'),
     'objects': (saved(np.array([[None] * 4] * 4, dtype=object), allow_pickle=True), 'MG132'),
     'truncated': (saved(CLEAN)[:-9], 'MG132'),
     'empty': (b'', 'MG132'),

@@ -67,7 +67,7 @@ def every_form(folder: Path) -> Dict[str, Tuple[str, str]]:
     """Name -> file, the form that should be reported."""
     wide = BLOCKS.astype(np.uint16) * 87
     floats = BLOCKS.astype(np.float32) + np.where(BLOCKS == 2, 0.5, 0).astype(np.float32)
-    colours = np.stack([BLOCKS * 50, BLOCKS, 255 - BLOCKS], axis=2)
+    colors = np.stack([BLOCKS * 50, BLOCKS, 255 - BLOCKS], axis=2)
     made = {
         'gray8': (write(folder / 'a.png', BLOCKS), 'gray8'),
         'palette8': (write(folder / 'b.png', BLOCKS, 'P'), 'palette8'),
@@ -77,9 +77,9 @@ def every_form(folder: Path) -> Dict[str, Tuple[str, str]]:
         'gray16 tiff': (write(folder / 'd.tif', wide), 'gray16'),
         'gray32': (write(folder / 'e.tif', BLOCKS.astype(np.int32) * 1000 - 7), 'gray32'),
         'float': (write(folder / 'f.tif', floats), 'float'),
-        'rgb': (write(folder / 'g.png', colours), 'rgb'),
+        'rgb': (write(folder / 'g.png', colors), 'rgb'),
         'gray in rgb': (write(folder / 'h.png', np.stack([BLOCKS] * 3, axis=2)), 'rgb'),
-        'rgba': (write(folder / 'i.png', colours, 'RGBA'), 'rgba'),
+        'rgba': (write(folder / 'i.png', colors, 'RGBA'), 'rgba'),
         'gray_alpha': (write(folder / 'j.png', BLOCKS, 'LA'), 'gray_alpha'),
         'jpeg': (write(folder / 'k.jpg', BLOCKS * 60, quality=50), 'gray8'),
         'bmp': (write(folder / 'l.bmp', BLOCKS), 'gray8'),
@@ -108,7 +108,7 @@ def test_opencv_as_the_loaders_backend(tmp_path: Path) -> None:
         assert trained(path, labels) == count_values(stock(path, labels)), name
     record = record_of(forms['palette8'][0], labels)
     assert record.raw == count_values(BLOCKS), 'what is stored are indices, whoever reads them'
-    assert record.changes == ['colours']
+    assert record.changes == ['colors']
     assert record_of(forms['palette8'][0]).changes == [], 'pillow keeps the indices'
 
 
@@ -128,7 +128,7 @@ def test_what_is_stored_and_what_the_loader_changes(tmp_path: Path) -> None:
     gray = record_of(forms['gray in rgb'][0])
     assert gray.raw == count_values(BLOCKS)
     assert record_of(forms['rgb'][0]).raw == {}
-    assert record_of(forms['rgb'][0]).colours['50,1,254'] == int((BLOCKS == 1).sum())
+    assert record_of(forms['rgb'][0]).colors['50,1,254'] == int((BLOCKS == 1).sum())
     assert [name for name, (path, _) in forms.items() if record_of(path).lossy] == ['jpeg']
 
 

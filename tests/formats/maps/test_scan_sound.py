@@ -54,7 +54,7 @@ def test_what_is_no_finding_is_loaded_as_it_is_counted(tmp_path: Path, backend: 
 
 
 @pytest.mark.parametrize('mode', ['CMYK', 'LAB', 'YCbCr'])
-def test_colours_of_print_are_no_label_map(tmp_path: Path, mode: str, capsys: pytest.CaptureFixture) -> None:
+def test_colors_of_print_are_no_label_map(tmp_path: Path, mode: str, capsys: pytest.CaptureFixture) -> None:
     path = write(tmp_path / 'a.tif', np.stack([BLOCKS % 2] * 3, axis=2), mode, compression='raw')
     with Image.open(path) as image:
         if image.mode != mode:
@@ -77,7 +77,7 @@ def test_a_header_alone_takes_no_memory(tmp_path: Path) -> None:
         place = content.index(tag.to_bytes(2, 'little') + b'\3\0\1\0\0\0')
         content[place + 8 : place + 10] = (13_000).to_bytes(2, 'little')
     (tmp_path / 'a.tif').write_bytes(content)
-    (tmp_path / 'a.png').write_bytes(png(13_000, 13_000, b'', colour=6))
+    (tmp_path / 'a.png').write_bytes(png(13_000, 13_000, b'', color=6))
     long = bytearray(Path(write(tmp_path / 'b.png', BLOCKS)).read_bytes())
     end = long.index(b'IEND') - 4
     long[end:end] = b'\x7f\xff\xff\xfftEXta'

@@ -33,8 +33,8 @@ def png(root: Path) -> Path:
     for number in range(2):
         for folder in ('imagesTr', 'labelsTr'):
             (root / folder).mkdir(parents=True, exist_ok=True)
-        colours = np.stack([picture(number, (10, 12), np.uint8)] * 3, axis=-1)
-        Image.fromarray(colours).save(root / 'imagesTr' / f'street_{number}_0000.png')
+        colors = np.stack([picture(number, (10, 12), np.uint8)] * 3, axis=-1)
+        Image.fromarray(colors).save(root / 'imagesTr' / f'street_{number}_0000.png')
         label = np.zeros((10, 12), np.uint8)
         label[2:5, 2:5], label[6:8, 6:8] = 1, 2
         Image.fromarray(label).save(root / 'labelsTr' / f'street_{number}.png')

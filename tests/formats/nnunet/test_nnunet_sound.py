@@ -117,10 +117,10 @@ def test_names_that_are_no_words_survive(tmp_path: Path, capsys: pytest.CaptureF
     assert '\x1b' not in page.read_text(encoding='utf-8')
 
 
-def test_a_colour_volume_is_reported(tmp_path: Path) -> None:
+def test_a_color_volume_is_reported(tmp_path: Path) -> None:
     root = make_set(tmp_path, cases=1, channels=1)
-    colours = np.zeros((12, 10, 8), [('R', 'u1'), ('G', 'u1'), ('B', 'u1')])
-    save(root / 'labelsTr' / 'case_000.nii.gz', colours, affine_of())
+    colors = np.zeros((12, 10, 8), [('R', 'u1'), ('G', 'u1'), ('B', 'u1')])
+    save(root / 'labelsTr' / 'case_000.nii.gz', colors, affine_of())
     assert ('form', 'labelsTr/case_000.nii.gz') in faults_of(root)
 
 
@@ -262,9 +262,9 @@ def test_a_large_slice_is_counted_line_by_line(tmp_path: Path, monkeypatch: pyte
     assert read(tmp_path / 'a.nii.gz').fault == 'too large'
 
 
-def test_a_truncated_file_of_colours_is_a_finding(tmp_path: Path) -> None:
-    colours = np.zeros((12, 10, 8), [('R', 'u1'), ('G', 'u1'), ('B', 'u1')])
-    save(tmp_path / 'a.nii', colours)
+def test_a_truncated_file_of_colors_is_a_finding(tmp_path: Path) -> None:
+    colors = np.zeros((12, 10, 8), [('R', 'u1'), ('G', 'u1'), ('B', 'u1')])
+    save(tmp_path / 'a.nii', colors)
     content = (tmp_path / 'a.nii').read_bytes()
     (tmp_path / 'a.nii').write_bytes(content[:-30])
     record = read(tmp_path / 'a.nii')

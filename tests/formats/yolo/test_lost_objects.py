@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
@@ -71,6 +72,12 @@ def test_an_edit_that_leaves_out_objects_asks_and_counts_them(name: str, tmp_pat
     assert [(edit['applicability'], count in edit['question']) for edit in edits] == [('asks', True)]
 
 
+def test_a_question_about_one_box_names_what_else_is_left_out(tmp_path: Path) -> None:
+    slips: Dict[int, Dict[str, Any]] = {7: {'bbox': [4, 4, 0, 9]}, 5: {'category_id': 8}, 6: {'category_id': 8}}
+    (edit,) = findings_of(write_coco(tmp_path / 'train.json', slips))['MG109']['edits']
+    assert list(map(int, re.findall(r'\d+', edit['question']))) == [3, 60, 1, 2]
+
+
 #: Edits of `fix --edit` -> ids of the categories, and the annotations that are left.
 EDITS: Dict[Tuple[str, ...], Tuple[List[int], int]] = {
     ('1',): ([1, 2], 60),
@@ -94,7 +101,7 @@ def test_an_edit_of_categories_leaves_boxes_to_their_own_finding(numbers: Tuple[
     offered = [(code, edit['number'], edit['question']) for code in found for edit in found[code]['edits']]
     assert [entry for entry in offered if entry[1]] == [
         ('MG138', 1, ''),
-        ('MG109', 2, 'Can 2 of 60 objects be dropped?'),
+        ('MG109', 2, 'Can 2 of 60 objects be dropped (1 box without area, 1 box outside the image)?'),
     ]
     chosen = [word for number in numbers for word in ('--edit', number)]
     assert main(['fix', str(path), '--out', str(tmp_path / 'fixed'), *options, *chosen]) == 0

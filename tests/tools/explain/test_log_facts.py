@@ -44,7 +44,7 @@ BOXES_LOG = ''.join(
     f'Epoch [1][{n}/90] lr: 1e-3, loss_cls: {{{k}}}, loss_bbox: {{{k}}}, loss: {{{k}}}\n'
     for k, n in enumerate([30, 60, 90])
 )
-NOT_CLASSES = {'masks-0-255', 'value-void', 'reading', 'palette-colours', 'void'}
+NOT_CLASSES = {'masks-0-255', 'value-void', 'reading', 'palette-colors', 'void'}
 KERNEL = (
     '/a/Loss.cu:247: nll_loss_forward: block: [0,0,0], thread: [3,0,0] Assertion `t >= 0 && t < n_classes` failed.\n'
 )
@@ -62,7 +62,7 @@ KERNEL = (
         ),
     ],
 )
-def test_labels_of_boxes_have_no_void_and_no_colours(log: str) -> None:
+def test_labels_of_boxes_have_no_void_and_no_colors(log: str) -> None:
     assert not {*keys(explain_log(log))} & NOT_CLASSES
 
 

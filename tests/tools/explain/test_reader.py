@@ -1,4 +1,4 @@
-"""Logs as programs write them: ranks, colours, progress bars, loggers, notebooks."""
+"""Logs as programs write them: ranks, colors, progress bars, loggers, notebooks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def mark_all(mark: str) -> str:
     return ''.join(marked(CROSS_ENTROPY, mark))
 
 
-COLOURED = CROSS_ENTROPY.replace('IndexError', '\x1b[31mIndexError\x1b[39m').replace('File', '\x1b[34mFile\x1b[0m')
+COLORED = CROSS_ENTROPY.replace('IndexError', '\x1b[31mIndexError\x1b[39m').replace('File', '\x1b[34mFile\x1b[0m')
 #: Without a logger, what print() has not yet written comes after the error.
 PRINTED = ''.join(f'epoch 1 step {number} loss 0.5\n' for number in range(100))
 
@@ -76,7 +76,7 @@ PRINTED = ''.join(f'epoch 1 step {number} loss 0.5\n' for number in range(100))
 @pytest.mark.parametrize(
     ('text', 'code'),
     [
-        ('Epoch 1:  42%|####  | 420/1000 [00:01<00:02]\r' * 4000 + COLOURED, 'MG413'),
+        ('Epoch 1:  42%|####  | 420/1000 [00:01<00:02]\r' * 4000 + COLORED, 'MG413'),
         (mark_all('2026-01-01 12:00:00.123456: '), 'MG413'),
         (f'{LOG}2026/01/01 12:00:00 - mmengine - ERROR - {CROSS_ENTROPY}', 'MG413'),
         (PRINTED + CROSS_ENTROPY + PRINTED, 'MG413'),

@@ -122,7 +122,7 @@ FORMS: Dict[str, Callable[[str], str]] = {
     'windows': lambda text: text.replace('\n', '\r\n'),
     'rank': each_line('[rank0]: '),
     'tee': each_line('[default1]:'),
-    'coloured': each_line('\x1b[32m'),
+    'colored': each_line('\x1b[32m'),
     'twice': lambda text: text + text,
 }  # fmt: skip
 

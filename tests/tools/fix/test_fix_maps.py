@@ -120,14 +120,14 @@ def test_clip(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_corrected_is_named_and_left_out(maps: Path, tmp_path: Path, capsys: Any, snapshot: Any) -> None:
-    colours = np.zeros((2, 2, 3), dtype=np.uint8)
-    colours[0, 0] = 1, 2, 3
+    colors = np.zeros((2, 2, 3), dtype=np.uint8)
+    colors[0, 0] = 1, 2, 3
     damaged = {
         'empty.png': b'',
         'cut.png': encoded(np.random.default_rng(0).integers(0, 3, (64, 64), dtype=np.uint8))[:200],
         'text.png': b'<html>',
         'lossy.jpg': encoded(LABEL, format='JPEG'),
-        'colours.png': encoded(colours),
+        'colors.png': encoded(colors),
         'fractions.tif': encoded(np.full((2, 2), 0.5, dtype=np.float32), format='TIFF'),
         'clean.bmp': encoded(LABEL, format='BMP'),  # its copy would be clean.png
     }
@@ -205,30 +205,30 @@ def test_every_corrected_value_is_valid_and_valid_ones_stay(
     assert correct_map(corrected.data, '.png', options).changes == []
 
 
-# ---- colours and thresholds
+# ---- colors and thresholds
 
-COLOURS = np.array([(0, 0, 0), (128, 0, 0), (0, 128, 0)], dtype=np.uint8)
+COLORS = np.array([(0, 0, 0), (128, 0, 0), (0, 128, 0)], dtype=np.uint8)
 
 
 @pytest.mark.parametrize('form', ['inline', 'file'])
-def test_colours_become_the_labels_that_are_listed(tmp_path: Path, form: str) -> None:
+def test_colors_become_the_labels_that_are_listed(tmp_path: Path, form: str) -> None:
     label = np.array([[0, 1, 2], [2, 1, 0]], dtype=np.uint8)
     (tmp_path / 'labels').mkdir()
-    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(COLOURS[label]))
-    (tmp_path / 'labels' / 'b.png').write_bytes(encoded(np.dstack([COLOURS[label], label * 0 + 255])))
+    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(COLORS[label]))
+    (tmp_path / 'labels' / 'b.png').write_bytes(encoded(np.dstack([COLORS[label], label * 0 + 255])))
     table = '{(0, 0, 0): 0, (128, 0, 0): 2, (0, 128, 0): 1}'
     if form == 'file':
-        table = str(tmp_path / 'colours.json')
+        table = str(tmp_path / 'colors.json')
         Path(table).write_text('{"0,0,0": 0, "128,0,0": 2, "0,128,0": 1}', encoding='utf-8')
-    assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 3, '--colours', table) == 0
+    assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 3, '--colors', table) == 0
     for name in ('a.png', 'b.png'):
         np.testing.assert_array_equal(stored(tmp_path / 'out' / name), np.array([[0, 2, 1], [1, 2, 0]]))
 
 
-def test_a_file_with_a_colour_that_is_not_listed_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_file_with_a_color_that_is_not_listed_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / 'labels').mkdir()
-    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(COLOURS[[[0, 1, 2]]]))
-    assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 2, '--colours', '{(0, 0, 0): 0}') == 1
+    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(COLORS[[[0, 1, 2]]]))
+    assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 2, '--colors', '{(0, 0, 0): 0}') == 1
     assert '(0, 128, 0)' in capsys.readouterr().out
 
 
@@ -272,11 +272,11 @@ def test_images_beside_label_maps_are_none_of_them(tmp_path: Path) -> None:
 def test_an_edit_says_which_of_the_files_it_is_for(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     mixed = tmp_path / 'mixed'
     mixed.mkdir()
-    colours = np.zeros((4, 4, 3), dtype=np.uint8)
-    colours[:2] = 128, 0, 0
+    colors = np.zeros((4, 4, 3), dtype=np.uint8)
+    colors[:2] = 128, 0, 0
     for n in range(3):
         (mixed / f'{n}.png').write_bytes(encoded(np.full((4, 4), 200, dtype=np.uint8)))
-        (mixed / f'{n}_seg.png').write_bytes(encoded(colours))
+        (mixed / f'{n}_seg.png').write_bytes(encoded(colors))
     said = ('--num-classes', '2', '--suffix', '_seg.png')
     assert main(['scan', str(mixed), *said]) == 1
     assert '--suffix _seg.png' in ' '.join(capsys.readouterr().out.split())

@@ -40,11 +40,11 @@ class Drawn:
         self.scale = min(LONGEST / max(whole), 8)
         assert self.pixels.shape[:2] == (round(whole[1] * self.scale), round(whole[0] * self.scale))
 
-    def has(self, colour: Sequence[int], x: float, y: float, within: int = 2) -> bool:
-        """Return True if a colour is at most ``within`` pixels of the picture away from a place."""
+    def has(self, color: Sequence[int], x: float, y: float, within: int = 2) -> bool:
+        """Return True if a color is at most ``within`` pixels of the picture away from a place."""
         row, column = round((y + self.top) * self.scale), round((x + self.left) * self.scale)
         near = self.pixels[max(row - within, 0) : row + within + 1, max(column - within, 0) : column + within + 1]
-        return bool((np.abs(near - np.array(colour)).max(axis=2) < 60).any())
+        return bool((np.abs(near - np.array(color)).max(axis=2) < 60).any())
 
 
 def shown(page: str) -> List[Picture]:

@@ -102,7 +102,7 @@ def test_what_is_found_of_the_ranks_is_the_same_everywhere(tmp_path: Path, capsy
     assert main(['report', str(killed)]) == 1
     out = capsys.readouterr().out
     findings = as_json(capsys, str(tmp_path))['findings']
-    assert [finding['code'] for finding in findings] == ['MG301', 'MG303']
+    assert [finding['code'] for finding in findings] == ['MG303']
     for finding in findings:
         assert f'{finding["code"]} {finding["severity"]}' in out
 

@@ -45,17 +45,17 @@ def noise(height: int, width: int, *channels: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, (height, width, *channels), dtype=np.uint8)
 
 
-def test_classes_ignored_and_invalid_pixels_have_their_colours() -> None:
+def test_classes_ignored_and_invalid_pixels_have_their_colors() -> None:
     label = np.array([[0, 1, 255, 7]] * 3, dtype=np.uint8)
     painted = pixels(draw_label(label, label == 7, [255]))
     assert painted[0].tolist() == [build_palette()[0].tolist(), build_palette()[1].tolist(), list(IGNORED), list(LOUD)]
 
 
 def test_no_class_looks_invalid_or_ignored_or_like_its_neighbour() -> None:
-    colours = build_palette().astype(int)
+    colors = build_palette().astype(int)
     for other in (LOUD, IGNORED):
-        assert (np.abs(colours - other).sum(axis=1) > 90).all()
-    assert (np.abs(colours[1:] - colours[:-1]).sum(axis=1) > 60).all()
+        assert (np.abs(colors - other).sum(axis=1) > 90).all()
+    assert (np.abs(colors[1:] - colors[:-1]).sum(axis=1) > 60).all()
     assert len(np.unique(build_palette()[:64], axis=0)) == 64
 
 
@@ -140,7 +140,7 @@ HOSTILE = {
     'text': b'not an image',
     'bomb': _bomb(),
     'truncated': _png(noise(50, 50))[:900],
-    'colours': _png(noise(20, 20, 3)),
+    'colors': _png(noise(20, 20, 3)),
     'alpha': _png(noise(20, 20, 4)),
     'deep': _png(np.full((20, 20), 40_000, np.uint16)),
 }

@@ -15,10 +15,10 @@ def save(path: str, array: np.ndarray, palette: bool = False) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     image = Image.fromarray(array)
     if palette:
-        colours = [
+        colors = [
             sum(((i >> (3 * bit + c)) & 1) << (7 - bit) for bit in range(3)) for i in range(256) for c in range(3)
         ]
-        image.putpalette(colours)
+        image.putpalette(colors)
     image.save(path)
 
 
@@ -36,8 +36,8 @@ def draw_labels(rng: np.random.Generator, shape: Tuple[int, ...], values: Sequen
 
 def draw_image(rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:
     """Draw a picture that goes with a label map."""
-    colours = np.random.default_rng(3).integers(30, 220, (256, 3))
-    return np.clip(colours[labels] + rng.normal(0, 12, (*labels.shape, 3)), 0, 255).astype(np.uint8)
+    colors = np.random.default_rng(3).integers(30, 220, (256, 3))
+    return np.clip(colors[labels] + rng.normal(0, 12, (*labels.shape, 3)), 0, 255).astype(np.uint8)
 
 
 def write_coco(

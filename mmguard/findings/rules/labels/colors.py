@@ -9,7 +9,7 @@ from mmguard.config.parts import find_datasets, find_transforms, get_palette
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.known_sets import CITYSCAPES, VOC, Colour, compute_grays, compute_voc_colour, match_grays
+from mmguard.findings.known_sets import CITYSCAPES, VOC, Color, compute_grays, compute_voc_color, match_grays
 from mmguard.findings.map_edits import convert_files, list_splits, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts, find_files_with
 from mmguard.findings.views import (
@@ -32,11 +32,11 @@ from mmguard.language import Message, join
 from mmguard.text import quantity
 
 #: Colors that the evidence lists.
-FEW_COLOURS = 6
+FEW_COLORS = 6
 BLACK = (0, 0, 0)
 
 
-class StoredAsColours(DataRule):
+class StoredAsColors(DataRule):
     """Label files with more than one channel."""
 
     code = 'MG120'
@@ -68,8 +68,8 @@ class StoredAsColours(DataRule):
             Message('{files} with {form}', files=quantity(count, 'file'), form=Message(MANY_CHANNELS[form]))
             for form, count in forms.items()
         )
-        ranked = sorted(maps.colours, key=lambda colour: -maps.colours[colour])
-        evidence += f'; {quantity(len(ranked), "color")}: {join_items(ranked, FEW_COLOURS)}' if ranked else ''
+        ranked = sorted(maps.colors, key=lambda color: -maps.colors[color])
+        evidence += f'; {quantity(len(ranked), "color")}: {join_items(ranked, FEW_COLORS)}' if ranked else ''
         files = [file for form in forms for file in maps.form_examples.get(form, ())]
         files = files or find_files_with(labels, labels.values) or find_files_named(labels, '')
         # If files with several channels are gray, values changed by compression (MG136) are the worse fault.
@@ -82,24 +82,24 @@ class StoredAsColours(DataRule):
         if self._is_gray(labels) or self._is_alpha(labels):
             yield from self._edit_equal_channels(facts, labels)
             return
-        colours = {colour for split in list_splits(facts) for colour in get_maps(split).colours}
-        if maps.lossy or not colours:
+        colors = {color for split in list_splits(facts) for color in get_maps(split).colors}
+        if maps.lossy or not colors:
             return
-        title, known = 'Rewrite the files, each color as the index of its class.', self._build_table(facts, colours)
+        title, known = 'Rewrite the files, each color as the index of its class.', self._build_table(facts, colors)
         if known:
-            clear = colours <= set(known)
-            others = {} if clear else dict.fromkeys(colours - set(known), VOID)
+            clear = colors <= set(known)
+            others = {} if clear else dict.fromkeys(colors - set(known), VOID)
             question = (
                 '' if clear else Message('Is {others} your void (unlabeled) color?', others=join_items(sorted(others)))
             )
             note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
-            for edit in convert_files(facts, title, question, colours={**known, **others}):
+            for edit in convert_files(facts, title, question, colors={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
-        elif len(colours) == 2 and BLACK in colours and (not has_num_classes(labels) or labels.num_classes == 2):
+        elif len(colors) == 2 and BLACK in colors and (not has_num_classes(labels) or labels.num_classes == 2):
             # With any other number of colors, the classes are ambiguous.
-            table = {colour: int(colour != BLACK) for colour in sorted(colours)}
-            yield from convert_files(facts, title, 'Is black the background?', colours=table)
+            table = {color: int(color != BLACK) for color in sorted(colors)}
+            yield from convert_files(facts, title, 'Is black the background?', colors=table)
 
     def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
@@ -123,27 +123,27 @@ class StoredAsColours(DataRule):
             question = Message('Are {values} the classes, in the order of your list?', values=join_items(values))
             yield from convert_files(facts, title, question, label_map=table)
 
-    def _build_table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
+    def _build_table(self, facts: Facts, colors: Set[Color]) -> Dict[Color, int]:
         """Map colors to labels by the config, or by a palette that contains all of them."""
         for dataset in find_datasets(facts.config) if facts.config is not None else ():
             palette = get_palette(dataset)
-            table: Dict[Colour, int] = {}
-            for label, colour in enumerate(palette):
-                table.setdefault(colour, label)
-            if len(set(table) & colours) >= 2:
+            table: Dict[Color, int] = {}
+            for label, color in enumerate(palette):
+                table.setdefault(color, label)
+            if len(set(table) & colors) >= 2:
                 return table
-        known = _find_palette(colours)
+        known = _find_palette(colors)
         names = [] if facts.labels is None else facts.labels.class_names
         if known is None or (known is CITYSCAPES and names and len(names) != len(set(CITYSCAPES.values()) - {VOID})):
             return {}
         classes = len(names) if facts.labels is None else facts.labels.num_classes
-        return {colour: label for colour, label in known.items() if colour in colours or label < classes}
+        return {color: label for color, label in known.items() if color in colors or label < classes}
 
     def _count_forms(self, labels: LabelFacts) -> Dict[str, int]:
         return {form: n for form, n in get_maps(labels).forms.items() if form in MANY_CHANNELS and n > 0}
 
     def _is_gray(self, labels: LabelFacts) -> bool:
-        return get_maps(labels).gray_in_colour >= sum(self._count_forms(labels).values())
+        return get_maps(labels).gray_in_color >= sum(self._count_forms(labels).values())
 
     def _find_levels(self, labels: LabelFacts) -> List[int]:
         """Return the gray levels if they are too high for class indices and no more than the classes."""
@@ -161,12 +161,12 @@ class StoredAsColours(DataRule):
         return set(get_maps(labels).forms) == {'gray_alpha'} and bool(get_maps(labels).raw)
 
 
-def _find_palette(colours: Set[Colour]) -> Optional[Dict[Colour, int]]:
+def _find_palette(colors: Set[Color]) -> Optional[Dict[Color, int]]:
     """Return the known palette that contains all of the colors; else ``None``."""
     for palette in (CITYSCAPES, VOC):
         # Pure red on black is also Cityscapes' rider.
-        classes = [colour for colour in colours & set(palette) if palette[colour] != VOID]
-        if len(classes) >= 2 and colours <= set(palette):
+        classes = [color for color in colors & set(palette) if palette[color] != VOID]
+        if len(classes) >= 2 and colors <= set(palette):
             return palette
     return None
 
@@ -180,7 +180,7 @@ def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int
     if labels.kind != 'pixels' or subtracts_one(labels) or 'palette8' in get_maps(labels).forms:
         return '', {}
     palettes = {
-        dataset.place('metainfo.palette'): {colour: label for label, colour in enumerate(get_palette(dataset))}
+        dataset.place('metainfo.palette'): {color: label for label, color in enumerate(get_palette(dataset))}
         for dataset in (find_datasets(facts.config) if facts.config is not None else ())
     }
     if labels.num_classes == len(set(CITYSCAPES.values()) - {VOID}):
@@ -194,18 +194,18 @@ def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int
 
 _CONVERTED = 'Were they drawn in the palette of {name} and converted to gray?'
 VOC_GRAYS = 'VOC (labelme)'
-_COLOURS = [compute_voc_colour(label) for label in range(1, 64)]
+_COLORS = [compute_voc_color(label) for label in range(1, 64)]
 #: Values of VOC's palette read as colors: one channel, or its gray.
-CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
+CHANNELS: FrozenSet[int] = frozenset(value for color in _COLORS for value in color if value)
 #: One channel of the first 64 colors, without 0.
 CHANNEL_LEVELS = frozenset({64, 128, 192})
 #: Gray -> label.
-GRAYS = compute_grays((compute_voc_colour(label), label) for label in range(1, 21))
+GRAYS = compute_grays((compute_voc_color(label), label) for label in range(1, 21))
 #: Grays of the first six labels, which make VOC's palette unmistakable.
 FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
 
 
-class PaletteReadAsColours(DataRule):
+class PaletteReadAsColors(DataRule):
     """Palette PNGs whose colors are read instead of their indices."""
 
     code = 'MG121'
@@ -261,8 +261,8 @@ class PaletteReadAsColours(DataRule):
         texts = [labels.evidence] if labels.values else mapping
         if maps.forms.get('palette8'):
             texts.append(quantity(maps.forms['palette8'], 'palette PNG'))
-        if maps.loaded_otherwise.get('colours'):
-            read = quantity(maps.loaded_otherwise['colours'], 'file')
+        if maps.loaded_otherwise.get('colors'):
+            read = quantity(maps.loaded_otherwise['colors'], 'file')
             texts.append(Message('{files} that the loader reads as colors', files=read))
         depends, seen = self._depends_on_reader(labels), select_ids(stored) - {0}
         is_gray = table or (maps.forms and not maps.forms.get('palette8') and seen and seen <= set(GRAYS))
@@ -278,7 +278,7 @@ class PaletteReadAsColours(DataRule):
         palette = maps.forms.get('palette8', 0)
         # Multi-channel files are also read as colors, and rightly so.
         others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
-        if palette and maps.loaded_otherwise.get('colours', 0) > others:
+        if palette and maps.loaded_otherwise.get('colors', 0) > others:
             return PROVEN
         if self._is_black(labels) or self._depends_on_reader(labels):
             return POSSIBLE
@@ -286,9 +286,9 @@ class PaletteReadAsColours(DataRule):
         invalid = set(labels.values) - {VOID}
         if not invalid or not seen:
             return None
-        coloured = seen <= CHANNELS or _are_grays(seen)
+        colored = seen <= CHANNELS or _are_grays(seen)
         # The files show other indices.
-        if palette and coloured and not invalid <= set(count_stored(labels)):
+        if palette and colored and not invalid <= set(count_stored(labels)):
             return PROVEN
         if _are_grays(seen):
             return PROVEN
@@ -330,7 +330,7 @@ class PaletteReadAsColours(DataRule):
 
     def _is_black(self, labels: LabelFacts) -> bool:
         maps = get_maps(labels)
-        return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
+        return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colors')
 
     def _is_batch(self, labels: LabelFacts) -> bool:
         """True if the facts come from a batch of tensors, not from files."""
