@@ -100,10 +100,11 @@ def _compute_loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional
 def _compute_denominator(
     sanitized: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
 ) -> Tensor:
-    """Sum the weights of the elements in the denominator: their class weights, or 1 each."""
+    """Sum the weights of the elements in the denominator, ``ignored`` ones too: their class weights, or 1 each."""
     if class_weight is None:
         return kept + ignored
-    total = sanitized.weight(class_weight.float())
-    if 0 <= sanitized.ignore_index < sanitized.num_classes:
-        total = total + class_weight[sanitized.ignore_index] * ignored
-    return total
+    ignore_index = sanitized.ignore_index
+    if isinstance(ignored, Tensor) and 0 <= ignore_index < sanitized.num_classes:  # in one sum, as mmseg adds them up
+        counted = sanitized.target.masked_fill(sanitized.find_ignored(), ignore_index)
+        sanitized = sanitized._replace(target=counted)
+    return sanitized.weight(class_weight.float())
