@@ -20,7 +20,7 @@ WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --select $(SELECT)
 TESTS := $(if $(filter family,$(STACK)),tests/family)
 
-.PHONY: demo test test-fast test-all test-gpu test-edits zoo planted programs fuzz interrupted mutants matrix bench lint format translations dist docs setup clean
+.PHONY: demo test test-fast test-all test-gpu test-edits zoo checkpoints planted programs fuzz interrupted mutants matrix bench lint format translations dist docs setup clean
 
 demo: setup
 	$(BIN)/mmguard demo
@@ -41,6 +41,10 @@ test-edits: setup
 # with what was planted. 10 minutes; a skipped one says why it cannot be trained offline.
 zoo: setup
 	$(PYTEST) -rs -o python_files='every_*.py' tests/end_to_end/every_architecture.py
+
+# The same 98 configs on valid labels, stock against guarded: equal checkpoints and losses, bit for bit. Half an hour.
+checkpoints: setup
+	$(PYTEST) -rs -o python_files='every_*.py' tests/end_to_end/every_checkpoint.py
 
 # What only a GPU shows, and the tests that call losses and guards, there; every other test runs on the CPU, also where there is
 # a GPU. `MMGUARD_TEST_GPU=1 make zoo` trains all architectures on it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Literal, Optional, Tuple, Union, overload
 
 import torch.nn.functional as F
@@ -21,7 +20,7 @@ from mmguard.functional.checks import (
     get_num_classes,
     holds_probabilities,
 )
-from mmguard.functional.reduction import HALF_DTYPES, sum_float32, translate_legacy_reduction
+from mmguard.functional.reduction import HALF_DTYPES, correct_for_excluded, sum_float32, translate_legacy_reduction
 from mmguard.functional.sanitize import (
     HIGHEST,
     LOWEST,
@@ -29,7 +28,7 @@ from mmguard.functional.sanitize import (
     sanitize_binary_target,
     sanitize_class_target,
 )
-from mmguard.functional.soft import compute_soft_elements, sanitize_distributions
+from mmguard.functional.soft import compute_soft_loss, sanitize_distributions
 from mmguard.labels.rules import check_int, check_on_invalid
 
 
@@ -157,18 +156,26 @@ def cross_entropy_and_counts(
         kept, counts = sanitized.count_by_value()
     elif weight is None:  # costs a pass over the labels
         kept = sanitized.count_kept()
+    index, nothing = sanitized.target, None
+    if reduction == 'mean':  # PyTorch's mean of nothing is NaN, and so are its gradients if all weights are 0
+        nothing = kept == 0 if weight is None else sanitized.look_up_weights(weight).count_nonzero() == 0
+        index = index if weight is None else index.masked_fill(nothing, classes)
     # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
-    inner = 'none' if reduction == 'none' or logits.dtype in HALF_DTYPES else 'sum'
+    half = logits.dtype in HALF_DTYPES
     loss = F.cross_entropy(
-        logits, sanitized.target, weight, ignore_index=classes, reduction=inner, label_smoothing=label_smoothing
+        logits,
+        index,
+        weight,
+        ignore_index=classes,
+        reduction='none' if half else reduction,
+        label_smoothing=label_smoothing,
     )
-    if reduction == 'none':
-        return loss, counts
-    total = loss if inner == 'sum' else sum_float32(loss)
-    if reduction == 'mean':  # computed here: PyTorch's mean is NaN if all elements are excluded
-        divisor = kept.to(total.dtype) if weight is None else sanitized.weight(weight.flatten())
-        total = total / divisor.masked_fill(divisor == 0, inf)
-    return total.to(loss.dtype), counts
+    if half and reduction != 'none':
+        total = sum_float32(loss)
+        if reduction == 'mean':
+            total = total / (kept if weight is None else sanitized.weight(weight.flatten()))
+        loss = total.to(loss.dtype)
+    return loss if nothing is None else loss.masked_fill(nothing, 0), counts
 
 
 def _compute_probability_loss(
@@ -184,13 +191,21 @@ def _compute_probability_loss(
     sanitized = sanitize_distributions(target, get_class_dim(logits), on_invalid)
     # Probabilities have no value to name.
     counts = F.pad(sanitized.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
-    loss = compute_soft_elements(logits, sanitized, weight, label_smoothing)
-    if reduction == 'none':
-        return loss, counts
-    total = sum_float32(loss)
-    if reduction == 'mean':  # PyTorch's rule: class weights do not enter the denominator of probabilities
-        total = total / sanitized.keep.sum().clamp(min=1)
-    return total.to(loss.dtype), counts
+    half = logits.dtype in HALF_DTYPES
+    loss = compute_soft_loss(logits, sanitized, weight, label_smoothing, 'none' if half else reduction)
+    return _reduce_dense(loss, half, sanitized.keep, reduction), counts
+
+
+def _reduce_dense(loss: Tensor, per_element: bool, keep: Tensor, reduction: str) -> Tensor:
+    """Reduce the elements of a loss in float32; turn a mean over all elements into that of the kept ones."""
+    total, dtype = loss, loss.dtype
+    if per_element and reduction != 'none':
+        total = sum_float32(loss)
+        total = total / max(keep.numel(), 1) if reduction == 'mean' else total
+    if reduction == 'mean':
+        kept = keep.sum()
+        total = total.masked_fill(kept == 0, 0) * correct_for_excluded(kept, keep.numel(), total.dtype)
+    return total.to(dtype)
 
 
 @overload
@@ -284,10 +299,8 @@ def binary_cross_entropy_with_logits(
     dtype = target.dtype if target.is_floating_point() else logits.dtype
     sanitized = sanitize_binary_target(target, dtype, ignore_index, on_invalid)
     scores = mask_scores(logits, sanitized.keep)
-    loss = F.binary_cross_entropy_with_logits(scores, sanitized.target, weight, pos_weight=pos_weight, reduction='none')
-    if reduction != 'none':
-        total = sum_float32(loss)
-        if reduction == 'mean':
-            total = total / sanitized.keep.count_nonzero().clamp(min=1)
-        loss = total.to(loss.dtype)
+    half = logits.dtype in HALF_DTYPES
+    inner = 'none' if half else reduction
+    loss = F.binary_cross_entropy_with_logits(scores, sanitized.target, weight, pos_weight=pos_weight, reduction=inner)
+    loss = _reduce_dense(loss, half, sanitized.keep, reduction)
     return (loss, sanitized.counts) if return_tally else loss

@@ -28,13 +28,13 @@ def sum_float32(values: Tensor) -> Tensor:
 
 
 def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_factor: Optional[AvgFactor]) -> Tensor:
-    """Weigh and reduce element-wise losses.
+    """Weigh and reduce element-wise losses, in the order of both frameworks, so that results are equal bit for bit.
 
     Args:
         loss (Tensor): Element-wise losses, any shape, excluded elements 0.
         weight (Tensor, optional): Element weights, broadcastable to ``loss``.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): Divisor of ``'mean'``; required there.
+        avg_factor (float or Tensor, optional): Divisor of ``'mean'``; the number of weighted elements without one.
 
     Raises:
         ValueError: An ``avg_factor`` together with ``'sum'``, as in both frameworks; an unknown reduction.
@@ -49,8 +49,8 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
         if avg_factor is not None:
             raise ValueError('avg_factor can not be used with reduction="sum"')
         return sum_float32(loss)
-    assert avg_factor is not None
-    return sum_float32(loss) / (avg_factor + EPS)
+    # A Python number is added to EPS in float64, as in both frameworks, and rounded once.
+    return sum_float32(loss) / (max(loss.numel(), 1) if avg_factor is None else avg_factor + EPS)
 
 
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
@@ -82,3 +82,36 @@ def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Te
     if isinstance(avg_factor, Tensor):
         return torch.maximum(left, avg_factor.clamp(max=1))
     return left.clamp(min=min(avg_factor, 1))
+
+
+def correct_mean(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
+    """Return the ratio that turns a mean by ``avg_factor`` into that by :func:`scale_avg_factor`.
+
+    Without invalid elements it is exactly 1, so that such a mean stays what the framework computes.
+
+    Args:
+        avg_factor, kept, counted: As in :func:`scale_avg_factor`.
+
+    Example:
+        >>> correct_mean(2.7, torch.tensor(4), torch.tensor(4)), correct_mean(100, torch.tensor(1), torch.tensor(4))
+        (tensor(1.), tensor(1.0309))
+    """
+    ratio = (avg_factor + EPS) / (scale_avg_factor(avg_factor, kept, counted) + EPS)
+    return ratio.masked_fill(kept == counted, 1)
+
+
+def correct_for_excluded(kept: Tensor, seen: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return the ratio that turns a mean over all elements, excluded ones as 0, into the mean of the kept ones.
+
+    Without excluded elements it is exactly 1.
+
+    Args:
+        kept (Tensor): 0-d, number of elements in the loss.
+        seen (int): Number of all elements.
+        dtype (torch.dtype): Of the result.
+
+    Example:
+        >>> correct_for_excluded(torch.tensor(49), 49), correct_for_excluded(torch.tensor(2), 4)
+        (tensor(1.), tensor(2.))
+    """
+    return torch.full_like(kept, seen, dtype=dtype) / kept.clamp(min=1)

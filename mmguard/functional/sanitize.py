@@ -254,9 +254,11 @@ class ClassTarget(NamedTuple):
 
     def count_ignored(self) -> Tensor:
         """Count the elements equal to ``ignore_index``: int64, 0-d; with ``'clip'`` after clamping."""
-        clipped = self.on_invalid == 'clip'
-        ignored = self.target == self.num_classes if clipped else self.given == self.ignore_index
-        return ignored.count_nonzero()
+        return self.find_ignored().count_nonzero()
+
+    def find_ignored(self) -> Tensor:
+        """Find the elements that :meth:`count_ignored` counts: bool, the shape of the input."""
+        return self.target == self.num_classes if self.on_invalid == 'clip' else self.given == self.ignore_index
 
     def find_invalid(self) -> Tensor:
         """Find elements that are neither a class nor ``ignore_index``: bool, the shape of the input."""

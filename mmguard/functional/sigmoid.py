@@ -17,7 +17,7 @@ from mmguard.functional.checks import (
     check_weight,
     format_shape,
 )
-from mmguard.functional.reduction import EPS, AvgFactor, reduce_loss, scale_avg_factor, sum_float32
+from mmguard.functional.reduction import HALF_DTYPES, AvgFactor, correct_for_excluded, correct_mean, reduce_loss
 from mmguard.functional.sanitize import (
     BinaryTarget,
     count_for_factor,
@@ -91,20 +91,18 @@ def sigmoid_cross_entropy(
         pos_weight=_reshape_pos_weight(class_weight, logits, dense),
         reduction='none',
     )
-    if reduction != 'mean':
-        return reduce_loss(loss, element_weight, reduction, avg_factor), counts
-    if avg_factor is None:
-        seen, skipped, _ = counts.unbind()
-        avg_factor = seen - skipped
+    correction = None  # of a mean that counts invalid elements; exactly 1 without them
+    if reduction == 'mean' and avg_factor is None:
+        kept = counts[0] - counts[1]
         if avg_non_ignore:
-            avg_factor = avg_factor - ignored.sum()
-        elif dense and weight is not None and weight.numel() > 1:  # which may have more dimensions than the targets
-            avg_factor = avg_factor * (torch.broadcast_shapes(weight.shape, loss.shape).numel() // max(loss.numel(), 1))
-        avg_factor = avg_factor if dense else avg_factor * logits.shape[1]
-    elif on_invalid != 'clip':
+            avg_factor = (kept - ignored.sum()) * (1 if dense else logits.shape[1])
+        else:
+            correction = correct_for_excluded(kept, target.numel())
+    elif reduction == 'mean' and on_invalid != 'clip':
         counted = torch.ones_like(invalid) if weight is None else weight != 0
-        avg_factor = scale_avg_factor(avg_factor, *count_for_factor(*torch.broadcast_tensors(invalid, counted)))
-    return reduce_loss(loss, element_weight, reduction, avg_factor), counts
+        correction = correct_mean(avg_factor, *count_for_factor(*torch.broadcast_tensors(invalid, counted)))
+    loss = reduce_loss(loss, element_weight, reduction, avg_factor)
+    return loss if correction is None else loss * correction, counts
 
 
 def _build_one_hot(
@@ -176,7 +174,14 @@ def mask_cross_entropy(
     per_instance = (-1, *[1] * (own_mask.dim() - 1))
     keep = sanitized.keep.view(per_instance).expand_as(own_mask)
     target = target.to(logits.dtype).masked_fill(~keep, 0)
-    loss = F.binary_cross_entropy_with_logits(mask_scores(own_mask, keep), target, reduction='none')
-    if class_weight is not None:
-        loss = loss * class_weight.to(loss.dtype)[sanitized.target].view(per_instance)
-    return (sum_float32(loss) / (keep.sum(dtype=torch.float32) + EPS))[None], sanitized.counts
+    loss = F.binary_cross_entropy_with_logits(
+        mask_scores(own_mask, keep),
+        target,
+        None if class_weight is None else class_weight.to(logits.dtype)[sanitized.target].view(per_instance),
+        reduction='none' if logits.dtype in HALF_DTYPES else 'mean',
+    )
+    if logits.dtype in HALF_DTYPES:
+        loss = loss.mean(dtype=torch.float32)
+    kept = sanitized.keep.sum()
+    loss = loss.masked_fill(kept == 0, 0) * correct_for_excluded(kept, label.numel(), loss.dtype)
+    return loss[None], sanitized.counts

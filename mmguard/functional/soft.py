@@ -135,10 +135,14 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
     return f'A row must hold one probability per class: target / target.sum({dim}, keepdim=True), target.softmax({dim})'
 
 
-def compute_soft_elements(
-    logits: Tensor, sanitized: Distributions, weight: Optional[Tensor], label_smoothing: float
+def compute_soft_loss(
+    logits: Tensor, sanitized: Distributions, weight: Optional[Tensor], label_smoothing: float, reduction: str
 ) -> Tensor:
-    r"""Compute the cross entropy of each element, (N, \*); 0 with gradient 0 for an excluded element."""
-    scores = logits.masked_fill(~sanitized.keep.unsqueeze(get_class_dim(logits)), 0)
-    loss = F.cross_entropy(scores, sanitized.target, weight, reduction='none', label_smoothing=label_smoothing)
-    return loss.masked_fill(~sanitized.keep, 0)
+    r"""Compute the cross entropy over all elements; each excluded one adds 0 and has gradient 0."""
+    dim = get_class_dim(logits)
+    excluded = ~sanitized.keep.unsqueeze(dim)
+    target = sanitized.target
+    if label_smoothing > 0:  # as PyTorch does, but before excluded rows become 0
+        target = target * (1 - label_smoothing) + label_smoothing / logits.shape[dim]
+    target = target.masked_fill(excluded, 0)
+    return F.cross_entropy(logits.masked_fill(excluded, 0), target, weight, reduction=reduction)

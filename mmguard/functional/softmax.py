@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
-from mmguard.functional.reduction import HALF_DTYPES, AvgFactor, reduce_loss, scale_avg_factor
+from mmguard.functional.reduction import HALF_DTYPES, AvgFactor, correct_for_excluded, correct_mean, reduce_loss
 from mmguard.functional.sanitize import ClassTarget, count_for_factor, sanitize_class_target
 
 
@@ -68,40 +68,43 @@ def softmax_cross_entropy(
     sanitized = sanitize_class_target(target, num_classes, ignore_index, on_invalid)
     kept, ignored = sanitized.count_kept(), sanitized.count_ignored()
     counts = sanitized.counts(kept, ignored)
-    loss = _compute_loss(logits, sanitized, class_weight, per_element=reduction == 'none' or weight is not None)
-    if reduction != 'mean':
-        return reduce_loss(loss, weight, reduction, avg_factor), counts
-    if avg_factor is None:
+    loss = _compute_loss(logits, sanitized, class_weight)
+    correction = None  # of a mean that counts invalid elements; exactly 1 without them
+    if reduction == 'mean' and avg_factor is None:
         by_weight = class_weight if average_by_class_weight else None
-        avg_factor = _compute_denominator(sanitized, by_weight, kept, 0 if avg_non_ignore else ignored)
-    elif on_invalid != 'clip':
+        if average_by_class_weight or avg_non_ignore:
+            avg_factor = _compute_denominator(sanitized, by_weight, kept, 0 if avg_non_ignore else ignored)
+        else:
+            correction = correct_for_excluded(kept + ignored, target.numel(), loss.dtype)
+    elif reduction == 'mean' and on_invalid != 'clip':
         if weight is None:
             seen, skipped, _ = counts.unbind()
-            avg_factor = scale_avg_factor(avg_factor, seen - skipped, seen)
+            correction = correct_mean(avg_factor, seen - skipped, seen)
         else:
             invalid = sanitized.find_invalid()
-            avg_factor = scale_avg_factor(avg_factor, *count_for_factor(invalid, (weight != 0).expand_as(invalid)))
-    return reduce_loss(loss, weight, reduction, avg_factor), counts
+            correction = correct_mean(avg_factor, *count_for_factor(invalid, (weight != 0).expand_as(invalid)))
+    loss = reduce_loss(loss, weight, reduction, avg_factor)
+    return loss if correction is None else loss * correction, counts
 
 
-def _compute_loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], per_element: bool) -> Tensor:
-    """Compute the loss of each element, 0 if it is excluded, or their sum; float32 for weighted half precision."""
+def _compute_loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor]) -> Tensor:
+    """Compute the loss of each element, 0 if it is excluded; float32 for weighted half precision."""
     half = logits.dtype in HALF_DTYPES
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer match the
     # denominator, and large ones would be infinite.
     weight = None if class_weight is None or half else class_weight.to(logits.dtype)
-    reduction = 'none' if per_element or half else 'sum'
-    loss = F.cross_entropy(logits, sanitized.target, weight, ignore_index=sanitized.num_classes, reduction=reduction)
+    loss = F.cross_entropy(logits, sanitized.target, weight, ignore_index=sanitized.num_classes, reduction='none')
     return loss * sanitized.look_up_weights(class_weight.float()) if half and class_weight is not None else loss
 
 
 def _compute_denominator(
     sanitized: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
 ) -> Tensor:
-    """Sum the weights of the elements in the denominator: their class weights, or 1 each."""
+    """Sum the weights of the elements in the denominator, ``ignored`` ones too: their class weights, or 1 each."""
     if class_weight is None:
         return kept + ignored
-    total = sanitized.weight(class_weight.float())
-    if 0 <= sanitized.ignore_index < sanitized.num_classes:
-        total = total + class_weight[sanitized.ignore_index] * ignored
-    return total
+    ignore_index = sanitized.ignore_index
+    if isinstance(ignored, Tensor) and 0 <= ignore_index < sanitized.num_classes:  # in one sum, as mmseg adds them up
+        counted = sanitized.target.masked_fill(sanitized.find_ignored(), ignore_index)
+        sanitized = sanitized._replace(target=counted)
+    return sanitized.weight(class_weight.float())

@@ -21,10 +21,16 @@ def named_apart(config: Config, work_dir: Path) -> Config:
     return config
 
 
+def two_lines(config: Config) -> Config:
+    """A copy with the lines that README recommends."""
+    two = copy.deepcopy(config)
+    two.custom_hooks = [*two.get('custom_hooks', []), dict(type='LabelGuardHook', guard=True)]
+    return two
+
+
 def both_trained(config: Config, folder: Path) -> Tuple[Run, Run]:
     """With the two lines, and as ``guard_config`` writes it."""
-    two = named_apart(copy.deepcopy(config), folder / 'two')
-    two.custom_hooks = [*two.get('custom_hooks', []), dict(type='LabelGuardHook', guard=True)]
+    two = named_apart(two_lines(config), folder / 'two')
     return Run(two).train(), Run(named_apart(guard_config(config), folder / 'written')).train()
 
 

@@ -40,11 +40,23 @@ def weights_like(label: Tensor, seed: int = 1) -> Tensor:
     return weight * (torch.rand(label.shape, generator=generator) > 0.3)
 
 
-def assert_equal(actual: Tuple[Tensor, Tensor], expected: Tuple[Tensor, Tensor], note: object = '') -> None:
+def assert_equal(
+    actual: Tuple[Tensor, Tensor], expected: Tuple[Tensor, Tensor], note: object = '', tolerance: float = 1e-5
+) -> None:
     for what, ours, theirs in zip(('value', 'gradient'), actual, expected):
         torch.testing.assert_close(
-            ours, theirs, rtol=1e-5, atol=1e-5, check_dtype=False, msg=lambda text, w=what: f'{w} of {note}: {text}'
+            ours,
+            theirs,
+            rtol=tolerance,
+            atol=tolerance,
+            check_dtype=False,
+            equal_nan=True,
+            msg=lambda text, w=what: f'{w} of {note}: {text}',
         )
+
+
+def assert_same_bits(actual: Tuple[Tensor, Tensor], expected: Tuple[Tensor, Tensor], note: object = '') -> None:
+    assert_equal(actual, expected, note, tolerance=0)
 
 
 def reduced(loss: Tensor, reduction: str, denominator: Any) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional, Tuple
 import pytest
 import torch
 import torch.nn.functional as F
-from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, assert_equal
+from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, assert_equal, assert_same_bits
 from loss_checks import value_and_grad
 from torch import Tensor
 
@@ -34,7 +34,7 @@ def test_equals_stock(scope: str, size: Tuple[int, ...], override: Optional[str]
     expected = value_and_grad(stock, scores, target, label, None, override, None)
     actual = value_and_grad(guarded, scores, target, label, None, override, None)
     assert actual[0].shape == expected[0].shape == (1,)
-    assert_equal(actual, expected)
+    assert_same_bits(actual, expected)
 
 
 @pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')

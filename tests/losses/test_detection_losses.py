@@ -35,7 +35,7 @@ def error_of(call: Any) -> Optional[Type[Exception]]:
 def test_every_argument(name: str) -> None:
     case = CASES[name]
     weights = (None, 'rows', 'per class', 'flat') if case.weight_per_class else (None, 'rows')
-    factors = (None, 3.5, 7, torch.tensor(5.5), 0.2)
+    factors = (None, 2.7, 7, torch.tensor(5.5), 0.2)
     compared = 0
     combinations = list(itertools.product(weights, factors, (None, 'none', 'mean', 'sum')))
     for seed, (weight, factor, override) in enumerate(combinations):
@@ -50,7 +50,9 @@ def test_every_argument(name: str) -> None:
         bare, guarded = case.build(), case.guard()
         for _ in range(2):  # what a loss adds up over the calls must stay the same, too
             expected = outcome(bare, case, given, **kwargs)
-            assert_same(outcome(guarded, case, given, **kwargs), expected, (name, weight, factor, override))
+            assert_same(
+                outcome(guarded, case, given, **kwargs), expected, (name, weight, factor, override), tolerance=0
+            )
         assert guarded.take_counts().tolist() == [48, 0, 0]
         compared += 1
     assert compared >= len(weights) * len(factors)
@@ -65,7 +67,7 @@ def test_the_reduction_of_the_constructor(name: str, reduction: str) -> None:
     given = batch(case)
     error = error_of(lambda: outcome(case.build(), case, given))
     if error is None:
-        assert_same(outcome(case.guard(), case, given), outcome(case.build(), case, given), name)
+        assert_same(outcome(case.guard(), case, given), outcome(case.build(), case, given), name, tolerance=0)
     else:
         with pytest.raises(error):
             outcome(case.guard(), case, given)
@@ -143,7 +145,7 @@ def test_raise(name: str) -> None:
     case = CASES[name]
     guarded = case.guard(on_invalid='raise')
     given = batch(case)
-    assert_same(outcome(guarded, case, given), outcome(case.build(), case, given), name)
+    assert_same(outcome(guarded, case, given), outcome(case.build(), case, given), name, tolerance=0)
     given.label[[3, 5]] = 77
     with pytest.raises(LabelGuardError, match=r'0\.\.4') as caught:
         outcome(guarded, case, given)

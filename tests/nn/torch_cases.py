@@ -36,7 +36,7 @@ def distributions(shape: Tuple[int, ...], dtype: torch.dtype = torch.float32, se
     return torch.randn(shape, generator=generator, dtype=torch.float64).softmax(dim).to(dtype)
 
 
-def assert_same(actual: Tuple[Tensor, Tensor], expected: Tuple[Tensor, Tensor], tolerance: float = 1e-6) -> None:
+def assert_same(actual: Tuple[Tensor, Tensor], expected: Tuple[Tensor, Tensor], tolerance: float = 0) -> None:
     """Value and gradient, dtypes and shapes."""
     for what, ours, theirs in zip(('value', 'gradient'), actual, expected):
         torch.testing.assert_close(

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_index_target, format_shape
-from mmguard.functional.reduction import AvgFactor, scale_avg_factor
+from mmguard.functional.reduction import AvgFactor, correct_for_excluded, correct_mean, scale_avg_factor
 from mmguard.functional.sanitize import CERTAIN, Sanitized
 from mmguard.losses.guards.base import LossGuard, mark
 
@@ -44,32 +44,22 @@ def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
     return weight.reshape(pred.shape[0], weight.numel() // max(pred.shape[0], 1))
 
 
-def scale_by_positives(
-    avg_factor: AvgFactor, sanitized: Sanitized, num_classes: int, weight: Optional[Tensor], pred: Tensor
-) -> Tensor:
-    """Scale a factor whose caller counted positives: labels other than the background, including invalid ones."""
-    positive = sanitized.keep & (sanitized.target != num_classes)
-    return _scale(avg_factor, positive, sanitized.skipped, weight, pred)
+def count_weighted(counted: Tensor, skipped: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tuple[Tensor, Tensor]:
+    """Count what a factor includes whose caller counted ``counted`` and ``skipped`` elements of non-zero weight.
 
-
-def scale_by_weights(avg_factor: AvgFactor, sanitized: Sanitized, weight: Optional[Tensor], pred: Tensor) -> Tensor:
-    """Scale a factor whose caller counted elements of non-zero weight."""
-    return _scale(avg_factor, ~sanitized.skipped, sanitized.skipped, weight, pred)
-
-
-def _scale(avg_factor: AvgFactor, counted: Tensor, skipped: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tensor:
-    """Scale a factor for which the caller counted the elements in ``counted`` and those in ``skipped``."""
+    Returns:
+        tuple[Tensor, Tensor]: 0-d: the valid elements, and all of them.
+    """
     if weight is not None:
         weighs = (reshape_weight(weight, pred) != 0).any(dim=1)
         counted, skipped = counted & weighs, skipped & weighs
     kept = counted.sum()
-    return scale_avg_factor(avg_factor, kept, kept + skipped.sum())
+    return kept, kept + skipped.sum()
 
 
 def mean_correction(sanitized: Sanitized) -> Tensor:
     """Return the ratio that turns a mean over all elements, excluded ones as 0, into the mean of the kept ones."""
-    kept = sanitized.keep.sum()
-    return torch.full_like(kept, sanitized.keep.numel()) / kept.clamp(min=1)
+    return correct_for_excluded(sanitized.keep.sum(), sanitized.keep.numel())
 
 
 class FocalDetectionGuard(DetectionGuard):
@@ -93,13 +83,15 @@ class FocalDetectionGuard(DetectionGuard):
         avg_factor: Optional[AvgFactor] = None,
         reduction_override: Optional[str] = None,
     ) -> Tensor:
-        is_mean = (reduction_override or self.loss.reduction) == 'mean'
-        factor = avg_factor
-        if is_mean and avg_factor is not None:
-            factor = scale_by_positives(avg_factor, sanitized, num_classes, weight, pred)
         zeroed = weigh(weight, sanitized.keep, pred)
-        loss = self.loss(pred, target, zeroed, factor, reduction_override)
-        return loss * mean_correction(sanitized) if is_mean and avg_factor is None else loss
+        loss = self.loss(pred, target, zeroed, avg_factor, reduction_override)
+        if (reduction_override or self.loss.reduction) != 'mean':
+            return loss
+        if avg_factor is None:
+            return loss * mean_correction(sanitized)
+        # The caller counted positives: labels other than the background, including invalid ones.
+        positive = sanitized.keep & (sanitized.target != num_classes)
+        return loss * correct_mean(avg_factor, *count_weighted(positive, sanitized.skipped, weight, pred))
 
 
 class QualityFocalGuard(FocalDetectionGuard):
@@ -164,8 +156,9 @@ class SeesawGuard(DetectionGuard):
     ) -> Any:
         reduction = reduction_override or self.loss.reduction
         keep = sanitized.keep
-        if reduction == 'mean' and avg_factor is not None:
-            avg_factor = scale_by_weights(avg_factor, sanitized, label_weights, pred)
+        if reduction == 'mean' and avg_factor is not None and not keep.all():
+            kept, counted = count_weighted(~sanitized.skipped, sanitized.skipped, label_weights, pred)
+            avg_factor = scale_avg_factor(avg_factor, kept, counted)
         if label_weights is not None:
             label_weights = label_weights[keep]
         loss = self.loss(pred[keep], sanitized.target[keep], label_weights, avg_factor, reduction_override)

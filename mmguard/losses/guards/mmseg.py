@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.functional.checks import format_shape
-from mmguard.functional.reduction import AvgFactor, scale_avg_factor
+from mmguard.functional.reduction import AvgFactor, correct_for_excluded, correct_mean
 from mmguard.functional.sanitize import Sanitized, count_for_factor
 from mmguard.losses.guards.base import LossGuard, mark, select_scores
 
@@ -77,9 +77,6 @@ class FocalGuard(LossGuard):
         **kwargs: Any,
     ) -> Tensor:
         reduction = reduction_override or self.loss.reduction
-        if avg_factor is not None and reduction == 'mean':
-            # The callers of focal losses count positives, and ignored pixels are not positive.
-            avg_factor = scale_avg_factor(avg_factor, *count_for_factor(sanitized.skipped, ~sanitized.ignored))
         if pred.is_cuda:
             # -1 never survives to the kernel: the loss sets its ignore value to 0 first.
             target = mark(sanitized, -1)
@@ -94,10 +91,13 @@ class FocalGuard(LossGuard):
                 weight = keep.unsqueeze(1) * weight if weight.dim() == 2 else keep * weight.flatten()
             target = _encode_one_hot(pred, mark(sanitized, num_classes))
             loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
-        if reduction == 'mean' and avg_factor is None:
+        if reduction != 'mean':
+            return loss
+        if avg_factor is None:
             seen, skipped, _ = sanitized.counts.unbind()
-            loss = loss * (seen / (seen - skipped).clamp(min=1))
-        return loss
+            return loss * correct_for_excluded(seen - skipped, sanitized.target.numel())
+        # The callers of focal losses count positives, and ignored pixels are not positive.
+        return loss * correct_mean(avg_factor, *count_for_factor(sanitized.skipped, ~sanitized.ignored))
 
 
 def _encode_one_hot(pred: Tensor, target: Tensor) -> Tensor:
