@@ -12,7 +12,6 @@ from mmguard.findings.usual_edits import propose
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-
 #: Errors of ranks that are alive but not at the same place: AbsentRankError, mmengine (losses that differ), torch.
 _OUT_OF_STEP = re.compile(
     r'skipped this|(?:lives|is alive), but|loss log variables are different across GPUs|'
