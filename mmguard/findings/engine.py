@@ -251,7 +251,7 @@ def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]]:
-    """Count the objects in annotation files, including unreadable ones; those that train; and the faults of others."""
+    """Return the number of objects (unreadable ones, too), how many of them train, and fault -> objects with it."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0, Counter()
