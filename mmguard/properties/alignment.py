@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 Box = Tuple[float, float, float, float]
 
-#: Longest side for comparison and display; larger arrays are thinned out.
+#: Longest side for comparison; larger arrays are thinned out.
 LONGEST = 384
 #: Pixels (after thinning) by which a label may be off because of interpolation and rounding.
 TOLERANCE = 2
@@ -160,25 +158,3 @@ def fill_boxes(boxes: Any, height: int, width: int) -> np.ndarray:
     for x1, y1, x2, y2 in np.asarray(boxes, np.float64).reshape(-1, 4):
         figure[max(0, round(y1)) : max(0, round(y2)), max(0, round(x1)) : max(0, round(x2))] = 1
     return figure
-
-
-def encode_picture(values: np.ndarray, outlined: Optional[np.ndarray] = None) -> str:
-    """Return an array of shape (H, W) or (H, W, 3), scaled to 0..255, as a data URL of a PNG.
-
-    Args:
-        values (ndarray): Gray levels or colors.
-        outlined (ndarray, optional): Of shape (H, W): borders between its values are drawn over the picture.
-    """
-    from PIL import Image
-
-    thin = -(-max(values.shape[:2]) // LONGEST)
-    shown = values[::thin, ::thin].astype(np.float64)
-    shown = (shown - shown.min()) * 255 / max(float(np.ptp(shown)), 1e-12)
-    pixels = (shown if shown.ndim == 3 else shown[..., None].repeat(3, -1)).astype(np.uint8)
-    if outlined is not None and outlined.shape == values.shape[:2]:
-        outlined = outlined[::thin, ::thin].astype(np.int64)
-        rows, columns = np.diff(outlined, axis=0) != 0, np.diff(outlined, axis=1) != 0
-        pixels[1:][rows] = pixels[:, 1:][columns] = (255, 0, 170)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, 'PNG')
-    return f'data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}'

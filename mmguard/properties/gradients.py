@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from mmguard.properties.alignment import encode_picture
 from mmguard.properties.program import Program
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 from mmguard.properties.samples import make_instances
@@ -38,10 +37,10 @@ def check_outputs(program: Program) -> List[Result]:
             found[place] = [output if output in other[n : n + 1] else None for n, output in enumerate(one)]
     if not found:
         raise Unavailable('no head returns a score per class that its classification losses train')
-    return results + [_judge_outputs(place, dict(zip(classes, found[place])), names, tables[place]) for place in found]
+    return results + [_judge_outputs(place, dict(zip(classes, found[place])), names) for place in found]
 
 
-def _judge_outputs(place: str, outputs: Dict[int, Optional[int]], names: Tuple[str, ...], gradients: Tensor) -> Result:
+def _judge_outputs(place: str, outputs: Dict[int, Optional[int]], names: Tuple[str, ...]) -> Result:
     """Compare the outputs that labels reached with the labels."""
     wrong = {label: output for label, output in outputs.items() if output is not None and output != label}
     data: Dict[str, Any] = dict(outputs={str(label): output for label, output in outputs.items()})
@@ -53,7 +52,6 @@ def _judge_outputs(place: str, outputs: Dict[int, Optional[int]], names: Tuple[s
         return f'{label} ({names[label]})' if label < len(names) else str(label)
 
     words = ', '.join(f'label {describe(label)} trains output {describe(output)}' for label, output in wrong.items())
-    data['picture'] = encode_picture((gradients.mean(0) - gradients).cpu().numpy())
     return broken(place, words, data)
 
 
@@ -166,16 +164,15 @@ def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[
         elif share < 0:
             results.append(not_tested(subject, f'its scores are too coarse ({tuple(one.scores.shape[-2:])})'))
         else:
-            results.append(_judge_share(subject, 'under ignored pixels', share, one.gradient))
+            results.append(_judge_share(subject, 'under ignored pixels', share))
     return results
 
 
-def _judge_share(subject: str, where: str, share: float, gradient: Tensor) -> Result:
+def _judge_share(subject: str, where: str, share: float) -> Result:
     if share <= ROUNDING:
         return holds(subject)
-    picture = encode_picture(gradient.abs().flatten(0, -3).sum(0).cpu().numpy())
     evidence = f'scores {where} have up to {share:.2g} times the gradient of the others'
-    return broken(subject, evidence, dict(share=share, picture=picture))
+    return broken(subject, evidence, dict(share=share))
 
 
 def _check_boxes(program: Program) -> List[Result]:
@@ -196,7 +193,7 @@ def _check_boxes(program: Program) -> List[Result]:
             results.append(not_tested(subject, 'it trains nothing there, ignored or not'))
         else:
             share = float(gradient[inside].abs().max() / gradient.abs().max().clamp(min=1e-30))
-            results.append(_judge_share(subject, 'in an ignored box', share, gradient))
+            results.append(_judge_share(subject, 'in an ignored box', share))
     return results
 
 

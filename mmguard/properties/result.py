@@ -29,7 +29,7 @@ class Result(NamedTuple):
         outcome (str): One of ``OUTCOMES``.
         subject (str): The part: a head, a loss, a step of the pipeline, a metric.
         evidence (str): One sentence: the observation, or the reason why none was possible.
-        data (dict): The evidence as plain data; ``'picture'`` is an image as a data URL.
+        data (dict): The evidence as plain data.
     """
 
     outcome: str

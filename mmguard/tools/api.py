@@ -172,7 +172,7 @@ def dry_run(
         mmguard.errors.CannotRun: The file is not a config, or has no model.
     """
     from mmguard.tools.dry_run.command import check_program
-    from mmguard.tools.dry_run.render import as_json, as_page, as_text, build_findings
+    from mmguard.tools.dry_run.render import as_json, as_text, build_findings
 
     config = os.fspath(config)
     tested = list(check_program(config, only, samples, seconds, device, overfit, run_code))
@@ -181,7 +181,6 @@ def dry_run(
         tuple(build_findings(tested)),
         record=as_json(config, tested),
         text=as_text(tested),
-        draw=lambda number: as_page(config, tested),
     )
 
 

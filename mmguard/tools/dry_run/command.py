@@ -41,13 +41,12 @@ def add_to(commands: Any) -> None:
     parser.add_argument('--overfit', action='store_true', help=f'also test whether {PROPERTIES[OVERFIT].summary}')
     parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
     add_outcome(parser)
-    parser.add_argument('--html', metavar='FILE', help='write the results as a page, with pictures of what is broken')
     add_run_code(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.tools.outputs import write_json, write_output
+    from mmguard.tools.outputs import write_json
     from mmguard.tools.spinner import Spinner
 
     selection = read_selection(args)
@@ -57,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
         from mmguard.properties.suite import PROPERTIES
         from mmguard.tools.console import Console
-        from mmguard.tools.dry_run.render import as_json, as_page, build_findings, show, show_total
+        from mmguard.tools.dry_run.render import as_json, build_findings, show, show_total
         from mmguard.tools.machine_formats import build_entry
 
         console = Console(stderr=not selection.for_people)
@@ -72,8 +71,6 @@ def run(args: argparse.Namespace) -> int:
     show_total(console, tested)
     if args.json is not None:
         write_json(args.json, as_json(args.config, tested))
-    if args.html is not None:
-        write_output(args.html, as_page(args.config, tested).encode('utf-8'))
     entries = [build_entry(finding, args.config) for finding in build_findings(tested)]
     selection.write('dry-run', args.config, entries)
     return selection.choose_exit_code([entry.severity for entry in entries])

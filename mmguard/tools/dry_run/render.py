@@ -1,13 +1,10 @@
-"""Results of properties on the screen, as JSON and as an HTML page."""
+"""Results of properties on the screen and as JSON."""
 
 from __future__ import annotations
 
-import html
 import io
-from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
-import mmguard.tools.page as page
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.properties.suite import PROPERTIES, PropertyRecord
 from mmguard.text import quantity, visible
@@ -15,15 +12,8 @@ from mmguard.tools.console import Console, Text
 from mmguard.version import __version__
 
 _STYLES = {'broken': 'bold red', 'setting': 'bold yellow', 'holds': 'bold green', 'not tested': 'dim'}
-_TONES = {'broken': 'error', 'setting': 'warning', 'holds': 'fine', 'not tested': 'info'}
 #: Maximum number of parts of a property that are shown.
 _SHOWN = 8
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>mmguard: dry-run of {config}</title><style>{style}</style></head>
-<body><main><h1>{config}</h1><p class="soft small">mmguard {version}</p>{parts}</main></body></html>
-"""
 
 
 def show(console: Any, record: PropertyRecord) -> None:
@@ -58,15 +48,16 @@ def show_total(console: Any, records: Sequence[PropertyRecord]) -> None:
 
 
 def as_json(config: str, records: Sequence[PropertyRecord]) -> Dict[str, Any]:
-    """Return the results as plain data for programs, without pictures."""
-    properties: List[Dict[str, Any]] = []
-    for one in records:
-        results = [found._asdict() for found in one.results]
-        for result in results:
-            result['data'] = {key: value for key, value in result['data'].items() if key != 'picture'}
-        properties.append(
-            {**one._asdict(), 'advice': get_advice(one), 'seconds': round(one.seconds, 2), 'results': results}
-        )
+    """Return the results as plain data for programs."""
+    properties = [
+        {
+            **one._asdict(),
+            'advice': get_advice(one),
+            'seconds': round(one.seconds, 2),
+            'results': [found._asdict() for found in one.results],
+        }
+        for one in records
+    ]
     return {'mmguard': __version__, 'config': config, 'properties': properties}
 
 
@@ -91,21 +82,3 @@ def as_text(records: Sequence[PropertyRecord]) -> str:
         show(console, one)
     show_total(console, records)
     return lines.getvalue()
-
-
-def as_page(config: str, records: Sequence[PropertyRecord]) -> str:
-    """Return the results as one HTML document, with a picture of each failure that has one."""
-    parts = []
-    for one in records:
-        parts.append(f'<div class="card verdict {_TONES[one.outcome]}"><strong>{one.outcome}</strong> {one.summary}')
-        for found in one.results:
-            words = html.escape(visible(f'{found.outcome}: {found}'))
-            picture = str(found.data.get('picture', ''))
-            figure = f'<img class="pixels" width="480" src="{html.escape(picture)}" alt="">' if picture else ''
-            parts.append(f'<p class="small">{words}</p>{figure}')
-        if get_advice(one):
-            parts.append(f'<p>{html.escape(get_advice(one))}</p>')
-        parts.append('</div>')
-    style = (Path(str(page.__file__)).parent / 'templates' / 'page.css').read_text(encoding='utf-8')
-    name = html.escape(visible(config))
-    return _PAGE.format(config=name, style=style, version=__version__, parts=''.join(parts))
