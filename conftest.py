@@ -128,7 +128,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'formats/coco/test_panoptic_png.py',
     ),
     'yaml': ('docs/test_site.py', 'formats/yolo', 'tools/page'),
-    'mmpretrain': ('family',),
     'torchvision': (
         'examples/test_example_mlperf_retinanet.py',
         'nnunet/test_nnunet_cli.py',

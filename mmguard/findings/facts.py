@@ -291,7 +291,6 @@ class LabelFacts:
         split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if unknown.
         stored (dict[int, list[int]]): Invalid value -> other values in the files that become it, the lowest few:
             after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
-        of_images (bool): True if instances are whole images, as for a classifier.
         loader (LoaderFacts, optional): A few files as the config's loader returns them.
         offending (dict[str, int]): File with invalid labels -> their number; at most ``MOST_FILES``.
         boxed (list[BoxedImage]): The images with the most faulty boxes, to draw them.
@@ -313,7 +312,6 @@ class LabelFacts:
     config: Optional[ConfigFacts] = None
     split: str = ''
     stored: Dict[int, List[int]] = field(default_factory=dict)
-    of_images: bool = False
     loader: Optional[LoaderFacts] = None
     offending: Dict[str, int] = field(default_factory=dict)
     boxed: List[BoxedImage] = field(default_factory=list, compare=False)

@@ -30,9 +30,6 @@ from mmguard.language import Message
 from mmguard.scanning.config_maps import TAKE_SAMPLES_ADVICE, build_loading_steps, compare, unwrap
 from mmguard.text import describe_error
 
-#: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
-_OF_MMYOLO = 'YOLOv5'
-
 
 @dataclass
 class DetDataset:
@@ -184,8 +181,6 @@ def _build_dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str)
     kind = settings.get('type', '')
     name = (kind or 'one without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
     cls = find_class(kind, 'DATASETS', settings.get('_scope_', scope))
-    if cls is None and name.startswith(_OF_MMYOLO):
-        cls = find_class(name[len(_OF_MMYOLO) :], 'DATASETS', 'mmdet')
     family = _find_family(cls)
     root = str(settings.get('data_root') or '')
     prefix = settings.get('data_prefix')
@@ -320,7 +315,6 @@ def _count_labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[
     light = copy.deepcopy(dataset.settings)
     light.update(type=dataset.cls, ann_file=path, pipeline=[], filter_cfg=None, serialize_data=False)
     light.pop('backend_args', None)  # the sample is on this machine
-    light.pop('batch_shapes_cfg', None)  # mmyolo's order of images
     counts: Counter = Counter()
     with redirect_stdout(io.StringIO()):  # silence pycocotools
         built = DATASETS.build(light)

@@ -58,7 +58,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.errors import CannotRun
     from mmguard.text import quantity
     from mmguard.tools.outputs import write_json
     from mmguard.tools.spinner import Spinner
@@ -66,7 +65,6 @@ def run(args: argparse.Namespace) -> int:
     # Configs and pycocotools print; standard output may be for JSON.
     with Spinner('trace', args.config) as spinner, redirect_stdout(sys.stderr):
         from mmguard.config.label_spaces import from_config
-        from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, find_datasets
         from mmguard.config.read import from_mmengine
         from mmguard.labels.spaces import from_options
         from mmguard.tools.console import Console
@@ -76,8 +74,6 @@ def run(args: argparse.Namespace) -> int:
 
         config = load_config(args.config, args.run_code)
         read = from_mmengine(config)
-        if any(one.is_a(OF_POINTS, OF_OBJECTS_3D) for one in find_datasets(read)):
-            raise CannotRun(f'{args.config}: points and objects in space (MMDetection3D) are not traced')
         tracer = Tracer(config, args.split, args.seed)
         spaces = from_options(args.num_classes, None, from_config(read, args.split))
         if args.sample is None and args.value is not None:

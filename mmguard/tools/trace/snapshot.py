@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.files.regular import open_regular
 from mmguard.labels.instances import BOX_REASONS, describe_boxes, find_corner_faults
-from mmguard.labels.rules import UNLABELED, count_values
+from mmguard.labels.rules import count_values
 from mmguard.labels.tally import Tally, get_file, get_tallies
 from mmguard.properties.datasets import WatchedStep
 from mmguard.text import quantity
@@ -18,14 +18,14 @@ from mmguard.text import quantity
 
 @dataclass(frozen=True)
 class Instance:
-    """One annotated object: x1, y1, x2, y2 in pixels of the image at that step; all NaN if it is the image itself."""
+    """One annotated object: x1, y1, x2, y2 in pixels of the image at that step; all NaN if it has no box."""
 
     label: int
     box: Tuple[float, float, float, float]
     ignored: bool = False
 
     def __str__(self) -> str:
-        if np.isnan(self.box).all():  # the label of the whole image
+        if np.isnan(self.box).all():
             return f'label {self.label}'
         x1, y1, x2, y2 = (f'{corner:g}' for corner in np.round(self.box, 1).tolist())
         return f'label {self.label} at ({x1}, {y1}, {x2}, {y2})'
@@ -107,8 +107,6 @@ def read_annotations(results: Dict[str, Any]) -> Snapshot:
             shot.size = int(results['height']), int(results['width'])
         if any('bbox' in one for one in found):
             _check_boxes(shot)
-    elif results.get('gt_label') is not None:
-        shot.step, shot.instances = 'annotation', _make_image_label(results['gt_label'])
     path = results.get('seg_map_path')
     if path is not None:
         shot.label, shot.note = _read_stored(str(path))
@@ -160,8 +158,6 @@ def _take_unpacked(snapshot: Snapshot, results: Dict[str, Any]) -> None:
             results.get('gt_bboxes'), results.get('gt_bboxes_labels'), results.get('gt_ignore_flags')
         )
         _check_instances(snapshot, results.get('gt_bboxes'), results.get('gt_masks'), results.get('img_shape'))
-    elif results.get('gt_label') is not None:
-        snapshot.instances = _make_image_label(results['gt_label'])
 
 
 def _take_packed(snapshot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
@@ -183,13 +179,10 @@ def _take_packed(snapshot: Snapshot, results: Dict[str, Any], sample: Any) -> No
         if ignored is not None and ignored.keys():
             flags = np.ones(len(ignored), dtype=bool)
             snapshot.instances += _read_instances(ignored.get('bboxes'), ignored.get('labels'), flags)
-    label = getattr(sample.get('gt_label'), 'label', sample.get('gt_label'))  # mmdet's has the tensor as an attribute
-    if hasattr(label, 'tolist'):
-        snapshot.instances = _make_image_label(label)
 
 
 #: Fields of a sample that are inspected, and those of its instances.
-_FIELDS = {'gt_seg_map', 'gt_bboxes', 'gt_bboxes_labels', 'gt_ignore_flags', 'gt_masks', 'gt_label'}
+_FIELDS = {'gt_seg_map', 'gt_bboxes', 'gt_bboxes_labels', 'gt_ignore_flags', 'gt_masks'}
 _FIELDS |= {'gt_sem_seg', 'gt_instances'}
 _OF_INSTANCES = ('bboxes', 'labels', 'masks')
 
@@ -241,18 +234,13 @@ def _get_size(label: Optional[np.ndarray], img_shape: Any) -> Optional[Tuple[int
 
 def _read_instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
     if boxes is not None and hasattr(boxes, 'convert_to'):
-        boxes = boxes.convert_to('hbox').tensor  # rotated boxes are described by their bounding boxes
+        boxes = boxes.convert_to('hbox').tensor
     corners: List[List[float]] = [] if boxes is None else [list(map(float, np.ravel(box))) for box in np.asarray(boxes)]
     classes = [-1] * len(corners) if labels is None else np.asarray(labels).tolist()
     if not corners:
         corners = [[]] * len(classes)
     left_out = [False] * len(classes) if flags is None else np.asarray(flags).astype(bool).tolist()
     return [Instance(int(label), _read_box(box), ignored) for label, box, ignored in zip(classes, corners, left_out)]
-
-
-def _make_image_label(labels: Any) -> List[Instance]:
-    found = np.atleast_1d(np.asarray(labels)).tolist()
-    return [Instance(label, _read_box(())) for label in found if label != UNLABELED]
 
 
 def _read_box(corners: Any) -> Tuple[float, float, float, float]:
@@ -310,9 +298,6 @@ class Recorder:
                 self._open_up(transform, inside)
                 watched.append(transform)
             else:
-                inner = getattr(transform, 'pre_transform', None)
-                if hasattr(inner, 'transforms'):  # mmyolo's Mosaic and MixUp load further images with it
-                    self.watch(inner)
                 watched.append(WatchedStep(transform, partial(self._call, here, False)))
         return watched
 
