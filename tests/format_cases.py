@@ -5,7 +5,6 @@ The fuzzer damages the same files (``tests/fuzz``).
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import pickle
@@ -152,29 +151,6 @@ val_dataloader = dict(batch_size=1, dataset=dict(dataset, test_mode=True))
 """
 
 
-def labelme() -> Contents:
-    """Return three files with a shape of each kind, the last with its image."""
-    mask, held = (base64.b64encode(content).decode() for content in (as_png(np.ones((6, 8), bool)), picture()))
-    files: Contents = {}
-    for number in range(3):
-        shapes = [
-            _shape('cat', [[5, 5], [25, 6], [15, 30]]),
-            _shape('dog', [[5, 5], [25, 20]], 'rectangle', description=''),
-            _shape('bird', [[30, 30], [35, 30]], 'circle'),
-            _shape('cat', [[3, 4], [10, 9]], 'mask', mask=mask),
-            _shape('dog', [[5, 5], [25, 5], [25, 20], [5, 20.5]], group_id=1),
-            _shape('nose', [[6, 6]], 'point', group_id=1),
-        ]
-        record = dict(version='5.4.1', flags={}, shapes=shapes, imagePath=f'{number}.jpg')
-        record.update(imageData=held if number == 2 else None, imageHeight=48, imageWidth=64)
-        files[f'{number}.json'], files[f'{number}.jpg'] = json.dumps(record).encode(), picture()
-    return {**files, 'labels.txt': '\n'.join(['__ignore__', *NAMES, '']).encode()}
-
-
-def _shape(label: str, points: Any, kind: str = 'polygon', **more: Any) -> Dict[str, Any]:
-    return {**dict(label=label, points=points, group_id=None, shape_type=kind, flags={}), **more}
-
-
 def class_folders() -> Contents:
     draw = np.random.default_rng(0)
     photos = [as_png(draw.integers(0, 256, (48, 64, 3), dtype=np.uint8)) for _ in range(3)]
@@ -229,7 +205,7 @@ def _other_map(content: bytes) -> bytes:
     return as_png(np.where(BLOCKS == 1, np.uint8(7), BLOCKS))
 
 
-_COCO, _VOC, _YOLO, _LABELME = 'train.json', 'Annotations/b.xml', 'labels/b.txt', '1.json'
+_COCO, _VOC, _YOLO = 'train.json', 'Annotations/b.xml', 'labels/b.txt'
 CASES: List[FormatCase] = [
     FormatCase(
         'coco',
@@ -266,17 +242,6 @@ CASES: List[FormatCase] = [
             'a text': Planted(_YOLO, swap('0 0.5', 'x 0.5'), ('b.txt: line 1', 'x'), {}),
         },
         needs=('PIL', 'yaml'),
-    ),
-    FormatCase(
-        'labelme',
-        labelme,
-        _LABELME,
-        {
-            'beyond': Planted(_LABELME, swap('[25, 6]', '[90, 6]'), ('1.json', '90'), {}),
-            'a text': Planted(_LABELME, swap('[25, 6]', '"x1"'), ('1.json: shapes[0]', 'x1'), {}),
-            'no label': Planted(_LABELME, swap('"label": "dog"', '"label": ""'), ('1.json: shapes[1]',), {}),
-        },
-        options=ScanOptions(classes=NAMES),
     ),
     FormatCase(
         'openimages',

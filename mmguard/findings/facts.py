@@ -79,7 +79,7 @@ class MapFacts:
 
 @dataclass
 class AnnotationFacts:
-    """Statistics of annotation files (COCO, LVIS, VOC, OpenImages, YOLO, Labelme).
+    """Statistics of annotation files (COCO, LVIS, VOC, OpenImages, YOLO).
 
     Args:
         format (str): ``'coco'``, ``'voc'``, ...

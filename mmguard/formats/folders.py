@@ -10,9 +10,8 @@ from typing import Dict, List, Optional, Sequence
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import is_image_name, list_folders, list_names
+from mmguard.formats.files import is_image_name, list_folders, list_names, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Sets
-from mmguard.formats.labelme.read import list_files
 from mmguard.formats.options import ScanOptions, is_left_out
 from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
@@ -189,7 +188,7 @@ def scan_class_folder(
     histogram: Dict[int, int] = {}
     offending: List[str] = []
     for label, name in enumerate(names):
-        of_class = [one for one in list_files(os.path.join(folder, name), faults, '') if is_image_name(one)]
+        of_class = _list_images_below(os.path.join(folder, name), faults)
         if of_class:
             histogram[label] = len(of_class)
         if label >= classes:
@@ -224,3 +223,13 @@ def scan_class_folder(
         histogram=histogram,
         annotations=annotations,
     )
+
+
+def _list_images_below(root: str, faults: Faults) -> List[str]:
+    """Return the images in a folder and its subfolders, relative to the folder."""
+
+    def add_fault(folder: str, error: OSError) -> None:
+        faults.add(f'the folder cannot be read: {error.strerror or error}', folder)
+
+    found = [os.path.join(folder, name) for folder, names in walk(root, add_fault) for name in names]
+    return sorted(os.path.relpath(path, root) for path in found if is_image_name(os.path.basename(path)))

@@ -1,4 +1,4 @@
-"""COCO, LVIS, COCO panoptic, VOC, YOLO, Labelme, OpenImages."""
+"""COCO, LVIS, COCO panoptic, VOC, YOLO, OpenImages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from typing import Any, Dict
 
 import loaders
-from format_cases import Contents, coco, labelme, openimages, voc, yolo
+from format_cases import Contents, coco, openimages, voc, yolo
 from kinds import Files, Kind, Step
 from mutations import damaged_bytes, damaged_json, damaged_table, damaged_text, damaged_xml
 
@@ -93,10 +93,6 @@ def _yolo() -> Files:
     return damaged_by(contents, {'.txt': damaged_text, '.yaml': damaged_text})
 
 
-def _labelme() -> Files:
-    return damaged_by(labelme(), {'.json': damaged_json, '.txt': damaged_text})
-
-
 KINDS = (
     Kind('coco', lambda: _json_files(coco()), _COCO_COMMANDS, _COCO_OPTIONS, ('msgspec',), loaders.load_coco),
     Kind('lvis', lambda: _json_files(lvis()), _COCO_COMMANDS, _COCO_OPTIONS, ('msgspec',), loaders.load_lvis),
@@ -135,20 +131,6 @@ KINDS = (
             'fix': ('--num-classes 2', '--label-map 1:0'),
         },
         needs=('PIL', 'yaml'),
-        renamed=True,
-    ),
-    Kind(
-        'labelme',
-        _labelme,
-        (
-            'scan . --json {out}/scan.json', 'scan {file} --html {out}/page.html', 'fix . --out {out}/fixed',
-            'fix {file} --out {out}/fixed',
-        ),
-        {
-            'scan': ('--num-classes 3', '--num-classes 2', '--classes cat,dog', '--images images'),
-            'fix': ('--classes cat,dog,bird', '--rename cat:Cat', '--edit safe'),
-        },
-        needs=('PIL',),
         renamed=True,
     ),
     Kind(
