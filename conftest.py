@@ -71,7 +71,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'formats/coco/test_coco_counts.py',
         'formats/coco/test_coco_masks.py',
         'scanning/test_det_config_scan.py',
-        'formats/test_openimages.py',
         'formats/voc/test_voc_scan.py',
         'scanning/test_scan_configs.py',
         'scanning/test_scan_loader.py',
@@ -170,7 +169,6 @@ SAME_EVERYWHERE = (
     'formats/test_*.py',  # its nnunet/ runs where nibabel is, and that is not in the first stack
     'formats/coco',
     'formats/maps',
-    'formats/openimages.py',
     'formats/voc',
     'scanning',
     'tools/scan',

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,36 +120,6 @@ def yolo() -> Contents:
     return files
 
 
-def openimages() -> Contents:
-    header = (
-        'ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside'
-    )
-    rows = [f'{image},xclick,/m/{label},1,0.1,0.5,0.2,0.6,0,0,0,0,0' for image in 'ab' for label in range(3)]
-    metas = [dict(filename=f'{name}.jpg', ori_shape=(48, 64, 3)) for name in 'ab']
-    tree = dict(LabelName='/m/root', Subcategory=[dict(LabelName=f'/m/{label}') for label in range(3)])
-    return {
-        'boxes.csv': '\n'.join([header, *rows, '']).encode(),
-        'classes.csv': b'/m/0,Cat\n/m/1,Dog\n/m/2,Bird\n',
-        'hierarchy.json': json.dumps(tree).encode(),
-        'metas.pkl': pickle.dumps(metas),
-        'images/a.jpg': picture(),
-        'images/b.jpg': picture(),
-        'config.py': _OPENIMAGES.encode(),
-    }
-
-
-_OPENIMAGES = """
-default_scope = 'mmdet'
-model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=3))
-dataset = dict(
-    type='OpenImagesDataset', data_root='', ann_file='boxes.csv', data_prefix=dict(img='images/'),
-    label_file='classes.csv', hierarchy_file='hierarchy.json', meta_file='metas.pkl',
-    pipeline=[])
-train_dataloader = dict(batch_size=1, dataset=dataset)
-val_dataloader = dict(batch_size=1, dataset=dict(dataset, test_mode=True))
-"""
-
-
 def class_folders() -> Contents:
     draw = np.random.default_rng(0)
     photos = [as_png(draw.integers(0, 256, (48, 64, 3), dtype=np.uint8)) for _ in range(3)]
@@ -242,19 +211,6 @@ CASES: List[FormatCase] = [
             'a text': Planted(_YOLO, swap('0 0.5', 'x 0.5'), ('b.txt: line 1', 'x'), {}),
         },
         needs=('PIL', 'yaml'),
-    ),
-    FormatCase(
-        'openimages',
-        openimages,
-        'boxes.csv',
-        {
-            'a box outside': Planted('boxes.csv', swap('0.1,0.5', '1.5,2.5'), ('a.jpg', '1.5')),
-            'a text': Planted('boxes.csv', swap('0.1,0.5', 'x1,0.5'), ('boxes.csv: row 2', 'x1')),
-            'no such label': Planted('boxes.csv', swap('/m/1,', '/m/9,'), ('boxes.csv', '/m/9')),
-        },
-        target='config.py',
-        options=ScanOptions(splits=('train',)),
-        needs=('PIL', 'mmdet'),
     ),
     FormatCase(
         'folders',

@@ -79,7 +79,7 @@ class MapFacts:
 
 @dataclass
 class AnnotationFacts:
-    """Statistics of annotation files (COCO, LVIS, VOC, OpenImages, YOLO).
+    """Statistics of annotation files (COCO, LVIS, VOC, YOLO).
 
     Args:
         format (str): ``'coco'``, ``'voc'``, ...
@@ -99,7 +99,7 @@ class AnnotationFacts:
         unreadable (dict[str, list[str]]): Fault -> files.
         labelled_by (str): Source of the labels in ``LabelFacts.values`` and ``histogram``: ``'file order'`` (as
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
-            (VOC, OpenImages), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
+            (VOC), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
             among COCO's own ids; -1: none), ``'unknown'`` (a JSON without a config or an option that says it;
             counted as in ``'file order'``).
         classes_counted (bool): The model's number of classes is not known: ``num_classes`` is what the file needs.

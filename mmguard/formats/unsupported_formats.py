@@ -168,7 +168,7 @@ _ALONE = (
     (
         '.csv',
         'ImageID,Source,LabelName',
-        'csv of OpenImages: name the config of mmdet that reads them (OpenImagesDataset)',
+        'csv of OpenImages: `mmguard trace CONFIG --samples 50` checks what a config of mmdet reads of them',
     ),
     ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB_ADVICE}'),
     ('.arrow', '', _HUGGING_FACE_NOTE),

@@ -23,7 +23,6 @@ from mmguard.formats.coco.read import CocoSample, scan_coco
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES, check_local_dataset, select_spread
 from mmguard.formats.merging import merge_facts
-from mmguard.formats.openimages import scan_openimages
 from mmguard.formats.options import SPLITS
 from mmguard.formats.voc.read import find_listed_images, read_list, scan_voc_files
 from mmguard.language import Message
@@ -38,7 +37,7 @@ class DetDataset:
     path: str  #: Path in the config, ``'train_dataloader.dataset.datasets[0]'``.
     type: str  #: Name of its type.
     #: ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
-    #: ``'openimages'``, or ``''`` if the format of its files cannot be scanned.
+    #: or ``''`` if the format of its files cannot be scanned.
     family: str
     root: str  #: ``data_root``.
     ann_file: str  #: Annotation file, joined with the root.
@@ -73,8 +72,7 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. mmguard can scan those that derive from CocoDataset, '
-            f'LVISDataset, XMLDataset (VOC, without a parse_data_info of its own) and OpenImagesDataset. '
-            f'{TAKE_SAMPLES_ADVICE}'
+            f'LVISDataset and XMLDataset (VOC, without a parse_data_info of its own). {TAKE_SAMPLES_ADVICE}'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
@@ -108,10 +106,6 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask_loader: boo
         num_classes = len(dataset.class_names or ()) or None
     if dataset.family == 'voc':
         return _scan_xml(dataset, num_classes, min_size, ask_loader)
-    if dataset.family == 'openimages':
-        # Like mmdet, read the data root if no label file is named, and report that.
-        labels = _join(dataset.root, dataset.settings.get('label_file') or '')
-        return scan_openimages(dataset.ann_file, labels, num_classes, dataset.images)
     return scan_coco(
         dataset.ann_file,
         num_classes,
@@ -216,8 +210,6 @@ def _find_family(cls: Any) -> str:
         ('CocoPanopticDataset', 'panoptic'),
         ('CocoDataset', 'coco'),
         ('XMLDataset', 'voc'),
-        ('OpenImagesChallengeDataset', ''),
-        ('OpenImagesDataset', 'openimages'),
     ):
         if base in bases:
             return family

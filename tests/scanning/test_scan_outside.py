@@ -15,7 +15,6 @@ from mmguard.formats.coco.detect import find_coco_files
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.nnunet.cases import list_cases
 from mmguard.formats.nnunet.spec import read_spec
-from mmguard.formats.openimages import scan_openimages
 from mmguard.formats.yolo.detect import find_yolo_sets
 from mmguard.scanning.config_instances import scan_detection_config
 
@@ -110,16 +109,6 @@ def test_lists_of_voc(name: str, tmp_path: Path) -> None:
     assert list(found.instances_of) == ['x']
     if '\n' not in name:
         assert (found.missing, len(found.unreadable)) == (0, 2)
-
-
-def test_ids_of_openimages(name: str, tmp_path: Path) -> None:
-    root = tmp_path / 'one' / 'two'
-    (root / 'images').mkdir(parents=True)
-    (root / 'classes.csv').write_text('/m/1,x\n')
-    name = name[:-4].replace('\n', '\t').replace('\0', '\t')
-    (root / 'boxes.csv').write_text(f'ImageID,...\n{name},x,/m/1,1,0.1,0.2,0.1,0.2,0,0,0,0,0\n')
-    found = found_in(scan_openimages(str(root / 'boxes.csv'), str(root / 'classes.csv'), images=str(root / 'images')))
-    assert found.missing == 1
 
 
 @pytest.mark.parametrize('name', FOREIGN)

@@ -37,7 +37,7 @@ class UnusableBoxes(DataRule):
     limits = 'If there are many such boxes, it cannot tell which format was meant: draw one image with its boxes.'
     advice = (
         'Draw one image with its boxes. If only a few boxes are wrong, correct or delete them. If many are, their '
-        'format is wrong: COCO stores x, y (upper left corner), width, height; VOC and OpenImages two corners; YOLO '
+        'format is wrong: COCO stores x, y (upper left corner), width, height; VOC two corners; YOLO '
         'the center, divided by the image size. If the file is right, compare width and height of the images '
         '(swapped, resized, turned by EXIF), or look for a transform that moves boxes without their image.'
     )
