@@ -6,8 +6,7 @@
 #   make test STACK=onedl        the maintained onedl forks of these four
 #   make test STACK=nnunet       nnU-Net
 #   make test STACK=torch        torch and numpy alone
-#   make test STACK=family       mmpretrain, mmyolo, mmrotate, mmdet3d with torch 2.1: tests/family
-STACKS := openmmlab lab newest onedl nnunet torch family
+STACKS := openmmlab lab newest onedl nnunet torch
 STACK ?= openmmlab
 VENV ?= $(if $(filter openmmlab,$(STACK)),.venv,.venv-$(STACK))
 PYTHON ?= python3
@@ -18,7 +17,6 @@ SELECT ?= all
 # torch's own threads serve one process; test processes side by side get one each.
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --select $(SELECT)
-TESTS := $(if $(filter family,$(STACK)),tests/family)
 
 .PHONY: demo test test-fast test-all test-gpu test-edits zoo checkpoints planted programs fuzz interrupted mutants matrix bench lint format translations dist docs setup clean
 
@@ -26,7 +24,7 @@ demo: setup
 	$(BIN)/mmguard demo
 
 test: setup
-	$(PYTEST) $(TESTS)
+	$(PYTEST)
 
 test-fast: setup
 	$(PYTEST) -m 'not slow'

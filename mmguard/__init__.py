@@ -35,7 +35,6 @@ _OF_FRAMEWORKS = {
     'RankGuardHook': 'mmguard.hooks',
     'GuardedCrossEntropyLoss': 'mmguard.losses',
     'GuardedLoss': 'mmguard.losses',
-    'GuardClsLabels': 'mmguard.transforms',
     'GuardInstanceLabels': 'mmguard.transforms',
     'GuardSegLabels': 'mmguard.transforms',
     'guard_config': 'mmguard.tools.apply.guarded',
@@ -43,7 +42,7 @@ _OF_FRAMEWORKS = {
 
 
 def register() -> None:
-    """Register transforms, losses and hooks with mmengine, and with each of mmseg, mmdet and mmpretrain that imports.
+    """Register transforms, losses and hooks with mmengine, and with each of mmseg and mmdet that imports.
 
     ``import mmguard`` does it if mmengine is already imported, as with ``custom_imports`` of a config; otherwise it
     happens as soon as ``mmengine.runner`` or a registry of these frameworks is imported, or a class such as
@@ -71,8 +70,7 @@ if _sys.modules.get('mmengine') is not None:
 else:
     # Not mmengine itself, nor its registry: mmcv imports them while half imported, and cannot be imported at that
     # point.
-    _registries = ('mmseg.registry', 'mmdet.registry', 'mmpretrain.registry')
-    _call_after_import(('mmengine.runner', *_registries), _register_or_warn)
+    _call_after_import(('mmengine.runner', 'mmseg.registry', 'mmdet.registry'), _register_or_warn)
 
 
 def __getattr__(name: str) -> _Any:

@@ -19,7 +19,6 @@ from mmguard.tools.api import dry_run as dry_run
 from mmguard.tools.api import explain as explain
 from mmguard.tools.api import scan as scan
 from mmguard.tools.apply.guarded import guard_config as guard_config
-from mmguard.transforms import GuardClsLabels as GuardClsLabels
 from mmguard.transforms import GuardInstanceLabels as GuardInstanceLabels
 from mmguard.transforms import GuardSegLabels as GuardSegLabels
 from mmguard.version import __version__ as __version__

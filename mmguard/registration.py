@@ -15,7 +15,6 @@ from mmengine.registry import HOOKS, MODELS, TRANSFORMS, Registry
 
 import mmguard.losses
 import mmguard.losses.mmdet
-import mmguard.losses.mmpretrain
 import mmguard.losses.mmseg
 from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
 from mmguard.log.messages import Run, set_run_finder
@@ -40,11 +39,7 @@ def register_all() -> None:
     _register_losses(
         MODELS, {name: getattr(mmguard.losses, name) for name in ('GuardedCrossEntropyLoss', 'GuardedLoss')}
     )
-    for scope, losses in (
-        ('mmseg', mmguard.losses.mmseg),
-        ('mmdet', mmguard.losses.mmdet),
-        ('mmpretrain', mmguard.losses.mmpretrain),
-    ):
+    for scope, losses in (('mmseg', mmguard.losses.mmseg), ('mmdet', mmguard.losses.mmdet)):
         registry = _load(f'{scope}.registry', needs=scope, effect='its losses are not guarded')
         if registry is not None:
             _register_losses(registry.MODELS, losses.LOSSES)

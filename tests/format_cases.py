@@ -5,10 +5,8 @@ The fuzzer damages the same files (``tests/fuzz``).
 
 from __future__ import annotations
 
-import base64
 import io
 import json
-import pickle
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,59 +120,6 @@ def yolo() -> Contents:
     return files
 
 
-def openimages() -> Contents:
-    header = (
-        'ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside'
-    )
-    rows = [f'{image},xclick,/m/{label},1,0.1,0.5,0.2,0.6,0,0,0,0,0' for image in 'ab' for label in range(3)]
-    metas = [dict(filename=f'{name}.jpg', ori_shape=(48, 64, 3)) for name in 'ab']
-    tree = dict(LabelName='/m/root', Subcategory=[dict(LabelName=f'/m/{label}') for label in range(3)])
-    return {
-        'boxes.csv': '\n'.join([header, *rows, '']).encode(),
-        'classes.csv': b'/m/0,Cat\n/m/1,Dog\n/m/2,Bird\n',
-        'hierarchy.json': json.dumps(tree).encode(),
-        'metas.pkl': pickle.dumps(metas),
-        'images/a.jpg': picture(),
-        'images/b.jpg': picture(),
-        'config.py': _OPENIMAGES.encode(),
-    }
-
-
-_OPENIMAGES = """
-default_scope = 'mmdet'
-model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=3))
-dataset = dict(
-    type='OpenImagesDataset', data_root='', ann_file='boxes.csv', data_prefix=dict(img='images/'),
-    label_file='classes.csv', hierarchy_file='hierarchy.json', meta_file='metas.pkl',
-    pipeline=[])
-train_dataloader = dict(batch_size=1, dataset=dataset)
-val_dataloader = dict(batch_size=1, dataset=dict(dataset, test_mode=True))
-"""
-
-
-def labelme() -> Contents:
-    """Return three files with a shape of each kind, the last with its image."""
-    mask, held = (base64.b64encode(content).decode() for content in (as_png(np.ones((6, 8), bool)), picture()))
-    files: Contents = {}
-    for number in range(3):
-        shapes = [
-            _shape('cat', [[5, 5], [25, 6], [15, 30]]),
-            _shape('dog', [[5, 5], [25, 20]], 'rectangle', description=''),
-            _shape('bird', [[30, 30], [35, 30]], 'circle'),
-            _shape('cat', [[3, 4], [10, 9]], 'mask', mask=mask),
-            _shape('dog', [[5, 5], [25, 5], [25, 20], [5, 20.5]], group_id=1),
-            _shape('nose', [[6, 6]], 'point', group_id=1),
-        ]
-        record = dict(version='5.4.1', flags={}, shapes=shapes, imagePath=f'{number}.jpg')
-        record.update(imageData=held if number == 2 else None, imageHeight=48, imageWidth=64)
-        files[f'{number}.json'], files[f'{number}.jpg'] = json.dumps(record).encode(), picture()
-    return {**files, 'labels.txt': '\n'.join(['__ignore__', *NAMES, '']).encode()}
-
-
-def _shape(label: str, points: Any, kind: str = 'polygon', **more: Any) -> Dict[str, Any]:
-    return {**dict(label=label, points=points, group_id=None, shape_type=kind, flags={}), **more}
-
-
 def class_folders() -> Contents:
     draw = np.random.default_rng(0)
     photos = [as_png(draw.integers(0, 256, (48, 64, 3), dtype=np.uint8)) for _ in range(3)]
@@ -229,7 +174,7 @@ def _other_map(content: bytes) -> bytes:
     return as_png(np.where(BLOCKS == 1, np.uint8(7), BLOCKS))
 
 
-_COCO, _VOC, _YOLO, _LABELME = 'train.json', 'Annotations/b.xml', 'labels/b.txt', '1.json'
+_COCO, _VOC, _YOLO = 'train.json', 'Annotations/b.xml', 'labels/b.txt'
 CASES: List[FormatCase] = [
     FormatCase(
         'coco',
@@ -266,30 +211,6 @@ CASES: List[FormatCase] = [
             'a text': Planted(_YOLO, swap('0 0.5', 'x 0.5'), ('b.txt: line 1', 'x'), {}),
         },
         needs=('PIL', 'yaml'),
-    ),
-    FormatCase(
-        'labelme',
-        labelme,
-        _LABELME,
-        {
-            'beyond': Planted(_LABELME, swap('[25, 6]', '[90, 6]'), ('1.json', '90'), {}),
-            'a text': Planted(_LABELME, swap('[25, 6]', '"x1"'), ('1.json: shapes[0]', 'x1'), {}),
-            'no label': Planted(_LABELME, swap('"label": "dog"', '"label": ""'), ('1.json: shapes[1]',), {}),
-        },
-        options=ScanOptions(classes=NAMES),
-    ),
-    FormatCase(
-        'openimages',
-        openimages,
-        'boxes.csv',
-        {
-            'a box outside': Planted('boxes.csv', swap('0.1,0.5', '1.5,2.5'), ('a.jpg', '1.5')),
-            'a text': Planted('boxes.csv', swap('0.1,0.5', 'x1,0.5'), ('boxes.csv: row 2', 'x1')),
-            'no such label': Planted('boxes.csv', swap('/m/1,', '/m/9,'), ('boxes.csv', '/m/9')),
-        },
-        target='config.py',
-        options=ScanOptions(splits=('train',)),
-        needs=('PIL', 'mmdet'),
     ),
     FormatCase(
         'folders',

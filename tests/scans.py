@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 
 from mmguard.cli import main
-from mmguard.text import REPORT_ADVICE
 
 Scanned = Tuple[int, Dict[str, str], Dict[str, Any]]
 
@@ -59,39 +57,3 @@ def followed(target: Path, code: str, place: Path, *options: str) -> Iterator[Pa
         assert (code_after, found) == (0, {})
         assert facts['total'] >= 42
         yield out
-
-
-def check_damaged(
-    target: Path,
-    folder: Path,
-    damaged: Mapping[str, bytes],
-    place: Path,
-    capsys: pytest.CaptureFixture,
-    ending: str,
-    codes: Sequence[str] = ('MG132', 'MG176', 'MG179'),
-) -> Tuple[List[str], Dict[str, Any]]:
-    """Damaged files among sound ones end neither the scan nor what follows its edits.
-
-    Args:
-        target (Path): What is scanned; what is made of it lies in ``place / 'fixed'``.
-        folder (Path): Where the damaged files go.
-        damaged (dict[str, bytes]): Name without ending -> content.
-        codes (list[str]): What is said, at least.
-
-    Returns:
-        tuple: Those that are not named, and the facts.
-    """
-    for name, content in damaged.items():
-        (folder / f'{name}{ending}').write_bytes(content)
-    os.mkfifo(folder / f'pipe{ending}')
-    (folder / f'link{ending}').symlink_to(place / f'nothing{ending}')
-    (folder / f'loop{ending}').symlink_to(folder / f'loop{ending}')
-    code, found, facts = scanned(target, place / 'scan.json')
-    assert code == 1
-    assert set(codes) <= set(found)
-    said = json.dumps([facts['annotations'].get(key) for key in ('unreadable', 'mask_examples')])
-    for command in ([], ['fix', str(target), '--out', str(place / 'fixed')]):
-        assert not command or main(command) == 1
-        printed = capsys.readouterr()
-        assert REPORT_ADVICE not in printed.out + printed.err
-    return [name for name in (*damaged, 'pipe', 'link', 'loop') if f'{name}{ending}' not in said], facts

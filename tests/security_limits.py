@@ -18,7 +18,6 @@ from mmguard.cli import main
 from mmguard.files import plain_data
 from mmguard.files.containment import OutsideError, resolve_inside
 from mmguard.files.regular import hold_folder
-from mmguard.formats.labelme import records as labelme_json
 from mmguard.formats.maps import forms
 from mmguard.formats.voc import records as voc_xml
 from mmguard.formats.yolo import data_yaml as declared
@@ -50,7 +49,7 @@ def check_spread(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 @line('texts of a data set')
 def check_texts(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert voc_xml.LARGEST == settings._LARGEST
-    limits = [one.LARGEST for one in (voc_xml, labelme_json)] + [declared._LARGEST, plain_data.LARGEST_WEIGHTS]
+    limits = [voc_xml.LARGEST, declared._LARGEST, plain_data.LARGEST_WEIGHTS]
     assert re.findall(r'(\d+) MiB', row) == [str(limit >> 20) for limit in limits]
     write_yolo(folder / 'yolo', label='#' * (settings._LARGEST + 1))
     write(folder, voc__Annotations__a_xml=b' ' * (voc_xml.LARGEST + 1))

@@ -14,9 +14,6 @@ openmmlab)
 lab)
     compiled=mmcv
     there='import mmseg.models, mmdet.models, torchvision, nnunetv2.training.nnUNetTrainer.nnUNetTrainer, mmguard.losses' ;;
-family)
-    # mmyolo refuses mmcv 2.1 by its number alone; tests/family answers for that, so it is not imported here.
-    compiled=mmcv there='import mmpretrain.models, mmrotate.models, mmguard.losses' ;;
 onedl)
     compiled=onedl-mmcv there='import mmseg.models, mmdet.models, mmguard.losses' ;;
 nnunet)
@@ -28,7 +25,7 @@ newest)
 torch)
     there='import mmguard.functional, mmguard.distributed' ;;
 *)
-    echo "mmguard: no such stack: $stack. There are openmmlab, lab, newest, onedl, nnunet, torch and family" >&2
+    echo "mmguard: no such stack: $stack. There are openmmlab, lab, newest, onedl, nnunet and torch" >&2
     exit 2 ;;
 esac
 

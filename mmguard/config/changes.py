@@ -179,8 +179,8 @@ def name_types(tree: Any) -> Any:
 def find_scope(tree: Dict[str, Any], path: Path) -> str:
     """Return the scope in which a part is built: the innermost ``_scope_`` around it.
 
-    The prefix of a type applies only to that type: ``mmdet.RetinaHead`` in a config of mmrotate builds its losses in
-    mmrotate's scope.
+    The prefix of a type applies only to that type: ``mmdet.MaskFormerHead`` in a config of mmseg builds its losses in
+    mmseg's scope.
     """
     scope = str(tree.get('default_scope') or '')
     node: Any = tree

@@ -11,13 +11,10 @@ import warnings
 from functools import lru_cache
 from typing import Any, Dict, Iterator, Optional, Sequence, Union
 
-#: Frameworks with registries -> the one whose heads, losses, data sets and samples they share.
-FRAMEWORK_OF = {
-    'mmseg': 'mmseg',
-    **dict.fromkeys(('mmdet', 'mmyolo', 'mmrotate', 'mmdet3d'), 'mmdet'),
-    'mmpretrain': 'mmpretrain',
-}
-SCOPES = tuple(FRAMEWORK_OF)
+#: Frameworks that are guarded, by their scopes.
+SCOPES = ('mmseg', 'mmdet')
+#: Other frameworks of OpenMMLab. Guarded configs may use their backbones; their heads and data sets are not guarded.
+UNGUARDED_SCOPES = ('mmpretrain', 'mmyolo', 'mmrotate', 'mmdet3d')
 
 #: Names of the background class.
 BACKGROUND = ('background', '_background_', '__background__', 'bg')
@@ -53,22 +50,14 @@ def get_type_name(kind: Any) -> str:
     return build_full_name(kind).rpartition('.')[2]
 
 
-def get_class_metainfo(cls: Any, version: Any = None, classwise: bool = False) -> Dict[str, Any]:
-    """Return the ``METAINFO`` of a data set class.
-
-    YouTubeVISDataset takes it from its ``dataset_version`` once one is built; HRSCDataset of mmrotate has only the
-    first class unless it is ``classwise``.
-    """
+def get_class_metainfo(cls: Any, version: Any = None) -> Dict[str, Any]:
+    """Return the ``METAINFO`` of a data set class; that of YouTubeVISDataset depends on its ``dataset_version``."""
     if version is not None and hasattr(cls, 'set_dataset_classes'):
         cls = type(cls.__name__, (cls,), {})  # it writes to the class
         with contextlib.suppress(Exception):  # an unknown version, with which building the data set raises
             cls.set_dataset_classes(version)
     metainfo = getattr(cls, 'METAINFO', None)
-    if not isinstance(metainfo, dict):
-        return {}
-    if not classwise and get_default(cls, 'classwise') is False:
-        return {**metainfo, **{key: metainfo[key][:1] for key in ('classes', 'palette') if key in metainfo}}
-    return metainfo
+    return metainfo if isinstance(metainfo, dict) else {}
 
 
 def get_scope(kind: Any, default: str) -> str:

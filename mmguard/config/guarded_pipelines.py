@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
-from mmguard.config.changes import Path, find_scope, is_type_name, join_path, name_types, walk
+from mmguard.config.changes import Path, find_scope, is_type_name, join_path, walk
 from mmguard.config.classes import build_full_name, get_type_name
-from mmguard.config.ignored_labels import build_classifier_arguments, has_ignoring_disabled, on_invalid
-from mmguard.config.parts import Part, image_labels_are_classes
-from mmguard.config.read import ReadConfig
+from mmguard.config.ignored_labels import has_ignoring_disabled, on_invalid
+from mmguard.config.parts import Part
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 
-PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
+PIXEL_GUARD, INSTANCE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels'
 #: Transforms that derive further targets from the label map, which must be sanitized before.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
-_INSTANCE_PACK, _IMAGE_PACK = 'PackDetInputs', 'PackInputs'
-_PACKS = ('PackSegInputs', _IMAGE_PACK, _INSTANCE_PACK)
+_INSTANCE_PACK = 'PackDetInputs'
+_PACKS = ('PackSegInputs', _INSTANCE_PACK)
 _OTHER_PACKS = {
-    'PackMultiTaskInputs': 'each of its tasks has labels of its own: put GuardClsLabels into the pipelines of its '
-    'task_handlers, by hand',
     'PackReIDInputs': 'its labels are identities, which mmguard does not guard',
     'PackTrackInputs': 'mmguard does not guard the frames of videos',
-    'Pack3DDetInputs': 'mmguard does not guard points and objects in space',
 }
-_NO_CLASSIFIER_REASON = 'no head takes image labels and sets its number of classes'
 #: Transform that augments one image several times, so that its labels would be counted several times.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
@@ -40,7 +35,7 @@ class Report(NamedTuple):
 def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     """Guard every pipeline of a tree in place: of data sets and their wrapped data sets, of branches and of hooks."""
     report = Report([], [])
-    for_instances, read = _build_instance_arguments(tree), ReadConfig(name_types(tree))
+    for_instances = _build_instance_arguments(tree)
     _convert_branches_to_lists(tree)
     for path, steps in list(_find_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _get_name(step) in (*_PACKS, *_OTHER_PACKS))
@@ -48,23 +43,10 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if _get_name(pack) in _OTHER_PACKS:
             report.left.append(f'{join_path(path)}: no guard after {_get_name(pack)}: {_OTHER_PACKS[_get_name(pack)]}')
             continue
-        if _get_name(pack) == _IMAGE_PACK and not image_labels_are_classes(read):
-            if Part('model', read.part('model'), read.scope).is_a('ImageToImageRetriever'):
-                report.left.append(f'{join_path(path)}: no guard: mmguard does not guard retrieval')
-            continue
-        if _get_name(pack) == _IMAGE_PACK:
-            guards = _find_image_guards(tree, path, pack, spaces)
-        else:
-            guards = _build_guards(
-                steps, pack, spaces, for_instances, _is_of(path, 'val', 'test'), find_scope(tree, path)
-            )
+        evaluates = any(str(key).startswith(('val', 'test')) for key in path)
+        guards = _build_guards(steps, pack, spaces, for_instances, evaluates, find_scope(tree, path))
         if not guards:
-            why = (
-                _NO_CLASSIFIER_REASON
-                if _get_name(pack) == _IMAGE_PACK
-                else 'the heads do not set their number of classes'
-            )
-            report.left.append(f'{join_path(path)}: no guard: {why}')
+            report.left.append(f'{join_path(path)}: no guard: the heads do not set their number of classes')
             continue
         present = {_get_name(step) for step in steps}
         wanted = [guard for guard in guards if get_type_name(guard['type']) not in present]
@@ -78,7 +60,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
 def _find_unknown_packs(loader: Any) -> Iterator[str]:
     """Yield the reason if a training packs its samples with an unknown transform, or not at all."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _get_name(step)]
-    known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
+    known = (PIXEL_GUARD, INSTANCE_GUARD)
     is_packed = any(True for _ in _find_pipelines(loader, ('train_dataloader',)))
     if steps and not is_packed and not any(_get_name(step) in known for step in steps):
         yield f'train_dataloader: no guard: {", ".join(map(_get_name, steps))}: no Pack transform that mmguard knows'
@@ -139,19 +121,6 @@ def _build_guards(
             guard['ignore_index'] = spaces.pixels.ignore_index
         guards.append(guard)
     return guards
-
-
-def _find_image_guards(
-    tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces: LabelSpaces
-) -> List[Dict[str, Any]]:
-    if spaces.instances is None:
-        return []
-    guard = {'type': _build_type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes}
-    return [{**guard, **build_classifier_arguments(tree, _is_of(path, 'train'))}]
-
-
-def _is_of(path: Path, *splits: str) -> bool:
-    return any(str(key).startswith(splits) for key in path)
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:

@@ -15,12 +15,10 @@ from mmguard.config.parts import Part, find_hooks, find_losses, find_metrics, fi
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces import Space
 
-GUARD_TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
+GUARD_TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
 GUARDED_LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 HOOK = 'LabelGuardHook'
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
-#: Frameworks with a GuardedX for each loss of class labels.
-GUARDED_SCOPES = ('mmseg', 'mmdet', 'mmpretrain')
 #: Metrics that take labels from the sample -> the guard of such labels. Other metrics open files themselves.
 GUARD_BY_METRIC = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
@@ -138,7 +136,7 @@ def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 def list_guarded_losses(scope: str) -> List[str]:
     """Return the names of the guarded losses in a scope; without mmengine, only those common to all scopes."""
-    if scope not in GUARDED_SCOPES or find_spec('mmengine') is None:
+    if scope not in SCOPES or find_spec('mmengine') is None:
         return list(GUARDED_LOSSES)
     return list(importlib.import_module(f'mmguard.losses.{scope}').LOSSES)
 

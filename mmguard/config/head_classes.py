@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from mmguard.config.parts import (
     Part,
-    find_assigners,
     find_datasets,
     find_heads,
     get_class_names,
@@ -14,7 +13,7 @@ from mmguard.config.parts import (
     says_classes,
 )
 from mmguard.config.read import ReadConfig
-from mmguard.labels.heads import OPEN_VOCABULARY, STUFF, THINGS, is_classifier, takes_labels
+from mmguard.labels.heads import OPEN_VOCABULARY, STUFF, THINGS, takes_labels
 
 #: Heads that count the classes of stuff maps, which the data set does not list.
 STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')
@@ -32,7 +31,7 @@ class Count(NamedTuple):
 def find_class_counts(config: ReadConfig) -> List[Count]:
     """Return the numbers of classes that must equal the data set's."""
     found = []
-    for head in find_heads(config) + find_assigners(config):  # mmyolo's assigners also count classes
+    for head in find_heads(config):
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
             continue
         for key, kind in (('num_classes', 'all'), (THINGS, 'things'), (STUFF, 'stuff')):
@@ -40,16 +39,6 @@ def find_class_counts(config: ReadConfig) -> List[Count]:
             if isinstance(value, int) and not isinstance(value, bool):
                 found.append(Count(head.place(key), value, kind, head))
     return found
-
-
-def has_ignored_channel(count: Count, expected: int) -> bool:
-    """Return True if the last channel is the ignored label's, as in Cylinder3DHead."""
-    return count.value == expected + 1 and count.head.get('ignore_index') == expected
-
-
-def is_one_more(count: Count, expected: int) -> bool:
-    """Return True if a head has one unused channel more than the data set has classes."""
-    return count.value == expected + 1 and not has_ignored_channel(count, expected)
 
 
 def count_classes(head: Optional[Part]) -> Optional[int]:
@@ -114,14 +103,3 @@ def find_training_datasets(config: ReadConfig) -> List[Part]:
     """Return the training data sets, or if a config has none, the test data sets."""
     found = [dataset for dataset in find_datasets(config) if not lists_untrained_classes(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found
-
-
-def find_one_hot_mismatches(config: ReadConfig) -> List[Tuple[str, int]]:
-    """Return (path, the head's number of classes) for each data preprocessor of a classifier with another number."""
-    head = next((head for head in find_heads(config) if is_classifier(head)), None)
-    number = count_classes(head)
-    own = config.part('model').get('data_preprocessor')
-    places = [('data_preprocessor', config.part('data_preprocessor'))]
-    places += [('model.data_preprocessor', own)] if isinstance(own, dict) else []
-    said = [(f'{path}.num_classes', part['num_classes']) for path, part in places if 'num_classes' in part]
-    return [(path, number) for path, value in said if number is not None and value != number]

@@ -17,7 +17,6 @@ from mmguard.config.parts import (
     unwrap_stock_loss,
 )
 from mmguard.config.read import ReadConfig
-from mmguard.labels.heads import MULTI_LABEL
 
 #: Type -> its argument for the ignored label.
 LOSS_ARGUMENTS = {
@@ -94,8 +93,6 @@ def _note(places: List[IgnoredLabel], part: Part, key: str, value: Any, role: st
 
 #: Assigners that always leave ignored regions out; they have no ``ignore_iof_thr``.
 ALWAYS = ('CenterRegionAssigner',)
-#: Assigners that accept ``ignore_iof_thr`` in vain: mmdet3d has no ignored objects, mmrotate's fails if it meets one.
-_UNUSED_THRESHOLD = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
 #: An anchor or proposal with a larger share inside an ignored region is left out.
 IGNORE_IOF_THR = 0.5
 
@@ -110,7 +107,7 @@ def _find_assigners(tree: Dict[str, Any]) -> List[Part]:
 
 
 def _takes_threshold(assigner: Part) -> bool:
-    return assigner.name not in _UNUSED_THRESHOLD and get_default(assigner.cls, 'ignore_iof_thr') is not MISSING
+    return get_default(assigner.cls, 'ignore_iof_thr') is not MISSING
 
 
 def has_threshold(assigner: Part) -> bool:
@@ -149,18 +146,3 @@ def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
                 f'{one.place("ignore_iof_thr")}={one.get("ignore_iof_thr")}: regions of instances with invalid labels '
                 f'are trained as background there, like those of crowds'
             )
-
-
-def build_classifier_arguments(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
-    """Return the arguments of ``GuardClsLabels`` that depend on the model: multi-label, one-hot.
-
-    Outside of training, several labels per image are not turned into scores: their metrics need at least one label.
-    """
-    model = tree.get('model', {})
-    head, at = model.get('head'), ('model', 'head')
-    multi_label = isinstance(head, dict) and Part(join_path(at), head, find_scope(tree, at)).is_a(*MULTI_LABEL)
-    own = model.get('data_preprocessor')
-    preprocessor = own if isinstance(own, dict) else tree.get('data_preprocessor') or {}
-    makes_scores = preprocessor.get('to_onehot') or preprocessor.get('batch_augments', model.get('train_cfg'))
-    arguments = {'multi_label': multi_label, 'to_onehot': bool(makes_scores) and (is_train or not multi_label)}
-    return {name: True for name, said in arguments.items() if said}

@@ -10,7 +10,7 @@ from mmguard.labels.heads import collect_label_spaces
 from mmguard.labels.spaces import VOID, LabelSpaces, Space, read_label_map
 
 #: Transform -> the labels that it guards.
-GUARD_KINDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances', 'GuardClsLabels': 'instances'}
+GUARD_KINDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances'}
 
 
 def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:

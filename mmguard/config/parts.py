@@ -17,10 +17,7 @@ from mmguard.config.classes import (
 )
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
-from mmguard.labels.heads import HEAD_MODULE
 
-#: Base classes of mmdet3d's data sets: point labels, and objects in space.
-OF_POINTS, OF_OBJECTS_3D = 'Seg3DDataset', 'Det3DDataset'
 #: Largest list of classes.
 _LARGEST_LIST = 8 << 20
 #: Keys of a data loader's config, by split.
@@ -113,7 +110,7 @@ def find_model_parts(config: ReadConfig) -> List[Part]:
 
 
 def _is_head(part: Part) -> bool:
-    return part.name.endswith('Head') or part.key.endswith('_head') or part.key == HEAD_MODULE
+    return part.name.endswith('Head') or part.key.endswith('_head')
 
 
 def find_heads(config: ReadConfig) -> List[Part]:
@@ -140,16 +137,6 @@ def unwrap_stock_loss(loss: Part) -> Part:
 def find_head_losses(config: ReadConfig, head: Part) -> List[Part]:
     """Return the losses of a head, without those of nested heads."""
     return [loss for loss in find_losses(config) if loss.owner is not None and loss.owner.path == head.path]
-
-
-def image_labels_are_classes(config: ReadConfig) -> bool:
-    """Return True if image labels are classes of a head.
-
-    A self-supervised model reads none; those of re-identification and retrieval are identities, or positions in a
-    gallery.
-    """
-    model = Part('model', config.part('model'), config.scope)
-    return not model.is_a('BaseSelfSupervisor', 'BaseReID', 'BaseRetriever', 'ImageToImageRetriever')
 
 
 def find_assigners(config: ReadConfig) -> List[Part]:
@@ -211,9 +198,7 @@ def get_class_string(dataset: Part) -> str:
 
 def get_metainfo(dataset: Part) -> Dict[str, Any]:
     """Return the ``METAINFO`` of a data set's class."""
-    return get_class_metainfo(
-        dataset.cls, dataset.config.get('dataset_version'), dataset.config.get('classwise') is True
-    )
+    return get_class_metainfo(dataset.cls, dataset.config.get('dataset_version'))
 
 
 def get_palette(dataset: Part) -> List[Tuple[int, int, int]]:
@@ -241,15 +226,13 @@ def _read_classes(dataset: Part) -> Any:
     if dataset.is_old:
         return dataset.config.get('classes')
     metainfo = dataset.config.get('metainfo')
-    said = metainfo.get('classes') if isinstance(metainfo, dict) else None
-    # mmpretrain's data sets also take class names outside of metainfo.
-    return dataset.config.get('classes') if said is None and dataset.scope == 'mmpretrain' else said
+    return metainfo.get('classes') if isinstance(metainfo, dict) else None
 
 
 def get_classes_path(dataset: Part) -> str:
     """Return the path of a data set's classes in the config, or in its class."""
     if says_classes(dataset):
-        return dataset.place('classes' if dataset.is_old or 'classes' in dataset.config else 'metainfo.classes')
+        return dataset.place('classes' if dataset.is_old else 'metainfo.classes')
     return f'{dataset.path} ({dataset.name}.METAINFO)'
 
 

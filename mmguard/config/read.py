@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
 from mmguard.compat.stack import find_config_file, find_module_folder
-from mmguard.config.classes import FRAMEWORK_OF, SCOPES, find_first_scope
+from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, find_first_scope, get_scope
 from mmguard.config.recognition import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.config.types import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
@@ -68,8 +68,14 @@ class ReadConfig:
 
     @property
     def framework(self) -> str:
-        """``'mmseg'`` or ``'mmdet'``, also for projects built on them (mmyolo); ``''`` if unknown."""
-        return FRAMEWORK_OF.get(self.scope, '')
+        """``'mmseg'`` or ``'mmdet'``; ``''`` if unknown."""
+        return self.scope if self.scope in SCOPES else ''
+
+    def describe_unguarded(self) -> str:
+        """Explain that the config is one of a framework that is not guarded; empty if it is not."""
+        scopes = (self.scope, get_scope(self.part('model').get('type'), ''))
+        found = next((scope for scope in scopes if scope in UNGUARDED_SCOPES), '')
+        return found and f'a config of {found}: mmguard checks and guards only those of {" and ".join(SCOPES)}'
 
     def describe_unknown_framework(self) -> List[str]:
         """Explain that ``default_scope`` is not a known framework, so its own parts are not checked."""
@@ -155,7 +161,8 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
             frameworks. Without it the former are skipped, and the latter refused.
 
     Raises:
-        CannotRun: The config cannot be loaded. A file that is not a config was not run.
+        CannotRun: The config cannot be loaded, or is one of a framework that is not guarded. A file that is not a
+            config was not run.
         Exception: An error of the import of mmengine.
     """
     from mmengine.config import Config
@@ -174,6 +181,9 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
             config = Config.fromfile(path, import_custom_modules=import_custom_modules and is_code)
         if not is_code:
             _check_names(config.to_dict(), f'{file}: ')
+        unguarded = ReadConfig(config.to_dict()).describe_unguarded()
+        if unguarded:
+            raise CannotRun(f'{file} is {unguarded}')
         return config
     except CannotRun:
         raise
@@ -270,7 +280,7 @@ def _check_names(node: Any, path: str) -> None:
 
 
 def _is_framework(scope: str) -> bool:
-    return scope in ('mmengine', *SCOPES)
+    return scope in ('mmengine', *SCOPES, *UNGUARDED_SCOPES)
 
 
 def _is_type(kind: str) -> bool:

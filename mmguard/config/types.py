@@ -80,7 +80,6 @@ _PARTS = AcceptedType(
 )
 _LIST_OF_PARTS = AcceptedType('a list of dicts', _accept_all(_accept_either(_is_dict, _is_object)))
 _TEXT = AcceptedType('a string', _is_text)
-_PREFIX = AcceptedType('a dict or a string', _accept_either(_is_dict, _is_text))
 _TEXTS = AcceptedType('a string or a list of strings', _accept_either(_is_text, _accept_all(_is_text)))
 _NAMES = AcceptedType('a list of names', _accept_either(_is_text, lambda value: isinstance(value, (list, tuple))))
 _NUMBER = AcceptedType('a number', _is_number)
@@ -126,8 +125,6 @@ _ASSIGNER: Dict[str, AcceptedType] = {'ignore_iof_thr': _NUMBER}
 _GUARD: Dict[str, AcceptedType] = {'num_classes': _CLASSES, 'ignore_index': _LABEL, 'label_map': _DICT}
 _IMPORTS: Dict[str, AcceptedType] = {'imports': _TEXTS}
 _METAINFO: Dict[str, AcceptedType] = {'classes': _NAMES}
-#: Frameworks whose data sets take the folder of the images as ``data_prefix``, not only a dict of folders.
-_TEXT_PREFIX = ('mmpretrain',)
 #: Below these keys a ``type`` names a class.
 _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_hooks')
 
@@ -141,7 +138,7 @@ def separate_wrong_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Wro
         CannotRun: The config is nested too deeply.
     """
     found: List[WrongTypeValue] = []
-    copy = _copy(tree, (), found, tree.get('default_scope') in _TEXT_PREFIX)
+    copy = _copy(tree, (), found)
     return copy, found
 
 
@@ -156,25 +153,23 @@ def describe_wrong_types(wrong_types: Sequence[WrongTypeValue], limit: int = 3) 
     return f'{named}; and {len(wrong_types) - limit} more' if len(wrong_types) > limit else named
 
 
-def _copy(node: Any, keys: Tuple[Any, ...], wrong: List[WrongTypeValue], text_prefix: bool) -> Any:
+def _copy(node: Any, keys: Tuple[Any, ...], wrong: List[WrongTypeValue]) -> Any:
     if len(keys) > _DEEPEST:
         raise CannotRun(f'{_format_path(keys[:8])}...: nested more than {_DEEPEST} levels deep')
     if isinstance(node, dict):
         wanted = _find_wanted(node, keys)
-        if text_prefix and 'data_prefix' in wanted:
-            wanted['data_prefix'] = _PREFIX
         copy = {}
         for key, value in node.items():
             value = _normalize_number(value)
             if _fits(value, wanted.get(key), (*keys, key), wrong):
-                copy[key] = _copy(value, (*keys, key), wrong, text_prefix)
+                copy[key] = _copy(value, (*keys, key), wrong)
         return copy
     if type(node) in (list, tuple):
         copies = []
         for number, value in enumerate(node):
             value = _normalize_number(value)
             here = (*keys, number)
-            copies.append(_copy(value, here, wrong, text_prefix) if _fits(value, None, here, wrong) else None)
+            copies.append(_copy(value, here, wrong) if _fits(value, None, here, wrong) else None)
         return type(node)(copies)
     return node
 
@@ -223,7 +218,7 @@ def _find_wanted(node: Dict[str, Any], keys: Tuple[Any, ...]) -> Dict[str, Accep
             wanted.update(_DATASET)
         if last == 'metainfo':
             return _METAINFO
-        if get_type_name(node.get('type')) in ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'):
+        if get_type_name(node.get('type')) in ('GuardSegLabels', 'GuardInstanceLabels'):
             wanted.update(_GUARD)
     elif first in ('model', 'tta_model'):
         if last.endswith('_head') or get_type_name(node.get('type')).endswith('Head'):

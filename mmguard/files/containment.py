@@ -2,7 +2,7 @@ r"""Checks that no name from a data set becomes a path outside of it, or of ``--
 
 A data set comes from elsewhere, so each name in it is checked here before it is joined to a folder:
 
-- **Names in records** (``file_name`` of COCO, lists of VOC, ``imagePath`` of Labelme, ids of OpenImages, PNG of
+- **Names in records** (``file_name`` of COCO, lists of VOC, PNG of
   panoptic files) stay in the folder that they are relative to:
   :func:`resolve_inside`. An absolute path inside of that folder is such a name, too. An image that a record names
   elsewhere is not read; it counts as missing, with :data:`OUTSIDE_REASON` after its name.

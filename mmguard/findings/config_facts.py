@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Dict, Union
 from mmguard.config.head_classes import find_class_counts
 from mmguard.config.ignored_labels import find_ignored_labels
 from mmguard.config.parts import (
-    OF_OBJECTS_3D,
     Part,
     find_datasets,
     find_heads,
@@ -18,7 +17,6 @@ from mmguard.config.parts import (
 )
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.facts import ConfigFacts
-from mmguard.labels.heads import HEAD_MODULE
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -40,7 +38,7 @@ def collect_config_facts(config: Union[Config, ReadConfig]) -> ConfigFacts:
             get_classes_path(d): names for d in sets for names in [get_class_names(d)] if names is not None
         },
     )
-    facts.heads = {head.path: head.name for head in find_heads(read) if head.key != HEAD_MODULE}
+    facts.heads = {head.path: head.name for head in find_heads(read)}
     facts.losses = {loss.path: loss.name for loss in find_losses(read)}
     for dataset in sets:
         if dataset.split == 'train' and read.framework == 'mmdet':
@@ -49,8 +47,6 @@ def collect_config_facts(config: Union[Config, ReadConfig]) -> ConfigFacts:
             )
             filters = filters if isinstance(filters, dict) else {}
             usual = dataset.is_a('BaseVideoDataset')  # by default it leaves out frames without an object
-            if dataset.is_a(OF_OBJECTS_3D):  # an argument of the class
-                filters = {'filter_empty_gt': dataset.get('filter_empty_gt', True)}
             facts.filter_empty_gt[dataset.path] = bool(filters.get('filter_empty_gt', usual))
     for part in sets + [t for t in find_transforms(read) if t.says('reduce_zero_label')]:
         value = part.get('reduce_zero_label')

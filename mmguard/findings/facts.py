@@ -79,7 +79,7 @@ class MapFacts:
 
 @dataclass
 class AnnotationFacts:
-    """Statistics of annotation files (COCO, LVIS, VOC, OpenImages, YOLO, Labelme).
+    """Statistics of annotation files (COCO, LVIS, VOC, YOLO).
 
     Args:
         format (str): ``'coco'``, ``'voc'``, ...
@@ -99,7 +99,7 @@ class AnnotationFacts:
         unreadable (dict[str, list[str]]): Fault -> files.
         labelled_by (str): Source of the labels in ``LabelFacts.values`` and ``histogram``: ``'file order'`` (as
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
-            (VOC, OpenImages), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
+            (VOC), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
             among COCO's own ids; -1: none), ``'unknown'`` (a JSON without a config or an option that says it;
             counted as in ``'file order'``).
         classes_counted (bool): The model's number of classes is not known: ``num_classes`` is what the file needs.
@@ -289,7 +289,6 @@ class LabelFacts:
         split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if unknown.
         stored (dict[int, list[int]]): Invalid value -> other values in the files that become it, the lowest few:
             after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
-        of_images (bool): True if instances are whole images, as for a classifier.
         loader (LoaderFacts, optional): A few files as the config's loader returns them.
         offending (dict[str, int]): File with invalid labels -> their number; at most ``MOST_FILES``.
         boxed (list[BoxedImage]): The images with the most faulty boxes, to draw them.
@@ -311,7 +310,6 @@ class LabelFacts:
     config: Optional[ConfigFacts] = None
     split: str = ''
     stored: Dict[int, List[int]] = field(default_factory=dict)
-    of_images: bool = False
     loader: Optional[LoaderFacts] = None
     offending: Dict[str, int] = field(default_factory=dict)
     boxed: List[BoxedImage] = field(default_factory=list, compare=False)

@@ -10,11 +10,11 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 
 from mmguard.config.changes import Changes, change_config
 from mmguard.config.guards import add_reporting, find_mismatched_guards, find_unguarded_evaluation, guard_loss
-from mmguard.config.head_classes import count_classes, find_class_counts, find_one_hot_mismatches
+from mmguard.config.head_classes import count_classes, find_class_counts
 from mmguard.config.ignored_labels import IgnoredLabel, find_ignored_labels
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.losses import count_expected_weights, fit_weights
-from mmguard.config.parts import OF_OBJECTS_3D, Part, find_datasets, find_losses, find_pipelines
+from mmguard.config.parts import Part, find_datasets, find_losses, find_pipelines
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit, format_config_lines
 from mmguard.findings.rule import Facts
@@ -69,7 +69,6 @@ def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
         if isinstance(own, int) and of_head is not None and own != of_head:
             more.append((loss.place('num_classes'), of_head))
     more += [(guard.place('num_classes'), number) for guard, number, _ in find_mismatched_guards(after)]
-    more += find_one_hot_mismatches(after)
     return replace(
         edit,
         question=edit.question or ('Are these the class weights that you want?' if asks else ''),
@@ -295,11 +294,9 @@ def _pass_counts(dataset: Part, step: Any) -> Any:
 
 
 def set_filter(config: ReadConfig, key: str, value: Any, question: str = '') -> Edit:
-    """Return an edit that sets a key of ``filter_cfg`` in mmdet's training data sets (an argument in mmdet3d's)."""
+    """Return an edit that sets a key of ``filter_cfg`` in mmdet's training data sets."""
     places = tuple(
-        (dataset.place(key), value)
-        if dataset.is_a(OF_OBJECTS_3D)
-        else (dataset.place('filter_cfg'), {**(dataset.config.get('filter_cfg') or {}), key: value})
+        (dataset.place('filter_cfg'), {**(dataset.config.get('filter_cfg') or {}), key: value})
         for dataset in find_datasets(config)
         if dataset.split == 'train'
     )

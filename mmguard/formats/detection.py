@@ -11,17 +11,15 @@ from mmguard.findings.plugins import find_entry_points
 from mmguard.formats.coco.detect import Coco
 from mmguard.formats.folders import ClassFolders
 from mmguard.formats.format import Format
-from mmguard.formats.labelme.read import Labelme
 from mmguard.formats.maps import LabelMaps
 from mmguard.formats.nnunet import NnUNet
-from mmguard.formats.openimages import OpenImages
 from mmguard.formats.unsupported_formats import UnsupportedFormat
 from mmguard.formats.voc.read import Voc
 from mmguard.formats.yolo.detect import Yolo
 
 #: Formats in the order of detection: what identifies one may also occur in a later one.
 BUILT_IN: List[Format] = [
-    NnUNet(), UnsupportedFormat(), Voc(), Yolo(), Labelme(), Coco(), OpenImages(), ClassFolders(), LabelMaps(),
+    NnUNet(), UnsupportedFormat(), Voc(), Yolo(), Coco(), ClassFolders(), LabelMaps(),
 ]  # fmt: skip
 #: Entry points of packages that bring a format: each is a subclass of :class:`Format`.
 GROUP = 'mmguard.formats'

@@ -1,27 +1,23 @@
-"""Labels of whole images, and folders named after classes."""
+"""Folders of images, named after classes."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from functools import partial
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence
 
-from mmguard.files.containment import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import is_image_name, list_folders, list_names
+from mmguard.formats.files import is_image_name, list_folders, list_names, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Sets
-from mmguard.formats.labelme.read import list_files
 from mmguard.formats.options import ScanOptions, is_left_out
 from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
 
 _FOLDER_NAMES_NOTE = (
-    'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
-    'mmpretrain, ImageFolder of torchvision)'
+    'the folders are the classes: a label is the place among their sorted names (ImageFolder of torchvision)'
 )
 
 
@@ -50,7 +46,7 @@ class ClassFolders(Format):
                 f'not image classes. Scan the masks: `mmguard scan {target} --suffix={ending} --num-classes N`'
             )
         train = next(iter(folders.values()), '')
-        sets = Sets([], ConfigFacts(framework='mmpretrain'))
+        sets = Sets([], ConfigFacts())
         for split, folder in folders.items():
             if not is_left_out(split, options):
                 read = partial(scan_class_folder, folder, options.num_classes, options.classes, train)
@@ -58,73 +54,6 @@ class ClassFolders(Format):
         if not sets.sources:
             raise CannotScan(f'{target} has no labels of {", ".join(options.splits)}')
         return sets
-
-
-class LabeledImage(NamedTuple):
-    """An image and its labels."""
-
-    place: str  #: Source of the labels, ``'meta/train.txt: line 3: a.jpg'``; the path of the image in a class folder.
-    path: str  #: Path of the image; empty if it is in memory.
-    labels: List[int]  #: Labels of the image.
-
-
-def build_image_facts(
-    images: List[LabeledImage], source: str, names: List[str], num_classes: Optional[int], faults: Faults
-) -> LabelFacts:
-    """Count the labels of images; ``kind='instances'``, ``of_images=True``."""
-    histogram = Counter(label for image in images for label in image.labels)
-    with_label = Counter(label for image in images for label in set(image.labels))
-    classes = num_classes or len(names) or max(histogram, default=0) + 1
-    values = {label: count for label, count in sorted(histogram.items()) if not 0 <= label < classes}
-    offending = [image for image in images if any(label in values for label in image.labels)]
-    missing, absent = _count_missing(images)
-    annotations = AnnotationFacts(
-        format='images',
-        record_advice='Keep the same class folders in each split, without hidden ones.',
-        names_from='',
-        categories=dict(enumerate(names)),
-        instances_of={name: histogram.get(label, 0) for label, name in enumerate(names)},
-        images=len(images),
-        annotations=sum(histogram.values()),
-        files_with_class=dict(sorted(with_label.items())),
-        usable={label: count for label, count in histogram.items() if label not in values},
-        sources=[source],
-        labelled_by='class list',
-        classes_counted=not (num_classes or names),
-        unreadable=faults.to_dict(),
-        missing=missing,
-        missing_files=absent,
-        box_examples={LABEL_REASON: [image.place for image in offending[:EXAMPLES]]} if offending else {},
-    )
-    return LabelFacts(
-        values=values,
-        num_classes=classes,
-        total=sum(histogram.values()),
-        files=len(images),
-        offending_files=len(offending),
-        kind='instances',
-        reasons={LABEL_REASON: sum(values.values())} if values else {},
-        class_names=names,
-        histogram=dict(sorted(histogram.items())),
-        annotations=annotations,
-        of_images=True,
-    )
-
-
-def _count_missing(images: List[LabeledImage]) -> Tuple[int, List[str]]:
-    """Return the number of images missing in the listings of their folders, and the first of them."""
-    folders: Dict[str, Any] = {}
-    absent = []
-    for image in images:
-        folder, name = os.path.split(image.path)
-        if not image.path:
-            continue
-        if folder not in folders:
-            place = find_inside('', folder or os.curdir)
-            folders[folder] = set(os.listdir(place)) if os.path.isdir(place) else set()
-        if name not in folders[folder]:
-            absent.append(image.path)
-    return len(absent), absent[:EXAMPLES]
 
 
 #: Names of split folders.
@@ -241,7 +170,7 @@ def scan_class_folder(
     """Count the images of each class without opening one; the class names must be those of the training split.
 
     Returns:
-        LabelFacts: ``kind='instances'``, ``of_images=True``.
+        LabelFacts: ``kind='instances'``: an image counts as an instance.
     """
     faults = Faults()
     names = _list_folders(folder, hidden=True)  # the listing of mmengine and torchvision
@@ -255,8 +184,52 @@ def scan_class_folder(
         faults.add('the class folders are not the classes', f'{folder}: {" and ".join(words)}')
     elif num_classes is not None and len(names) < num_classes:
         faults.add('there are fewer class folders than classes', f'{folder}: {len(names)} of {num_classes}')
-    images: List[LabeledImage] = []
+    classes = num_classes or len(names) or 1
+    histogram: Dict[int, int] = {}
+    offending: List[str] = []
     for label, name in enumerate(names):
-        of_class = [one for one in list_files(os.path.join(folder, name), faults, '') if is_image_name(one)]
-        images += [LabeledImage(f'{name}/{one}: {label}', os.path.join(folder, name, one), [label]) for one in of_class]
-    return build_image_facts(images, folder, names, num_classes, faults)
+        of_class = _list_images_below(os.path.join(folder, name), faults)
+        if of_class:
+            histogram[label] = len(of_class)
+        if label >= classes:
+            offending += [f'{name}/{one}: {label}' for one in of_class]
+    values = {label: count for label, count in histogram.items() if label >= classes}
+    total = sum(histogram.values())
+    annotations = AnnotationFacts(
+        format='images',
+        record_advice='Keep the same class folders in each split, without hidden ones.',
+        names_from='',
+        categories=dict(enumerate(names)),
+        instances_of={name: histogram.get(label, 0) for label, name in enumerate(names)},
+        images=total,
+        annotations=total,
+        files_with_class=dict(histogram),
+        usable={label: count for label, count in histogram.items() if label not in values},
+        sources=[folder],
+        labelled_by='class list',
+        classes_counted=not (num_classes or names),
+        unreadable=faults.to_dict(),
+        box_examples={LABEL_REASON: offending[:EXAMPLES]} if offending else {},
+    )
+    return LabelFacts(
+        values=values,
+        num_classes=classes,
+        total=total,
+        files=total,
+        offending_files=len(offending),
+        kind='instances',
+        reasons={LABEL_REASON: len(offending)} if offending else {},
+        class_names=names,
+        histogram=histogram,
+        annotations=annotations,
+    )
+
+
+def _list_images_below(root: str, faults: Faults) -> List[str]:
+    """Return the images in a folder and its subfolders, relative to the folder."""
+
+    def add_fault(folder: str, error: OSError) -> None:
+        faults.add(f'the folder cannot be read: {error.strerror or error}', folder)
+
+    found = [os.path.join(folder, name) for folder, names in walk(root, add_fault) for name in names]
+    return sorted(os.path.relpath(path, root) for path in found if is_image_name(os.path.basename(path)))

@@ -41,7 +41,7 @@ class ScanOptions:
     #: Framework that trains on it, a key of :data:`~mmguard.labels.numbering.FRAMEWORKS`; for a COCO JSON.
     framework: Optional[str] = None
     masks: bool = False  #: Read the masks of a COCO JSON, too; a config that trains masks requests it itself.
-    classes: Optional[Tuple[str, ...]] = None  #: Names of the classes in order; for Labelme and VOC.
+    classes: Optional[Tuple[str, ...]] = None  #: Names of the classes in order; for VOC and class folders.
     run_code: bool = False  #: Allow a config in YAML or JSON to name code.
 
     def build_arguments(self) -> List[str]:

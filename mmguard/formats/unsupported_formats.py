@@ -72,8 +72,6 @@ def describe_json(file: str, ended_early: bool = False) -> str:
         return 'It is a list; a COCO file is an object with "images", "annotations" and "categories"'
     if not head.startswith('{'):
         return ''
-    if 'shapes' in keys:
-        return 'It looks like a file of Labelme, but "shapes" is not a list'
     if {'images', 'annotations', 'categories'} & set(keys):
         return '' if ended_early else 'It is a COCO file without images, annotations and categories'
     return f'It is not a COCO file: {"its keys are " + ", ".join(keys[:6]) if keys else "it is an empty object"}'
@@ -100,7 +98,14 @@ def _is_yolo(file: str) -> bool:
 
 #: Number of names of a folder that are inspected, of files per ending that are opened, and of bytes that identify one.
 _NAMES, _OPENED, _BEGINNING = 2000, 5, 1 << 12
+#: A folder with more than this many label maps per file of Labelme is a folder of label maps.
+_STRAY = 10
+_LABELME = 'JSON of Labelme'
 _DATUMARO_ADVICE = 'write it as COCO, `datum convert -i {{target}} -if {} -f coco_instances -o coco`, and name that'
+_LABELME_ADVICE = (
+    'write it as COCO, `python labelme2coco.py {target} coco --labels labels.txt` of Labelme '
+    '(examples/instance_segmentation), and name coco/annotations.json; labelme2voc.py next to it writes label maps'
+)
 _MATLAB_ADVICE = (
     'mmseg trains on label maps (.png) that its tools/dataset_converters write. Pascal-Context: pascal_context.py '
     'makes them from trainval_merged.json (with the package `detail`), not from the .mat files of 459 labels; name '
@@ -148,6 +153,7 @@ _ALONE = (
     ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: name the folder of its horizontal ones, which is VOC'),
     ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER_NOTE}'),
     ('.json', '"dm_format_version"', f'JSON of Datumaro: {_DATUMARO_ADVICE.format("datumaro")}'),
+    ('.json', r'"shapes"\s*:\s*\[|"imageData"', f'{_LABELME}: {_LABELME_ADVICE}'),
     ('.json', '"imgHeight"', f'JSON of Cityscapes, polygons: {_CITYSCAPES_ADVICE}'),
     (
         '.json',
@@ -162,7 +168,7 @@ _ALONE = (
     (
         '.csv',
         'ImageID,Source,LabelName',
-        'csv of OpenImages: name the config of mmdet that reads them (OpenImagesDataset)',
+        'csv of OpenImages: `mmguard trace CONFIG --samples 50` checks what a config of mmdet reads of them',
     ),
     ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB_ADVICE}'),
     ('.arrow', '', _HUGGING_FACE_NOTE),
@@ -216,7 +222,8 @@ def describe_program(target: str) -> str:
     seen = 0
     for folder, names in walk(target, lambda *_: None):
         maps = next((name for name in names if is_image_name(name)), '')
-        if maps and (any(name.endswith(TRAINED_ENDINGS) for name in names) or is_gray(os.path.join(folder, maps))):
+        is_trained = any(name.endswith(TRAINED_ENDINGS) for name in names)
+        if maps and (is_trained or (is_gray(os.path.join(folder, maps)) and not _is_of_labelme(folder, names))):
             return ''
         for ending in dict.fromkeys(one.ending for one in _KNOWN):
             some = [os.path.join(folder, name) for name in names if name.lower().endswith(ending)][:_OPENED]
@@ -227,6 +234,13 @@ def describe_program(target: str) -> str:
         if seen > _NAMES:
             break
     return ''
+
+
+def _is_of_labelme(folder: str, names: Sequence[str]) -> bool:
+    """Return True if a folder holds files of Labelme, not label maps with remains of the files they were drawn with."""
+    files = [os.path.join(folder, name) for name in names if name.lower().endswith('.json')]
+    is_stray = _STRAY * len(files) < sum(map(is_image_name, names))
+    return not is_stray and any(_LABELME in _describe_file(path, folder) for path in files[:_OPENED])
 
 
 def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -> str:

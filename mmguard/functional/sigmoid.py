@@ -92,15 +92,16 @@ def sigmoid_cross_entropy(
         reduction='none',
     )
     correction = None  # of a mean that counts invalid elements; exactly 1 without them
-    if reduction == 'mean' and avg_factor is None:
+    if reduction == 'mean':
         kept = counts[0] - counts[1]
-        if avg_non_ignore:
+        if avg_factor is not None:
+            if on_invalid != 'clip':
+                counted = torch.ones_like(invalid) if weight is None else weight != 0
+                correction = correct_mean(avg_factor, *count_for_factor(*torch.broadcast_tensors(invalid, counted)))
+        elif avg_non_ignore:
             avg_factor = (kept - ignored.sum()) * (1 if dense else logits.shape[1])
         else:
             correction = correct_for_excluded(kept, target.numel())
-    elif reduction == 'mean' and on_invalid != 'clip':
-        counted = torch.ones_like(invalid) if weight is None else weight != 0
-        correction = correct_mean(avg_factor, *count_for_factor(*torch.broadcast_tensors(invalid, counted)))
     loss = reduce_loss(loss, element_weight, reduction, avg_factor)
     return loss if correction is None else loss * correction, counts
 

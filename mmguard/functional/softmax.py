@@ -70,19 +70,19 @@ def softmax_cross_entropy(
     counts = sanitized.counts(kept, ignored)
     loss = _compute_loss(logits, sanitized, class_weight)
     correction = None  # of a mean that counts invalid elements; exactly 1 without them
-    if reduction == 'mean' and avg_factor is None:
-        by_weight = class_weight if average_by_class_weight else None
-        if average_by_class_weight or avg_non_ignore:
+    if reduction == 'mean':
+        if avg_factor is None and (average_by_class_weight or avg_non_ignore):
+            by_weight = class_weight if average_by_class_weight else None
             avg_factor = _compute_denominator(sanitized, by_weight, kept, 0 if avg_non_ignore else ignored)
-        else:
+        elif avg_factor is None:
             correction = correct_for_excluded(kept + ignored, target.numel(), loss.dtype)
-    elif reduction == 'mean' and on_invalid != 'clip':
-        if weight is None:
+        elif on_invalid != 'clip':
             seen, skipped, _ = counts.unbind()
-            correction = correct_mean(avg_factor, seen - skipped, seen)
-        else:
-            invalid = sanitized.find_invalid()
-            correction = correct_mean(avg_factor, *count_for_factor(invalid, (weight != 0).expand_as(invalid)))
+            valid, counted = seen - skipped, seen
+            if weight is not None:
+                invalid = sanitized.find_invalid()
+                valid, counted = count_for_factor(invalid, (weight != 0).expand_as(invalid))
+            correction = correct_mean(avg_factor, valid, counted)
     loss = reduce_loss(loss, weight, reduction, avg_factor)
     return loss if correction is None else loss * correction, counts
 

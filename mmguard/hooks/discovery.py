@@ -10,10 +10,10 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Seque
 from mmengine.dataset import default_collate, pseudo_collate
 from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement, InstanceData
-from torch import Tensor, nn
+from torch import nn
 
 from mmguard.labels.heads import from_loss
-from mmguard.labels.rules import BaseRule, ImageLabelRule
+from mmguard.labels.rules import BaseRule
 from mmguard.labels.spaces import Space
 from mmguard.labels.tally import LABEL_GUARD, find_instances, find_map, get_source
 from mmguard.log.statistics import ByKind, group_tallies
@@ -77,11 +77,6 @@ def find_offending(samples: List[BaseDataElement], spaces: Mapping[str, Space], 
         if 'instances' in rules and instances is not None and 'labels' in instances:
             labels = instances.labels.cpu().numpy()
             found['instances'].append(rules['instances'].sanitize(labels, source=get_source(sample)).tally)
-        label = sample.get('gt_label')  # of the image
-        if 'instances' in rules and isinstance(label, Tensor):
-            classes = rules['instances'].num_classes
-            rule = ImageLabelRule(classes, on_invalid='clip' if on_invalid == 'clip' else 'ignore')
-            found['instances'].append(rule.sanitize(label.cpu().numpy(), get_source(sample))[1])
     return {kind: [tally for tally in tallies if tally] for kind, tallies in found.items()}
 
 
@@ -197,7 +192,7 @@ _KEEP = (default_collate, pseudo_collate)
 def keep_reports(loader: Any) -> None:
     """Wrap a loader's collate function, if it may drop the reports of the samples, so that the batch keeps them.
 
-    mmyolo's ``yolov5_collate`` makes one tensor of all labels of a batch and drops file names and tallies.
+    One that makes a tensor of all labels of a batch drops file names and tallies.
 
     Args:
         loader (DataLoader): Not yet iterated.

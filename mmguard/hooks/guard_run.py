@@ -49,6 +49,9 @@ def guard_run(runner: Any) -> GuardedRun:
         runner (Runner): At ``before_run``, or later between two loops.
     """
     config = ReadConfig(name_types(runner.cfg.to_dict()))
+    unguarded = config.describe_unguarded()
+    if unguarded:
+        return GuardedRun([], [unguarded])
     spaces = from_config(config)
     if not spaces.to_dict():  # built from objects
         spaces = from_model(unwrap(runner.model), _find_class_names(runner))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Set
 from torch import nn
 
 from mmguard.hooks.discovery import collect_rules, find_class_names, unwrap, walk_assigners, walk_pipelines, walk_rules
-from mmguard.labels.heads import from_loss, split_path
-from mmguard.labels.rules import BaseRule, ImageLabelRule
+from mmguard.labels.heads import from_loss
+from mmguard.labels.rules import BaseRule
 from mmguard.labels.tally import LABEL_GUARD, LabelGuardError, Tally
 from mmguard.language import Message, as_message, translate
 from mmguard.log.statistics import Stats
@@ -126,7 +126,6 @@ def _find_likely_causes(
         total=found.total,
         files=stats.samples,
         offending_files=len(offending),
-        of_images=any(isinstance(rule, ImageLabelRule) for rule in rules),
     )
     if stats.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
@@ -136,7 +135,6 @@ def _find_likely_causes(
         if space is None:
             return []
         facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
-        facts.of_images = facts.of_images or 'head' in split_path(space.place)  # the name that classifiers use
     return diagnose(facts)
 
 
@@ -171,17 +169,14 @@ def describe_background(model: nn.Module) -> Optional[str]:
     return None
 
 
-#: Transforms of mmdet, mmyolo and mmseg that mix images.
+#: Transforms of mmdet and mmseg that mix images.
 MIXING = (
     'CachedMixUp',
     'CachedMosaic',
     'CopyPaste',
     'MixUp',
     'Mosaic',
-    'Mosaic9',
     'RandomMosaic',
-    'YOLOXMixUp',
-    'YOLOv5MixUp',
 )
 
 

@@ -8,9 +8,7 @@ Heads of a config and built heads have the same interface, :class:`Head`.
   but its maps hold things and stuff: it makes one class of all things itself.
 - MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; they leave out
   255 and all other labels of a map. mmseg's heads of these names take classes only from maps.
-- Heads of boxes, masks and queries index their scores by the label of an instance. Those of mmyolo hold their layers,
-  and the number of classes, in a ``head_module``.
-- Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance.
+- Heads of boxes, masks and queries index their scores by the label of an instance.
 - Region proposals are class agnostic: their losses get zeros in place of labels. Heads that read the names of the
   classes look a label up among the names. Both take what the data set lists.
 """
@@ -28,12 +26,6 @@ GROUPS = {
     'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
     'instances': (
         'bbox_head',
-        'bbox_head_init',
-        'bbox_head_refine',
-        'fam_head',
-        'odm_head',
-        'pts_bbox_head',
-        'bbox_head_3d',
         'query_head',
         'panoptic_head',
         'mask_head',
@@ -41,15 +33,12 @@ GROUPS = {
         'mask_iou_head',
         'point_head',
         'glbctx_head',
-        'head',
     ),
 }
-#: Name of the part of an mmyolo head that holds its layers and num_classes.
-HEAD_MODULE = 'head_module'
 #: Names of parts without labels, with other labels, or of a model that is not trained.
 ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
 #: Heads that look up labels among the class names, which come with the data.
-OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead', 'YOLOWorldHead')
+OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead')
 #: Heads of region proposals. A built ``RPN`` of mmdet calls its only head, which is one of them, ``bbox_head``.
 PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
 #: Heads whose ``num_classes`` does not count labels, but details, depth, lanes, objectness or parts of objects.
@@ -57,32 +46,11 @@ OTHER_COUNTS = (
     'STDCHead',
     'VPDDepthHead',
     'CLRHead',
-    'PointRCNNBboxHead',
-    'PointwiseSemanticHead',
     *PROPOSALS,
     *OPEN_VOCABULARY,
 )
-#: Heads of mmpretrain that take any number of labels per image, then those that take one. Others compute
-#: their targets themselves. All have the name ``head``.
-MULTI_LABEL = ('MultiLabelClsHead', 'MultiLabelLinearClsHead', 'CSRAClsHead')
-
-CLASSIFIERS = (
-    'ClsHead',
-    'LinearClsHead',
-    'StackedLinearClsHead',
-    'VisionTransformerClsHead',
-    'DeiTClsHead',
-    'VigClsHead',
-    'ConformerHead',
-    'LeViTClsHead',
-    'EfficientFormerClsHead',
-    *MULTI_LABEL,
-)
 #: mmseg's heads that classify queries have a channel for "no object", so a single class is not a sigmoid.
 MASK_QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead')
-
-#: A classifier that indexes by label before its loss: a guarded loss cannot protect it.
-ARCFACE = 'ArcFaceClsHead'
 
 THINGS, STUFF = 'num_things_classes', 'num_stuff_classes'
 #: Default ignore_index of PyTorch's and mmdet's cross entropy.
@@ -113,17 +81,10 @@ def takes_labels(head: Head) -> bool:
     return not (ELSEWHERE & set(split_path(head.path)) or head.is_a(*OTHER_COUNTS))
 
 
-def is_classifier(head: Head) -> bool:
-    """Return True if a head takes labels of images."""
-    return split_path(head.path)[-1:] == ['head'] and head.is_a(*CLASSIFIERS) and not head.is_a(ARCFACE)
-
-
 def find_group(head: Head, kind: str) -> Optional[str]:
     """Return the name in :data:`GROUPS` that applies to a head; ``None`` if none does."""
     names = split_path(head.path)
-    if names[-1:] == ['head']:
-        return 'head' if kind == 'instances' and is_classifier(head) else None
-    if not names or not (names[-1].endswith('_head') or names[-1] in (HEAD_MODULE, *GROUPS[kind])):
+    if not names or not names[-1].endswith('_head'):
         return None
     return next((name for name in names if name in GROUPS[kind]), None)
 
@@ -150,7 +111,7 @@ def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named
     heads = list(heads)
     found = tuple(space for head in heads for space in build_spaces(head))
     instances = _choose_leading(found, 'instances')
-    unknown = [head for head in heads if split_path(head.path)[-1:] != ['head'] or is_classifier(head)]
+    unknown = [head for head in heads if split_path(head.path)[-1:] != ['head']]
     if instances is None and names and unknown and not any(find_group(head, 'pixels') for head in heads):
         instances = Space('instances', len(names), named_at)
     return LabelSpaces(_choose_leading(found, 'pixels'), instances, found, tuple(names))
@@ -230,7 +191,7 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
         names (sequence[str]): Classes of the data set: used if no head tells classes apart.
     """
     heads = (_ModuleHead(name, module) for name, module in model.named_modules())
-    ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head') or is_classifier(head))
+    ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head'))
     return collect_label_spaces(ends, names, 'the classes of the data set')
 
 

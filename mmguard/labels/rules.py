@@ -315,27 +315,3 @@ def _widen_dtype(value: int, dtype: Any) -> Any:
         return dtype
     wider: Tuple[Any, ...] = (np.int16, np.int32, np.int64)
     return next(np.dtype(t) for t in wider if np.can_cast(dtype, t) and np.iinfo(t).min <= value <= np.iinfo(t).max)
-
-
-#: Marks an image without a valid label among class indices; PyTorch's cross entropy ignores it by default.
-UNLABELED = -100
-
-
-class ImageLabelRule(LabelRule):
-    """:class:`LabelRule` for labels of images, which count as instances.
-
-    Args:
-        num_classes, on_invalid, label_map: See :class:`LabelRule`.
-        ignore_index (int): The label to ignore.
-    """
-
-    kind: ClassVar[str] = 'instances'
-
-    def __init__(
-        self,
-        num_classes: int,
-        ignore_index: int = UNLABELED,
-        on_invalid: str = 'ignore',
-        label_map: Optional[LabelMap] = None,
-    ) -> None:
-        super().__init__(num_classes, ignore_index, on_invalid, label_map)

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from torch import nn
 
-from mmguard.config.classes import FRAMEWORK_OF, SCOPES
+from mmguard.config.classes import SCOPES
 from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS_REASON
 from mmguard.losses.guards.mmdet import DenseGuard
 from mmguard.nn.counting import CountsLabels
@@ -16,7 +16,7 @@ from mmguard.nn.counting import CountsLabels
 #: Arguments and attributes of heads whose loss takes no class labels, whatever its type.
 WITHOUT_CLASSES = ('loss_centerness',)
 #: Heads that compute the classification loss themselves, from unchanged labels: a ``loss_cls`` is never called.
-HEADS_WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'FreeAnchor3DHead', 'AutoAssignHead')
+HEADS_WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'AutoAssignHead')
 #: Losses of mmseg whose targets are not class labels.
 _LOSSES_WITHOUT_LABELS = ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
 
@@ -27,7 +27,7 @@ class LossDecision(NamedTuple):
     Attributes:
         is_cross_entropy (bool): True if it is replaced by GuardedCrossEntropyLoss.
         is_wrapped (bool): True if a GuardedLoss around it may guard it.
-        framework (str): The scope of the guard: ``'mmseg'``, ``'mmdet'`` or ``'mmpretrain'``.
+        framework (str): The scope of the guard: ``'mmseg'`` or ``'mmdet'``.
         reason (str): Reason if it is left unchanged; empty if labels cannot hurt it.
     """
 
@@ -46,12 +46,12 @@ def select(cls: type, scope: str = '') -> LossDecision:
     """
     names = [f'{base.__module__.partition(".")[0]}.{base.__name__}' for base in inspect.getmro(cls)]
     package, _, name = names[0].partition('.')
-    framework = FRAMEWORK_OF.get(package) or FRAMEWORK_OF.get(scope, 'mmseg')
+    framework = next((one for one in (package, scope) if one in SCOPES), 'mmseg')
     if name == 'CrossEntropyLoss' and package in SCOPES:
         return LossDecision(True, False, framework)
     known = next((one for one in names if one in REASONS or one in GUARD_BY_NAME), None)
     if known in REASONS and REASONS[known] is not USE_OWN_CLASS_REASON:
-        is_harmful = FRAMEWORK_OF.get(package, 'mmseg') == 'mmseg' and known not in _LOSSES_WITHOUT_LABELS
+        is_harmful = package != 'mmdet' and known not in _LOSSES_WITHOUT_LABELS
         return LossDecision(False, False, framework, REASONS[known] if is_harmful else '')
     is_dense = known is not None and GUARD_BY_NAME.get(known) is DenseGuard
     return LossDecision(False, not is_dense, framework)
@@ -139,7 +139,7 @@ def _get_module(selection: LossDecision) -> Any:
 
 def _find_guard(loss: nn.Module, selection: LossDecision) -> nn.Module:
     module = _get_module(selection)
-    if selection.is_cross_entropy and selection.framework != 'mmpretrain':
+    if selection.is_cross_entropy:
         arguments = {name: getattr(loss, name) for name in _ARGUMENTS if hasattr(loss, name)}
         guard: nn.Module = module.GuardedCrossEntropyLoss(**arguments)
     else:

@@ -8,6 +8,7 @@ from typing import Any, Callable, ClassVar, Dict, NoReturn, Optional, Tuple, Typ
 from torch import Tensor, nn
 
 from mmguard.functional.checks import format_shape
+from mmguard.functional.sanitize import sanitize_target
 from mmguard.labels.rules import check_int, check_num_classes, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
 from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS_REASON, build_guard
@@ -180,7 +181,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
             own = self._own_ignore_index
             ignore_index = self.guard.ignore_index if own is None else own
         try:
-            sanitized = self.guard.sanitize(pred, label, num_classes, ignore_index, self.on_invalid)
+            sanitized = sanitize_target(label, num_classes, ignore_index, self.on_invalid, self.guard.background)
         except LabelGuardError as error:
             raise self._add_source(error, label) from None
         loss = self.guard(self.guard.blank_scores(pred, sanitized), sanitized, num_classes, *others, *args, **kwargs)
@@ -282,7 +283,7 @@ def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -
     when it is built.
 
     Args:
-        scope (str): ``'mmseg'``, ``'mmdet'`` or ``'mmpretrain'``.
+        scope (str): ``'mmseg'`` or ``'mmdet'``.
         base (type): The ``GuardedLoss`` of that scope.
         module (str): Module in which ``pickle`` finds the classes: ``__name__`` of the one that keeps them.
 

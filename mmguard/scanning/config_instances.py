@@ -23,15 +23,11 @@ from mmguard.formats.coco.read import CocoSample, scan_coco
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES, check_local_dataset, select_spread
 from mmguard.formats.merging import merge_facts
-from mmguard.formats.openimages import scan_openimages
 from mmguard.formats.options import SPLITS
 from mmguard.formats.voc.read import find_listed_images, read_list, scan_voc_files
 from mmguard.language import Message
 from mmguard.scanning.config_maps import TAKE_SAMPLES_ADVICE, build_loading_steps, compare, unwrap
 from mmguard.text import describe_error
-
-#: ``YOLOv5CocoDataset`` reads the same as ``CocoDataset``, which replaces it if mmyolo cannot be imported.
-_OF_MMYOLO = 'YOLOv5'
 
 
 @dataclass
@@ -41,7 +37,7 @@ class DetDataset:
     path: str  #: Path in the config, ``'train_dataloader.dataset.datasets[0]'``.
     type: str  #: Name of its type.
     #: ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
-    #: ``'openimages'``, or ``''`` if the format of its files cannot be scanned.
+    #: or ``''`` if the format of its files cannot be scanned.
     family: str
     root: str  #: ``data_root``.
     ann_file: str  #: Annotation file, joined with the root.
@@ -76,8 +72,7 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. mmguard can scan those that derive from CocoDataset, '
-            f'LVISDataset, XMLDataset (VOC, without a parse_data_info of its own) and OpenImagesDataset. '
-            f'{TAKE_SAMPLES_ADVICE}'
+            f'LVISDataset and XMLDataset (VOC, without a parse_data_info of its own). {TAKE_SAMPLES_ADVICE}'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
@@ -111,10 +106,6 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask_loader: boo
         num_classes = len(dataset.class_names or ()) or None
     if dataset.family == 'voc':
         return _scan_xml(dataset, num_classes, min_size, ask_loader)
-    if dataset.family == 'openimages':
-        # Like mmdet, read the data root if no label file is named, and report that.
-        labels = _join(dataset.root, dataset.settings.get('label_file') or '')
-        return scan_openimages(dataset.ann_file, labels, num_classes, dataset.images)
     return scan_coco(
         dataset.ann_file,
         num_classes,
@@ -184,8 +175,6 @@ def _build_dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str)
     kind = settings.get('type', '')
     name = (kind or 'one without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
     cls = find_class(kind, 'DATASETS', settings.get('_scope_', scope))
-    if cls is None and name.startswith(_OF_MMYOLO):
-        cls = find_class(name[len(_OF_MMYOLO) :], 'DATASETS', 'mmdet')
     family = _find_family(cls)
     root = str(settings.get('data_root') or '')
     prefix = settings.get('data_prefix')
@@ -221,8 +210,6 @@ def _find_family(cls: Any) -> str:
         ('CocoPanopticDataset', 'panoptic'),
         ('CocoDataset', 'coco'),
         ('XMLDataset', 'voc'),
-        ('OpenImagesChallengeDataset', ''),
-        ('OpenImagesDataset', 'openimages'),
     ):
         if base in bases:
             return family
@@ -320,7 +307,6 @@ def _count_labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[
     light = copy.deepcopy(dataset.settings)
     light.update(type=dataset.cls, ann_file=path, pipeline=[], filter_cfg=None, serialize_data=False)
     light.pop('backend_args', None)  # the sample is on this machine
-    light.pop('batch_shapes_cfg', None)  # mmyolo's order of images
     counts: Counter = Counter()
     with redirect_stdout(io.StringIO()):  # silence pycocotools
         built = DATASETS.build(light)

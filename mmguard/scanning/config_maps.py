@@ -27,7 +27,7 @@ from mmguard.labels.rules import count_values
 from mmguard.language import Message
 from mmguard.text import describe_error, quantity
 
-_FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet', 'mmyolo')
+_FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet')
 
 #: Note for a data set whose files are not read.
 TAKE_SAMPLES_ADVICE = (

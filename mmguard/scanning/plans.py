@@ -11,7 +11,6 @@ from typing import Any, List, Mapping, Optional
 from mmguard.config.detr_yaml import is_detr_yaml, read_detr_yaml
 from mmguard.config.label_spaces import from_config
 from mmguard.config.old_style import add_loaders
-from mmguard.config.parts import find_datasets, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import describe_wrong_types
 from mmguard.errors import CannotRun
@@ -150,8 +149,6 @@ def plan_config(config: ReadConfig, options: ScanOptions) -> Plan:
         raise CannotScan(f'{config.file}: {describe_wrong_types(in_data)}')
     if config.framework == 'mmdet':
         return _plan_detection(config, current, options, facts)
-    if config.framework == 'mmpretrain':
-        return _plan_images(config, options, facts)
     plan = Plan([], facts, tree=config)
     pixels = from_options(options.num_classes, options.ignore_index, from_config(config)).pixels
     num_classes = None if pixels is None else pixels.num_classes
@@ -192,21 +189,6 @@ def _plan_detection(config: ReadConfig, current: ReadConfig, options: ScanOption
         files = [(dataset.ann_file, dataset.images) for dataset in sets]
         scan = partial(scan_detection_config, current.data, split, options.num_classes, options.masks)
         _add_once(plan, LabelSet(split, scan, list(current.notes), files))
-    if not plan.sources:
-        raise CannotScan(_describe_missing(config, options))
-    return plan
-
-
-def _plan_images(config: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
-    from mmguard.scanning.config_images import scan_image_labels
-
-    plan = Plan([], facts, tree=config)
-    space = from_options(options.num_classes, None, from_config(config)).instances
-    for split in options.splits if image_labels_are_classes(config) else ():
-        sets = [one for one in find_datasets(config) if one.split == split]
-        files = [{key: value for key, value in one.config.items() if key != 'pipeline'} for one in sets]
-        scan = partial(scan_image_labels, sets, None if space is None else space.num_classes)
-        _add_once(plan, LabelSet(split, scan, files=files))
     if not plan.sources:
         raise CannotScan(_describe_missing(config, options))
     return plan

@@ -90,11 +90,6 @@ class Sample:
         """Data of the sample (``get_data_info``), before any file is read."""
         return dict(self.stages[0].get_data_info(self.index))
 
-    @property
-    def transforms(self) -> List[Any]:
-        """Steps of the pipeline that loads the sample."""
-        return list(getattr(getattr(self.stages[0], 'pipeline', None), 'transforms', ()))
-
     def load(self) -> Any:
         """Return the sample as training sees it; ``None`` if the pipeline drops it."""
         return self.dataset[self.index] if self.mixes else self.dataset.prepare_data(self.index)

@@ -3,8 +3,7 @@
 Imports :mod:`mmguard.labels`, what is below it, and mmcv; mmdet only if a sample has boxes of mmdet's classes.
 """
 
-from mmguard.transforms.cls_labels import GuardClsLabels
 from mmguard.transforms.instance_labels import GuardInstanceLabels
 from mmguard.transforms.seg_labels import GuardSegLabels
 
-__all__ = ['GuardClsLabels', 'GuardInstanceLabels', 'GuardSegLabels']
+__all__ = ['GuardInstanceLabels', 'GuardSegLabels']

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import lru_cache
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from mmguard.labels.instances import FEW_INSTANCES, NO_AREA, NOT_FINITE, OUTSIDE, find_corner_faults
+from mmguard.labels.instances import FEW_INSTANCES, find_corner_faults
 
 #: Keys of mmcv's and mmdet's loaders with one element per instance.
 INSTANCE_KEYS = (
@@ -101,39 +99,6 @@ def _make_like(instances: Any, fields: Dict[str, Any]) -> Any:
     return made
 
 
-def renumber_unpacked(results: Any, keep: np.ndarray) -> None:
-    """Renumber the panoptic map of an unpacked sample, if it has one that numbers its instances (without masks)."""
-    if isinstance(results.get('gt_panoptic_seg'), Tensor) and results.get('gt_masks') is None:
-        results['gt_panoptic_seg'] = renumber(results['gt_panoptic_seg'], keep)
-
-
-def renumber_packed(sample: Any, keep: np.ndarray) -> None:
-    """Renumber the panoptic map of a packed sample, if it has one that numbers its instances (without masks)."""
-    held = sample.get('gt_panoptic_seg')
-    if held is not None and 'pan_seg' in held and 'masks' not in sample.gt_instances:
-        held.pan_seg = renumber(held.pan_seg, keep)
-
-
-def renumber(overlap: Tensor, keep: np.ndarray) -> Tensor:
-    """Renumber a map (0: no instance, i + 1: instance i) for the instances that stay; the others become 0.
-
-    Args:
-        overlap (Tensor): Integers up to N, of any shape.
-        keep (np.ndarray): bool (N,).
-
-    Returns:
-        Tensor: Same dtype and shape. A map with numbers above N is returned unchanged.
-
-    Example:
-        >>> renumber(torch.tensor([0, 1, 2, 3]), np.array([True, False, True]))
-        tensor([0, 1, 0, 2])
-    """
-    if overlap.numel() and int(overlap.max()) > len(keep):
-        return overlap
-    numbers = np.concatenate(([0], np.where(keep, np.cumsum(keep), 0)))
-    return torch.from_numpy(numbers)[overlap.long()].to(overlap.dtype)
-
-
 _INF = float('inf')
 
 
@@ -146,13 +111,13 @@ def find_box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.n
 
     Returns:
         np.ndarray, optional: int (N,), index of the first fault in ``BOX_REASONS`` (0: no fault); ``None`` if no
-        box has a fault.
+        box has a fault, or if they have a type of mmdet that is not HorizontalBoxes.
     """
     if not len(boxes):
         return None
     corners = _get_corners(boxes)
-    faults = _find_faults(boxes, img_shape) if corners is None else find_corner_faults(np.asarray(corners), img_shape)
-    return faults if faults.any() else None
+    faults = None if corners is None else find_corner_faults(np.asarray(corners), img_shape)
+    return faults if faults is not None and faults.any() else None
 
 
 def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
@@ -182,31 +147,3 @@ def _is_horizontal(box_type: Any) -> bool:
     from mmdet.structures.bbox import HorizontalBoxes  # not installed if boxes are plain arrays
 
     return issubclass(box_type, HorizontalBoxes)
-
-
-def _find_faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
-    """Find faults of rotated, quadrilateral and other boxes, with the methods that every type of box has."""
-    enclosing = _enclose(boxes)
-    if enclosing is not None:
-        faults = find_corner_faults(enclosing, img_shape)
-    else:
-        faults = np.zeros(len(boxes), np.int8)
-        faults[~boxes.is_inside(img_shape).numpy()] = OUTSIDE
-    with warnings.catch_warnings():  # quadrilateral boxes warn about their computed width
-        warnings.simplefilter('ignore')
-        has_area = (boxes.widths > 0) & (boxes.heights > 0) & (boxes.areas > 0)
-    faults[~has_area.numpy()] = NO_AREA
-    faults[~boxes.tensor.flatten(1).isfinite().all(dim=1).numpy()] = NOT_FINITE
-    return faults
-
-
-def _enclose(boxes: Any) -> Optional[np.ndarray]:
-    """Return (N, 4) corners of enclosing horizontal boxes; ``None`` if the type has no such conversion.
-
-    ``is_inside`` of rotated and quadrilateral boxes checks the center, which may be outside of an image that shows a
-    part of the object.
-    """
-    try:
-        return boxes.convert_to('hbox').tensor.numpy()
-    except AssertionError:  # from mmdet, for a type without a converter
-        return None

@@ -27,8 +27,6 @@ from mmguard.transforms.instance_fields import (
     check_lengths,
     find_box_faults,
     find_keys,
-    renumber_packed,
-    renumber_unpacked,
     take,
     take_instances,
 )
@@ -47,7 +45,7 @@ class GuardInstanceLabels(BaseTransform):
     of an instance stay aligned, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
     need GuardSegLabels as well.
 
-    Boxes may have any type of mmdet's (also rotated and quadrilateral ones of MMRotate), and keep it.
+    Boxes keep their type; only those of HorizontalBoxes, and plain arrays, are checked.
 
     Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, or ``data_samples`` with ``gt_instances``. Nothing happens
     without them (a test pipeline). Added key: ``label_guard``.
@@ -138,8 +136,6 @@ class GuardInstanceLabels(BaseTransform):
             index = np.flatnonzero(~sanitized.dropped)
             for key in find_keys(results, len(counted)):
                 results[key] = take(results[key], index)
-        if sanitized.stays is not None:
-            renumber_unpacked(results, sanitized.stays)
         return sanitized.tally
 
     def _sanitize_packed(self, sample: Any) -> Tally:
@@ -168,7 +164,6 @@ class GuardInstanceLabels(BaseTransform):
             sample.ignored_instances = moved if ignored is None else append_instances(ignored, moved)
         if sanitized.stays is not None:
             sample.gt_instances = take_instances(instances, np.flatnonzero(sanitized.stays))
-            renumber_packed(sample, sanitized.stays)
         return tally
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:

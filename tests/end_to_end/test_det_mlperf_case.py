@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple
 
@@ -12,6 +13,8 @@ from mmdet.registry import TRANSFORMS
 from mmengine.structures import InstanceData
 from small_det_data import make_openimages
 from small_det_runs import build, leaf_datasets, one_step, small_config
+
+from mmguard.cli import main
 
 NUM_CLASSES = 264
 #: A clean image, one with labels 600, 4, 7, 264, and another clean one.
@@ -131,3 +134,14 @@ def test_the_batch_is_what_the_dataset_gives(bench: Bench, tmp_path: Path) -> No
     (dataset,) = leaf_datasets(config.train_dataloader.dataset)
     assert dataset.type == 'OpenImagesDataset'
     assert config.model.bbox_head.num_classes == NUM_CLASSES
+
+
+def test_the_labels_above_264_are_traced_and_the_scan_says_so(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """`scan` does not read csv: what the data set makes of it, `trace` does."""
+    config = small_config('retinanet', make_openimages(str(tmp_path / 'data')), str(tmp_path), stock=True)
+    config.dump(str(tmp_path / 'config.py'))
+    assert main(['scan', str(tmp_path / 'config.py'), '--split', 'train']) == 2
+    assert 'trace CONFIG --samples' in capsys.readouterr().out
+    assert main(['trace', str(tmp_path / 'config.py'), '--samples', '8', '--json', '-']) == 1
+    story = json.loads(capsys.readouterr().out)
+    assert 264 in story['invalid']['instances']

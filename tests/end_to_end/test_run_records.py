@@ -34,7 +34,7 @@ from small_runs import (
 from mmguard import LabelGuardError
 from mmguard.hooks.discovery import find_naming_roots
 from mmguard.log.guard_log import read_log
-from mmguard.transforms import GuardClsLabels, GuardInstanceLabels, GuardSegLabels
+from mmguard.transforms import GuardInstanceLabels, GuardSegLabels
 
 pytest.importorskip('mmdet')
 
@@ -99,15 +99,11 @@ def test_another_map_is_another_step() -> None:
     assert GuardSegLabels(3, label_map={2: 0})(results)['gt_seg_map'].tolist() == [[0, 0]]
 
 
-def test_instances_and_images_are_mapped_once() -> None:
+def test_instances_are_mapped_once() -> None:
     results: Dict[str, Any] = dict(gt_bboxes_labels=np.array([0, 1, 2]), img_path='a.jpg')
     for _ in range(2):
         results = GuardInstanceLabels(3, label_map={0: 1, 1: 0})(results)
     assert results['gt_bboxes_labels'].tolist() == [1, 0, 2]
-    image: Dict[str, Any] = dict(gt_label=0, img_path='a.jpg')
-    for _ in range(2):
-        image = GuardClsLabels(3, label_map={0: 1, 1: 2})(image)
-    assert image['gt_label'].tolist() == [1]
 
 
 # ---- through the real Runner

@@ -40,6 +40,11 @@ FILES: Dict[str, Tuple[bytes, str]] = {
         f'<annotations><meta><job/></meta><track id="0" label="cat">{_BOX}</track></annotations>'.encode(),
         f'-if cvat {_TO_COCO}',
     ),
+    'drawn/7.json': (
+        b'{"version": "5.4.1", "flags": {}, "shapes": [{"label": "cat", "points": [[1, 1], [9, 9]]}]}',
+        'labelme2coco.py',
+    ),
+    'old/7.json': (b'{"imageData": "iVBORw0KGgo=", "imagePath": "7.jpg", "shapes": []}', 'labelme2coco.py'),
     'gtFine/train/ulm/7_gtFine_polygons.json': (
         b'{"imgHeight": 48, "imgWidth": 64, "objects": [{"label": "road", "polygon": [[1, 1], [9, 1], [9, 9]]}]}',
         'tools/dataset_converters/cityscapes.py',
@@ -85,6 +90,15 @@ def test_what_they_are_is_said(name: str, tmp_path: Path, capsys: pytest.Capture
         assert main(['fix', str(target), '--out', str(tmp_path / 'fixed')]) == 2
         assert said in capsys.readouterr().err, target
     assert not (tmp_path / 'fixed').exists()
+
+
+def test_a_folder_of_label_maps_may_hold_what_they_were_drawn_with(tmp_path: Path) -> None:
+    for number in range(12):
+        Image.fromarray(np.arange(48 * 64, dtype=np.uint16).reshape(48, 64) % 2 > 0).save(tmp_path / f'{number}.png')
+    for number, code in ((0, 0), (1, 2)):
+        (tmp_path / f'{number}.json').write_text('{"shapes": [], "imagePath": "0.png"}')
+        assert main(['scan', str(tmp_path), '--num-classes', '2']) == code
+    assert main(['scan', str(tmp_path), '--num-classes', '2', '--suffix', '.png']) == 0
 
 
 _CSV = 'filename,width,height,class,xmin,ymin,xmax,ymax\na.jpg,40,32,cat,1,2,3,4\n'
@@ -148,7 +162,7 @@ def test_label_maps_beside_them_are_read(name: str, folder: str, tmp_path: Path)
     (tmp_path / folder).mkdir(exist_ok=True)
     Image.fromarray(np.zeros((48, 64), np.uint8)).save(tmp_path / folder / 'a.png')
     assert main(['scan', str(tmp_path), '--num-classes', '2', '--suffix', '.png']) in (0, 1)
-    if not name.endswith('.xml'):  # among which label maps are no label maps without being asked for
+    if not name.endswith(('.xml', '/7.json')):  # among which label maps are no label maps without being asked for
         assert main(['scan', str(tmp_path), '--num-classes', '2']) in (0, 1)
 
 

@@ -1,4 +1,4 @@
-"""COCO, LVIS, COCO panoptic, VOC, YOLO, Labelme, OpenImages."""
+"""COCO, LVIS, COCO panoptic, VOC, YOLO."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 from typing import Any, Dict
 
 import loaders
-from format_cases import Contents, coco, labelme, openimages, voc, yolo
+from format_cases import Contents, coco, voc, yolo
 from kinds import Files, Kind, Step
-from mutations import damaged_bytes, damaged_json, damaged_table, damaged_text, damaged_xml
+from mutations import damaged_bytes, damaged_json, damaged_text, damaged_xml
 
 
 def lvis() -> Dict[str, Any]:
@@ -83,18 +83,10 @@ def _voc() -> Files:
     return damaged_by(voc(), {'.xml': damaged_xml})
 
 
-def openimages_files() -> Files:
-    return damaged_by(openimages(), {'.csv': damaged_table})
-
-
 def _yolo() -> Files:
     outline = b'2 0.1 0.1 0.3 0.1 0.3 0.3\n'
     contents = {name: data + outline if name.endswith('.txt') else data for name, data in yolo().items()}
     return damaged_by(contents, {'.txt': damaged_text, '.yaml': damaged_text})
-
-
-def _labelme() -> Files:
-    return damaged_by(labelme(), {'.json': damaged_json, '.txt': damaged_text})
 
 
 KINDS = (
@@ -136,27 +128,5 @@ KINDS = (
         },
         needs=('PIL', 'yaml'),
         renamed=True,
-    ),
-    Kind(
-        'labelme',
-        _labelme,
-        (
-            'scan . --json {out}/scan.json', 'scan {file} --html {out}/page.html', 'fix . --out {out}/fixed',
-            'fix {file} --out {out}/fixed',
-        ),
-        {
-            'scan': ('--num-classes 3', '--num-classes 2', '--classes cat,dog', '--images images'),
-            'fix': ('--classes cat,dog,bird', '--rename cat:Cat', '--edit safe'),
-        },
-        needs=('PIL',),
-        renamed=True,
-    ),
-    Kind(
-        'openimages',
-        openimages_files,
-        ('scan config.py --json {out}/scan.json', 'scan config.py --html {out}/page.html'),
-        {'scan': ('--split train', '--num-classes 2')},
-        needs=('mmdet', 'PIL'),
-        loads=loaders.load_openimages,
     ),
 )  # fmt: skip

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import importlib.util
 import io
 import json
-import os
-import pickle
 import xml.etree.ElementTree as ET
-from itertools import groupby
 from pathlib import Path
 from typing import Any, List
 
@@ -100,26 +96,6 @@ def load_voc(folder: Path, file: str, argv: List[str]) -> None:
         serialize_data=False,
     )
     assert any(info['instances'] for info in dataset.data_list), 'mmdet finds no object'
-
-
-def load_openimages(folder: Path, file: str, argv: List[str]) -> None:
-    from mmdet.registry import DATASETS
-    from mmengine.config import Config
-
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
-        config = Config.fromfile('config.py')
-        with open('boxes.csv', encoding='utf-8') as boxes:  # sizes in another order end mmdet, and are not looked for
-            listed = [name for name, _ in groupby(row[0] for row in list(csv.reader(boxes))[1:])]
-        metas = [dict(filename=f'{name}.jpg', ori_shape=(48, 64, 3)) for name in listed]
-        Path('metas.pkl').write_bytes(pickle.dumps(metas))
-        for loader in (config.train_dataloader, config.val_dataloader):
-            dataset = DATASETS.build({**loader.dataset, '_scope_': 'mmdet', 'serialize_data': False})
-            for index in range(len(dataset)):
-                dataset.get_data_info(index)
-    finally:
-        os.chdir(before)
 
 
 def load_maps(folder: Path, file: str, argv: List[str]) -> None:

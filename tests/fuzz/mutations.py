@@ -239,27 +239,6 @@ def _escaped(text: str) -> str:
     return text.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')
 
 
-def damaged_table(draw: Random, content: bytes) -> bytes:
-    """A cell or a row of a .csv changed."""
-    rows = [line.split(',') for line in content.decode().splitlines()]
-    for _ in range(draw.choice((1, 1, 2, 4))):
-        number = draw.randrange(len(rows))
-        row = rows[number]
-        cell = draw.randrange(len(row)) if row else 0
-        step = draw.randrange(7)
-        if step < 3 and row:
-            row[cell] = str(draw.choice((odd_text(draw), draw.choice(NUMBERS), '"', '1.5', '-7')))
-        elif step == 3:
-            del row[cell : cell + 1]
-        elif step == 4:
-            row.insert(cell, odd_text(draw))
-        elif step == 5:
-            rows.insert(number, list(row) if draw.random() < 0.7 else [])
-        elif len(rows) > 1:
-            del rows[number]
-    return '\n'.join(','.join(row) for row in rows).encode('utf-8', 'surrogatepass') + b'\n'
-
-
 # ---- bytes
 
 _INTEGERS = (0, 1, -1, 2, 7, 8, 16, 127, 128, 255, 256, 32_767, -32_768, 65_535, 2**31 - 1, -(2**31))

@@ -27,7 +27,7 @@ import pytest
 import run_kinds
 from kinds import Kind
 from loaders import has
-from mutations import any_of, damaged_bytes, damaged_json, damaged_lines, damaged_table, damaged_xml, odd_text
+from mutations import any_of, damaged_bytes, damaged_json, damaged_lines, damaged_xml, odd_text
 from promises import innermost, run, why_unforeseen
 
 from mmguard import cli
@@ -349,7 +349,6 @@ def test_what_is_wrong_with_a_file(tmp_path: Path, name: str, text: str, word: s
         (damaged_json, b'{"a": [1, {"b": "c"}]}'),
         (damaged_lines, b'{"a": 1}\n{"a": [2]}\n'),
         (damaged_xml, b'<a><b>1</b><c><d>2</d></c></a>'),
-        (damaged_table, b'a,b\n1,2\n'),
         (damaged_bytes, bytes(range(64))),
     ],
 )

@@ -224,7 +224,7 @@ def packed(number: int) -> Dict[str, Any]:
 
 
 def one_tensor(batch: Sequence[Dict[str, Any]], scale: int = 1) -> Dict[str, Any]:
-    """As mmyolo's: the labels of the whole batch, with the number of their image."""
+    """The labels of the whole batch, with the number of their image."""
     labels = [one['data_samples'].gt_instances.labels * scale for one in batch]
     rows = [torch.stack((torch.full_like(found, at), found), dim=1) for at, found in enumerate(labels)]
     return dict(inputs=torch.stack([one['inputs'] for one in batch]), data_samples=dict(labels=torch.cat(rows)))

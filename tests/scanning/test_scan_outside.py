@@ -13,10 +13,8 @@ from mmguard.files.containment import OUTSIDE_REASON
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.detect import find_coco_files
 from mmguard.formats.coco.read import scan_coco
-from mmguard.formats.labelme.read import scan_labelme
 from mmguard.formats.nnunet.cases import list_cases
 from mmguard.formats.nnunet.spec import read_spec
-from mmguard.formats.openimages import scan_openimages
 from mmguard.formats.yolo.detect import find_yolo_sets
 from mmguard.scanning.config_instances import scan_detection_config
 
@@ -111,41 +109,6 @@ def test_lists_of_voc(name: str, tmp_path: Path) -> None:
     assert list(found.instances_of) == ['x']
     if '\n' not in name:
         assert (found.missing, len(found.unreadable)) == (0, 2)
-
-
-def labelme(root: Path, name: str, **more: Any) -> AnnotationFacts:
-    root.mkdir(parents=True, exist_ok=True)
-    shapes = [dict(label='x', points=[[1, 1], [9, 9]], shape_type='rectangle')]
-    (root / 'a.json').write_text(json.dumps(dict(shapes=shapes, imagePath=name, **more)))
-    return found_in(scan_labelme(str(root)))
-
-
-def test_labelme(name: str, tmp_path: Path) -> None:
-    for size in ({}, dict(imageWidth=48, imageHeight=32)):
-        found = labelme(tmp_path / 'one' / 'two' / 'three', '../' + name if name.startswith('../') else name, **size)
-        assert (found.sizes_compared, found.size_mismatches) == (0, [])
-        assert found.missing == ('\0' not in name)
-
-
-@pytest.mark.parametrize(
-    'name', ['../images/a.jpg', '../../images/train/a.jpg', './a.jpg', '{tmp}/x/labels/train/a.jpg']
-)
-def test_where_labelme_has_images(name: str, tmp_path: Path) -> None:
-    root = tmp_path / 'x' / 'labels' / 'train'
-    name = name.replace('{tmp}', str(tmp_path))
-    image(root / name)
-    found = labelme(root, name, imageWidth=48, imageHeight=32)
-    assert (found.missing, found.sizes_compared, found.size_mismatches) == (0, 1, [])
-
-
-def test_ids_of_openimages(name: str, tmp_path: Path) -> None:
-    root = tmp_path / 'one' / 'two'
-    (root / 'images').mkdir(parents=True)
-    (root / 'classes.csv').write_text('/m/1,x\n')
-    name = name[:-4].replace('\n', '\t').replace('\0', '\t')
-    (root / 'boxes.csv').write_text(f'ImageID,...\n{name},x,/m/1,1,0.1,0.2,0.1,0.2,0,0,0,0,0\n')
-    found = found_in(scan_openimages(str(root / 'boxes.csv'), str(root / 'classes.csv'), images=str(root / 'images')))
-    assert found.missing == 1
 
 
 @pytest.mark.parametrize('name', FOREIGN)

@@ -143,7 +143,6 @@ def test_a_suffix_that_fits_no_name(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         ('[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]', 'predictions'),
         ('[1, 2]', 'list'),
-        ('{"shapes": {}, "imagePath": "a.jpg"}', 'Labelme'),
         ('{"lr": 1}', 'lr'),
         ('{}', 'empty'),
         ('{"images": [], "annotations": [], "categories": []}', 'annotations'),

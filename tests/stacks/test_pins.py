@@ -27,7 +27,6 @@ STACKS = {
     'onedl': ('scan', 'dev', 'test'),
     'nnunet': ('scan', 'test'),
     'torch': ('test',),
-    'family': ('scan', 'test'),
 }
 
 
@@ -64,7 +63,7 @@ def test_the_stacks_are_apart() -> None:
     assert not names['onedl'] & {'mmengine', 'mmcv', 'mmsegmentation', 'mmdet'}
     assert not names['torch'] & {'pillow', 'rich', 'msgspec', 'mmengine', 'onedl-mmengine', 'nnunetv2'}
     # What differs is not torch.
-    assert len({pins(stack)['torch'] for stack in STACKS if stack not in ('lab', 'family', 'newest')}) == 1
+    assert len({pins(stack)['torch'] for stack in STACKS if stack not in ('lab', 'newest')}) == 1
 
 
 def test_lab_has_an_older_torch_and_numpy_and_the_frameworks_of_openmmlab() -> None:
@@ -83,8 +82,6 @@ def test_newest_has_the_newest_torch_and_packages_that_are_compiled_for_no_torch
 
 def stack_here() -> str:
     found = {normal(str(one.metadata['Name'])) for one in metadata.distributions()}
-    if 'mmpretrain' in found:
-        return 'family'
     if {'mmengine', 'nnunetv2'} <= found:
         return 'lab'
     if 'mmengine' in found and 'mmcv' not in found:

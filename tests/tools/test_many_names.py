@@ -36,14 +36,6 @@ def write_coco(root: Path, names: int) -> str:
     return str(root / 'a.json')
 
 
-def write_labelme(root: Path, names: int) -> str:
-    root.mkdir()
-    shapes = [{'label': f'name {n}', 'shape_type': 'rectangle', 'points': [[1, 1], [5, 5]]} for n in range(names)]
-    record = {'imagePath': 'a.jpg', 'imageData': None, 'imageHeight': 32, 'imageWidth': 48, 'shapes': shapes}
-    (root / 'a.json').write_text(json.dumps(record))
-    return str(root)
-
-
 def write_voc(root: Path, names: int) -> str:
     (root / 'Annotations').mkdir(parents=True)
     box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>'
@@ -56,7 +48,6 @@ def write_voc(root: Path, names: int) -> str:
 FORMATS: Dict[str, Callable[[Path, int], str]] = {
     'yolo': write_yolo,
     'coco': write_coco,
-    'labelme': write_labelme,
     'voc': write_voc,
 }
 

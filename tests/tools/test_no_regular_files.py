@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
 import pytest
-from format_cases import BLOCKS, Contents, as_png, class_folders, labelme, voc, yolo
+from format_cases import BLOCKS, Contents, as_png, class_folders, voc, yolo
 from pictures import picture
 
 from mmguard.cli import main
@@ -41,7 +41,6 @@ KINDS: Dict[str, Contents] = {
     **dict.fromkeys(('classes.txt', 'labels/classes.txt', 'obj.names'), UNNAMED),
     'annotations/instances_train.json': {'train/a.jpg': picture()},
     'train/a.jpg': {'annotations/instances_train.json': json.dumps({**COCO, 'annotations': [BOX]}).encode()},
-    **dict.fromkeys(('0.json', '0.jpg', 'labels.txt'), labelme()),
     'panoptic/a.png': {'panoptic.json': json.dumps({**COCO, 'annotations': [SEGMENTS]}).encode()},
     **dict.fromkeys(('b.csv', 'train/cat/0.png'), class_folders()),
     **dict.fromkeys(('a.png', 'a.tif', 'a.npy', 'manifest.json'), MAPS),

@@ -11,7 +11,7 @@ from mmdet.structures import DetDataSample, TrackDataSample
 from mmdet.structures.bbox import BaseBoxes, HorizontalBoxes, register_box
 from mmdet.structures.mask import BitmapMasks, PolygonMasks
 from mmengine.registry import TRANSFORMS
-from mmengine.structures import InstanceData
+from mmengine.structures import BaseDataElement, InstanceData
 
 from mmguard import GuardInstanceLabels, LabelGuardError
 from mmguard.labels.tally import LABEL_GUARD, Tally, get_tallies
@@ -23,18 +23,9 @@ LABELS = [0, 264, 600, 263, -1]
 
 
 class CentredBoxes(BaseBoxes):
-    """Another box type: centre, width, height, angle, as mmrotate's boxes."""
+    """Another box type: center, width, height, angle."""
 
     box_dim = 5
-
-    widths = property(lambda self: self.tensor[..., 2])
-    heights = property(lambda self: self.tensor[..., 3])
-    areas = property(lambda self: self.tensor[..., 2] * self.tensor[..., 3])
-    centers = property(lambda self: self.tensor[..., :2])
-
-    def is_inside(self, img_shape: Any, all_inside: bool = False, allowed_border: int = 0) -> torch.Tensor:
-        x, y = self.tensor[..., 0], self.tensor[..., 1]
-        return (x > 0) & (x < img_shape[1]) & (y > 0) & (y < img_shape[0])
 
 
 def _not_needed(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -185,24 +176,13 @@ def test_boxes_are_left_alone_on_request(after_pack: bool) -> None:
 
 
 @both_places
-def test_any_box_type_is_judged_by_what_it_offers(after_pack: bool) -> None:
-    boxes = CentredBoxes(
-        torch.tensor(
-            [[10, 10, 5, 5, 0.1], [10, 10, 0, 5, 0], [-5, 10, 5, 5, 0], [float('nan'), 1, 1, 1, 1], [20, 10, 4, 4, 2]]
-        )
-    )
-    assert isinstance(boxes, BaseBoxes)
-    assert not isinstance(boxes, HorizontalBoxes)
-    sample = guarded(sample_of([1, 2, 3, 4, 999], boxes), after_pack)
-    assert sample.gt_instances.labels.tolist() == [1]
+def test_boxes_of_another_type_are_not_checked_but_their_labels_are(after_pack: bool) -> None:
+    boxes = CentredBoxes(torch.tensor([[10, 10, 5, 5, 0.1], [10, 10, 0, 5, 0], [20, 10, 4, 4, 2]]))
+    sample = guarded(sample_of([1, 2, 999], boxes), after_pack)
+    assert sample.gt_instances.labels.tolist() == [1, 2]
     assert sample.ignored_instances.labels.tolist() == [999]
     assert type(sample.gt_instances.bboxes) is CentredBoxes
-    assert get_tallies(sample)['instances'].reasons == {
-        'box_no_area': 1,
-        'box_not_finite': 1,
-        'box_outside': 1,
-        'label': 1,
-    }
+    assert get_tallies(sample)['instances'].reasons == {'label': 1}
 
 
 @both_places
@@ -396,3 +376,11 @@ def test_is_registered_pickles_and_says_what_it_is() -> None:
         "GuardInstanceLabels(num_classes=3, on_invalid='drop', label_map={7: 1}, check_boxes=True, keep_ignored=True)"
     )
     assert repr(pickle.loads(pickle.dumps(guard))) == text
+
+
+def test_objects_in_space_are_refused(refuses: Any) -> None:
+    with refuses(ValueError):
+        GuardInstanceLabels(3)({'gt_labels_3d': np.array([0, 4]), 'img_path': 'a.png'})
+    sample = BaseDataElement(gt_instances=InstanceData(), gt_instances_3d=InstanceData())
+    with refuses(ValueError):
+        GuardInstanceLabels(3)({'data_samples': sample})

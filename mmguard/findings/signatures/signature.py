@@ -31,8 +31,7 @@ SCAN = {
 
 #: Framework -> the one that it is built on.
 _BUILT_ON = {
-    **dict.fromkeys(['mmseg', 'mmdet', 'mmpretrain'], 'mmengine'),
-    **dict.fromkeys(['mmrotate', 'mmyolo'], 'mmdet'),
+    **dict.fromkeys(['mmseg', 'mmdet'], 'mmengine'),
     **dict.fromkeys(['yolox', 'rf-detr', 'rt-detr', 'd-fine', 'deim'], 'torch'),
 }
 
@@ -41,8 +40,8 @@ def get_lineage(framework: str) -> Tuple[str, ...]:
     """Return a framework and the frameworks that it is built on; for an empty name, plain PyTorch.
 
     Example:
-        >>> get_lineage('mmrotate'), get_lineage('')
-        (('mmrotate', 'mmdet', 'mmengine'), ('torch',))
+        >>> get_lineage('mmdet'), get_lineage('')
+        (('mmdet', 'mmengine'), ('torch',))
     """
     names = [framework or 'torch']
     while names[-1] in _BUILT_ON:

@@ -19,7 +19,6 @@ from mmguard.losses.guards.mmdet import (
     QualityFocalGuard,
     SeesawGuard,
 )
-from mmguard.losses.guards.mmpretrain import ClassificationGuard, ClassificationSeesawGuard
 from mmguard.losses.guards.mmseg import BoundaryGuard, DiceGuard, FocalGuard, LovaszGuard, OhemGuard, OwnIgnoreGuard
 
 #: Refused only because another registered class guards it.
@@ -57,25 +56,6 @@ _OF_MMDET = {
     'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
 }
 
-#: Losses of mmrotate.
-_OF_OTHERS = {
-    _BOXES_REASON: (
-        'mmrotate.BCConvexGIoULoss',
-        'mmrotate.ConvexGIoULoss',
-        'mmrotate.GDLoss',
-        'mmrotate.GDLoss_v1',
-        'mmrotate.H2RBoxConsistencyLoss',
-        'mmrotate.H2RBoxV2ConsistencyLoss',
-        'mmrotate.KFLoss',
-        'mmrotate.RotatedIoULoss',
-        'mmrotate.SpatialBorderLoss',
-    ),
-    _NO_LABELS_REASON: ('mmrotate.SmoothFocalLoss',),
-}
-
-#: Losses of mmpretrain that compare images or features with each other.
-_OF_MMPRETRAIN = ('CAELoss', 'CosineSimilarityLoss', 'CrossCorrelationLoss', 'PixelReconstructionLoss', 'SwAVLoss')
-
 REASONS = {
     'mmseg.CrossEntropyLoss': USE_OWN_CLASS_REASON,
     'mmdet.CrossEntropyLoss': USE_OWN_CLASS_REASON,
@@ -85,11 +65,7 @@ REASONS = {
     ),
     'mmseg.KLDivLoss': _NO_LABELS_REASON,
     'mmseg.SiLogLoss': _NO_LABELS_REASON,
-    **{f'mmpretrain.{name}': _NO_LABELS_REASON for name in _OF_MMPRETRAIN},
     **{f'mmdet.{name}': reason for reason, names in _OF_MMDET.items() for name in names},
-    **{name: reason for reason, names in _OF_OTHERS.items() for name in names},
-    'mmyolo.IoULoss': _BOXES_REASON,
-    'mmyolo.OksLoss': _BOXES_REASON,
 }
 
 
@@ -109,9 +85,6 @@ GUARDS: List[Type[LossGuard]] = [
     EQLV2Guard,
     CrossEntropyCustomGuard,
     DenseGuard,
-    # mmpretrain's
-    ClassificationGuard,
-    ClassificationSeesawGuard,
 ]
 
 #: ``'scope.Class'`` of a stock loss -> its guard.

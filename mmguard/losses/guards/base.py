@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Optional, Tuple
+from typing import Any, ClassVar, Tuple
 
 import torch
 from torch import Tensor, nn
 
 from mmguard.functional.checks import check_index_target
-from mmguard.functional.sanitize import Sanitized, sanitize_target
+from mmguard.functional.sanitize import Sanitized
 
 
 class LossGuard:
@@ -45,12 +45,6 @@ class LossGuard:
 
     def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
         check_index_target(pred, label)
-
-    def sanitize(
-        self, pred: Tensor, label: Tensor, num_classes: int, ignore_index: Optional[int], on_invalid: str
-    ) -> Sanitized:
-        """Decide which labels stay in the loss."""
-        return sanitize_target(label, num_classes, ignore_index, on_invalid, self.background)
 
     def num_classes(self, pred: Tensor) -> int:
         """Return the number of classes that the scores distinguish."""

@@ -31,8 +31,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'apply',
         help='write the guarded config (hook, guards in every pipeline, guarded losses), or the edits of check or scan',
-        description='Writes a config that inherits from CONFIG and guards it: the import, the hook, GuardSegLabels, '
-        'GuardInstanceLabels or GuardClsLabels in every pipeline, guarded losses, assigners that use ignored '
+        description='Writes a config that inherits from CONFIG and guards it: the import, the hook, GuardSegLabels '
+        'or GuardInstanceLabels in every pipeline, guarded losses, assigners that use ignored '
         'instances. CONFIG itself is never changed; a config that is guarded already stays as it is. With --edit '
         'it writes the edits that `mmguard check` (or `scan`) numbers instead, and checks the result; what an '
         'edit touches (data sets, model, losses) is built and called before and after it, in a process without '

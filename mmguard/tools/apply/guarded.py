@@ -19,7 +19,6 @@ from mmguard.config.ignored_labels import find_trained_as_background, leave_out_
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import describe_wrong_types
-from mmguard.labels.heads import ARCFACE
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
 
@@ -44,6 +43,9 @@ def guard_tree(tree: Dict[str, Any]) -> GuardedTree:
     tree = copy.deepcopy(tree)
     changed: List[str] = []
     read = ReadConfig(name_types(tree))
+    unguarded = read.describe_unguarded()
+    if unguarded:
+        return GuardedTree(tree, [], [unguarded])
     if read.wrong_types:
         raise TypeError(describe_wrong_types(read.wrong_types))
     spaces = from_config(read)
@@ -129,13 +131,8 @@ def _add_reported(tree: Dict[str, Any], config: ReadConfig) -> Iterator[str]:
         yield f'{key}: + {HOOK}'
 
 
-#: Heads that check the type of a loss before it is built -> the loss, and the types that they check for.
-READ_BY_TYPE = {'Anchor3DHead': ('loss_cls', ('mmdet.FocalLoss', 'mmdet.GHMC'))}
 #: Heads whose losses are not guarded -> the reason.
-NOT_GUARDED = {
-    ARCFACE: 'indexes by the label before its loss, so no loss can protect it: remove images with invalid labels',
-    'LinearReIDHead': 'compares identities (re-identification), which mmguard does not guard',
-}
+NOT_GUARDED = {'LinearReIDHead': 'compares identities (re-identification), which mmguard does not guard'}
 
 
 class GuardDecision(NamedTuple):
@@ -275,7 +272,7 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     for path, loss in list(walk_losses(tree)):
         if _get_value(tree, path) is not loss:
             continue  # it was guarded with the loss around it
-        reason = _find_reason_of_head(tree, path, loss)
+        reason = _find_reason_of_head(tree, path)
         verdict = GuardDecision(None, reason) if reason else decide_guard(loss, find_scope(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
@@ -303,19 +300,13 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     return changed, [*left, *describe_unguarded_heads(tree)]
 
 
-def _find_reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
+def _find_reason_of_head(tree: Dict[str, Any], path: Path) -> str:
     """Return why the calling head prevents guarding a loss; empty if it does not."""
     head = _get_value(tree, path[:-1])
     cls = find_class(head.get('type'), 'MODELS', find_scope(tree, path[:-1])) if isinstance(head, dict) else None
     for base in getattr(cls, '__mro__', ()):
         if base.__name__ in NOT_GUARDED:
             return f'{get_type_name(head["type"])} {NOT_GUARDED[base.__name__]}'
-        name, types = READ_BY_TYPE.get(base.__name__, ('', ()))
-        if path[-1] == name and loss['type'] in types:
-            return (
-                f'{get_type_name(head["type"])} checks its type before it is built, and would train differently. Only '
-                f'the guard in the pipeline keeps invalid labels from it'
-            )
     return ''
 
 

@@ -39,9 +39,6 @@ _VALUE = re.compile(r'\b(?:[Tt]arget|index|Label class|label class|values?) (-?\
 _FRAMEWORKS = {
     name: re.compile(pattern)
     for name, pattern in {
-        'mmrotate': r'\bmmrotate\b',
-        'mmyolo': r'\bmmyolo\b',
-        'mmpretrain': r'\bmm(?:pretrain|cls)\b|MMPreTrain',
         'mmseg': r'\bmmseg(?:mentation)?\b|MMSegmentation',
         'mmdet': r'\bmmdet(?:ection)?\b|MMDetection',
         'mmengine': r'\bmm(?:engine|cv)\b',

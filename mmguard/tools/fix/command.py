@@ -30,8 +30,8 @@ def add_to(commands: Any) -> None:
         'fix',
         help='write corrected copies of label files, with a manifest of what changed',
         description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
-        'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), a folder or data.yaml '
-        'of YOLO, or a folder of Labelme. Originals are never '
+        'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), or a folder or data.yaml '
+        'of YOLO. Originals are never '
         'touched; label files that need no change are copied. Boxes are clamped into their image, and instances that '
         'training cannot use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
         'are in DIR, 1 some were left out or keep invalid labels (they are named), 2 could not run. With --edit, '
@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
         '--classes',
         type=class_names,
         metavar='cat,dog',
-        help='names that VOC objects and shapes of Labelme may have (or a file with one name per line); for COCO, the '
+        help='names that VOC objects may have (or a file with one name per line); for COCO, the '
         'categories of the corrected file, in this order: '
         'annotations of other classes are dropped, names that the file lacks are added',
     )

@@ -157,8 +157,7 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
         raise CannotCorrect(str(error)) from error
     if found is None:
         raise CannotCorrect(
-            f'{target}: single label maps cannot be corrected. Name their folder, a COCO, LVIS or Labelme .json, or a '
-            'data.yaml'
+            f'{target}: single label maps cannot be corrected. Name their folder, a COCO or LVIS .json, or a data.yaml'
         )
     return found
 

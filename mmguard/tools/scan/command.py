@@ -61,7 +61,7 @@ def add_labels(group: Any) -> None:
         '--classes',
         type=class_names,
         metavar='cat,dog',
-        help='for Labelme and VOC: the names of the classes, in their order, or a file with one name per line',
+        help='for VOC and class folders: the names of the classes, in their order, or a file with one name per line',
     )
     group.add_argument('--images', metavar='DIR', help='folder of the images, to compare names and sizes')
 
@@ -106,7 +106,7 @@ def add_to(commands: Any) -> None:
         help='read all labels before training: say what is wrong, in which files, why, and what to write',
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
-        'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
+        'folder, a data.yaml or folder of YOLO, folders of classes, or a raw data set of nnU-Net '
         '(dataset.json). A config in Python is a program, and is run; what an edit of it touches is built and '
         'called before and after it, in a process without network, for at most 20 s. Exit code: 0 clean, 1 findings, 2 '
         'could not run, or read nothing.',

@@ -19,10 +19,10 @@ from mmguard.formats.correction import NotCorrected
 from mmguard.tools.fix.copies import place_in
 
 #: Formats of which a folder is corrected.
-FORMATS = {case.name: case for case in CASES if case.name in ('maps', 'voc', 'yolo', 'labelme')}
+FORMATS = {case.name: case for case in CASES if case.name in ('maps', 'voc', 'yolo')}
 #: A folder of labels, a file that is copied as it is.
 FOLDER = {'maps': 'labels', 'voc': 'Annotations', 'yolo': 'labels'}
-IMAGE = {'voc': 'JPEGImages/a.jpg', 'yolo': 'images/a.jpg', 'labelme': '0.jpg'}
+IMAGE = {'voc': 'JPEGImages/a.jpg', 'yolo': 'images/a.jpg'}
 
 
 def run(target: Path, out: Path) -> int:

@@ -101,18 +101,6 @@ def yolo(root: Path, width: int, height: int, images: Sequence[Sequence[Box]]) -
     return root / 'data.yaml', {}
 
 
-def labelme(root: Path, width: int, height: int, images: Sequence[Sequence[Box]]) -> Tuple[Path, Dict[str, Any]]:
-    for number, boxes in enumerate(images):
-        photo(root / f'{number}.png', width, height)
-        shapes = [
-            dict(label='ship', points=[[a, b], [c, d]], shape_type='rectangle', group_id=None, flags={})
-            for a, b, c, d in boxes
-        ]
-        record = dict(version='5.0', flags={}, shapes=shapes, imagePath=f'{number}.png', imageData=None)
-        (root / f'{number}.json').write_text(json.dumps({**record, 'imageHeight': height, 'imageWidth': width}))
-    return root, {}
-
-
 Write = Callable[..., Tuple[Path, Dict[str, Any]]]
 
 
@@ -123,7 +111,7 @@ def draw(
     return shown(mmguard.scan(target, processes=1, **options).show(number))
 
 
-@pytest.mark.parametrize('write', [coco, voc, yolo, labelme])
+@pytest.mark.parametrize('write', [coco, voc, yolo])
 def test_a_box_over_the_edge(write: Write, tmp_path: Path) -> None:
     images = [[(10, 10, 50, 40)], [(12, 20, 40, 60), (100, 30, 180, 70)], [(20, 20, 60, 60)]]
     (picture,) = draw(write, tmp_path / 'data', 160, 120, images, 5)
@@ -168,7 +156,7 @@ def test_a_box_whose_top_is_below_its_bottom(write: Write, tmp_path: Path) -> No
     assert not drawn.has(EDGE, 120, 90, within=5)
 
 
-@pytest.mark.parametrize('write', [coco, voc, labelme])
+@pytest.mark.parametrize('write', [coco, voc])
 def test_a_box_outside(write: Write, tmp_path: Path) -> None:
     images = [[(10, 10, 50, 40)] * 3, [(-60, -45, -20, -25), (10, 10, 60, 60)]]
     (picture,) = draw(write, tmp_path / 'data', 300, 100, images, 5)

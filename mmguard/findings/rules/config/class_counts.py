@@ -9,8 +9,6 @@ from mmguard.config.head_classes import (
     count_data_classes,
     find_class_counts,
     find_training_datasets,
-    has_ignored_channel,
-    is_one_more,
 )
 from mmguard.config.parts import Part, get_classes_path
 from mmguard.config.read import ReadConfig
@@ -70,7 +68,7 @@ def _find_mismatches(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
             expected = numbers.get(count.kind, numbers.get('all') if count.kind == 'things' else None)
             if count.kind == 'all' and config.framework == 'mmdet':
                 expected = numbers.get('things', expected)
-            if expected is None or count.value == expected or has_ignored_channel(count, expected):
+            if expected is None or count.value == expected:
                 continue
             if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
                 continue
@@ -128,6 +126,6 @@ def _find_one_more(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
     for count in find_class_counts(config) if config.framework == 'mmdet' else ():
         for dataset, numbers in data:
             expected = numbers.get('things', numbers.get('all'))
-            if expected is not None and count.kind == 'all' and is_one_more(count, expected):
+            if expected is not None and count.kind == 'all' and count.value == expected + 1:
                 yield count, expected, dataset
                 break

@@ -23,7 +23,7 @@ from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
 from mmguard.text import plural
 
-PIXELS, INSTANCES, IMAGES = GUARD_TRANSFORMS
+PIXELS, INSTANCES = GUARD_TRANSFORMS
 
 
 class GuardMisplaced(ConfigRule):
@@ -46,7 +46,7 @@ class GuardMisplaced(ConfigRule):
     )
     advice = (
         'Put the guard right after the Pack transform, and take the guard of the task: GuardSegLabels for label maps, '
-        'GuardInstanceLabels for boxes and masks, GuardClsLabels for images.'
+        'GuardInstanceLabels for boxes and masks.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def _guard_of(pack: Optional[Part], steps: List[Part]) -> str:
     name = '' if pack is None else pack.name
     if name == 'PackDetInputs' and any(step.get('with_seg') for step in steps):
         return ''
-    return {'PackSegInputs': PIXELS, 'PackInputs': IMAGES, 'PackDetInputs': INSTANCES}.get(name, '')
+    return {'PackSegInputs': PIXELS, 'PackDetInputs': INSTANCES}.get(name, '')
 
 
 def _is_before_labels(steps: List[Part], guard: Part) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any, Dict, Iterator, List
 
-from mmguard.config.classes import SCOPES, build_full_name, get_type_name
+from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, build_full_name, get_type_name
 from mmguard.config.guards import (
     GUARD_TRANSFORMS,
     HOOKS,
@@ -81,7 +81,7 @@ class OwnLineFails(ConfigRule):
 def _may_import(names: List[str]) -> bool:
     """Return True if one of these modules is mmguard, or is the user's and may import it."""
     mistyped = _find_misspelt(names)
-    return any(name.partition('.')[0] not in SCOPES and name != mistyped for name in names)
+    return any(name.partition('.')[0] not in (*SCOPES, *UNGUARDED_SCOPES) and name != mistyped for name in names)
 
 
 def _find_misspelt(names: List[str]) -> str:

@@ -37,7 +37,7 @@ class UnusableBoxes(DataRule):
     limits = 'If there are many such boxes, it cannot tell which format was meant: draw one image with its boxes.'
     advice = (
         'Draw one image with its boxes. If only a few boxes are wrong, correct or delete them. If many are, their '
-        'format is wrong: COCO stores x, y (upper left corner), width, height; VOC and OpenImages two corners; YOLO '
+        'format is wrong: COCO stores x, y (upper left corner), width, height; VOC two corners; YOLO '
         'the center, divided by the image size. If the file is right, compare width and height of the images '
         '(swapped, resized, turned by EXIF), or look for a transform that moves boxes without their image.'
     )
@@ -207,8 +207,6 @@ class BoxesInAnotherForm(AnnotationRule):
 
 #: Faults in COCO panoptic.
 WRONG_AREA_FAULT = 'the area of a segment is not the number of its pixels'
-#: Faults in Labelme.
-NO_AREA_FAULT = 'a point or a line encloses no area'
 SHORT_POLYGON_FAULT = 'a polygon has fewer than 6 numbers, or an odd count'
 NO_PIXEL_FAULT = 'polygons cover no pixel'
 
@@ -234,8 +232,8 @@ class UnusableMasks(AnnotationRule):
         'Draw or export these masks again; if only a few are missing, you can remove their annotations. If no object '
         'has one, train on boxes: with_mask=False, no mask_head (Faster R-CNN instead of Mask R-CNN). A mask is a '
         'list of flat polygons, `[x1, y1, x2, y2, ...]` of three points or more, or an RLE with "size" [height, '
-        'width] of the image, `pycocotools.mask.encode`. Labelme: a rectangle is two corners, a circle center and '
-        'edge. Panoptic: write PNG and JSON in one go, id = R + 256 G + 65536 B.'
+        'width] of the image, `pycocotools.mask.encode`. Panoptic: '
+        'write PNG and JSON in one go, id = R + 256 G + 65536 B.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -245,17 +243,9 @@ class UnusableMasks(AnnotationRule):
             for fault, count in known.mask_faults.items()
         ]
         severity = (
-            WARNING
-            if set(known.mask_faults) <= {SHORT_POLYGON_FAULT, NO_AREA_FAULT, WRONG_AREA_FAULT, NO_PIXEL_FAULT}
-            else ERROR
+            WARNING if set(known.mask_faults) <= {SHORT_POLYGON_FAULT, WRONG_AREA_FAULT, NO_PIXEL_FAULT} else ERROR
         )
         files = [one for examples in known.mask_examples.values() for one in examples]
         if texts:
             words = {'reasons': join_items(known.mask_faults, 4)}
             yield self.report_in(facts, LIKELY, '; '.join(texts), words, severity=severity, files=files)
-
-    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        found = get_annotations(labels)
-        if not found.names_from and NO_AREA_FAULT not in found.mask_faults:
-            question = 'Are the images fully labeled without these shapes?'
-            yield from rewrite(self, facts, 'Remove the objects with these masks.', question)

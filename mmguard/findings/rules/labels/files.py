@@ -252,9 +252,9 @@ class MissingImages(AnnotationRule):
         'It looks for the names that the annotations give, letter by letter, not for the same image under another name.'
     )
     advice = (
-        'Compare file_name (Labelme: imagePath) with the folder of the images, `data_prefix=dict(img=...)`, in Labelme '
-        '`--images DIR`. A folder in both is one too many; paths of another machine, and backslashes of Windows, match '
-        'nothing. Remove the entries of images that do not exist any more.'
+        'Compare file_name with the folder of the images, `data_prefix=dict(img=...)`. A folder in both '
+        'is one too many; paths of another machine, and backslashes of Windows, match nothing. Remove the '
+        'entries of images that do not exist any more.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -28,8 +28,7 @@ class DuplicateIds(AnnotationRule):
     advice = (
         'Go back to the files that were merged: give every image, annotation and category a new id first, with '
         'image_id and category_id changed accordingly, and then merge them. If two categories share a name, give all '
-        'annotations the id of one and remove the other from "categories" (num_classes stays), or rename it. If '
-        'Labelme files share an image, write the right name into `imagePath` of each, or join their shapes.'
+        'annotations the id of one and remove the other from "categories" (num_classes stays), or rename it.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

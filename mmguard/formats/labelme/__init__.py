@@ -1,1 +1,0 @@
-"""Labelme: a JSON file of shapes per image."""
