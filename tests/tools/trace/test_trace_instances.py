@@ -83,15 +83,15 @@ def test_the_guard_is_named_for_what_it_takes_out(coco: str, on_invalid: str) ->
 
 
 def test_instances_cut_off_by_a_crop_vanish_there(coco: str) -> None:
-    lost = 0
+    missing = 0
     for index in range(8):
         traced = trace(coco, [dict(type='RandomCrop', crop_size=(50, 50), allow_negative_crop=True), PACK], index)
         before, crop = traced.legs[2].after.labels, traced.legs[3]
         assert {change.what for change in crop.changes} <= {'vanishes', 'shrinks'}
         gone = sum(change.count for change in crop.changes)
         assert gone == sum(before.values()) - sum(crop.after.labels.values())
-        lost += gone
-    assert lost
+        missing += gone
+    assert missing
 
 
 def test_an_image_left_empty_is_reported(coco: str) -> None:
