@@ -281,7 +281,6 @@ def flight(folder: Path, rank: int, error: str) -> None:
         reason='exception',
         time='2026-01-01T12:00:00',
         iter=3,
-        epoch=1,
         exception=dict(type=error, message='Target 255 is out of bounds.', traceback=OF_A_FLIGHT),
     )
     name = 'label_guard_flight.jsonl' if rank == 0 else f'label_guard_flight.rank{rank}.jsonl'
