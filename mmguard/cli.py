@@ -10,7 +10,6 @@ import os
 import re
 import sys
 import traceback
-from pathlib import Path
 from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
 from mmguard.compat.stack import install_command
@@ -99,12 +98,6 @@ def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
     debug = translate('show the traceback if the command fails')
     parser.add_argument('--debug', action='store_true', help=debug)
-    parser.add_argument(
-        '--print-completion',
-        action=_PrintCompletion,
-        choices=('bash', 'zsh'),
-        help=translate('print the script that completes commands, options and files in a shell; needs shtab'),
-    )
     commands = parser.add_subparsers(title=translate('commands'), metavar='COMMAND', dest='command')
     for name in asked or COMMANDS:
         importlib.import_module(f'mmguard.tools.{name}.command').add_to(commands)
@@ -115,20 +108,6 @@ def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
             '--debug', action='store_true', default=argparse.SUPPRESS, help=debug
         )
     return parser
-
-
-class _PrintCompletion(argparse.Action):
-    """Option that prints a completion script and exits."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: Any = None) -> None:
-        import shtab
-
-        commands: Any = next(action for action in parser._actions if action.dest == 'command').choices
-        for action in (action for command in commands.values() for action in command._actions):
-            if action.type in (None, Path) and action.choices is None and action.nargs != 0:
-                action.complete = shtab.FILE
-        print(shtab.complete(parser, values))
-        parser.exit()
 
 
 def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
@@ -198,7 +177,6 @@ INSTALL: Dict[str, str] = {
     'cv2': 'pip install opencv-python-headless',
     'matplotlib': 'pip install matplotlib',
     'yaml': 'pip install pyyaml',
-    'shtab': 'pip install shtab',
     'nibabel': 'pip install nibabel',
     'nnunetv2': 'pip install nnunetv2',
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -78,41 +77,3 @@ def test_characters_that_the_screen_cannot_show_are_escaped(command, tmp_path):
     done = subprocess.run(run, capture_output=True, cwd=tmp_path, env=environment)
     assert done.returncode == 1, done.stderr
     assert b'\\xe4.png' in done.stdout
-
-
-#: Completes the last word of the arguments as bash does when Tab is pressed.
-TAB = (
-    'eval "$(mmguard --print-completion bash)"; COMP_WORDS=(mmguard "$@"); COMP_CWORD=$#; '
-    '$(complete -p mmguard | grep -o "_shtab_\\w*"); printf "%s\\n" "${COMPREPLY[@]}"'
-)
-
-
-@pytest.mark.skipif(shutil.which('bash') is None, reason='no bash')
-@pytest.mark.parametrize(
-    ('words', 'offered'),
-    [
-        (['dry'], {'dry-run'}),
-        (['scan', '--num'], {'--num-classes'}),
-        (['check', 'my_', '--fail-on', ''], {'error', 'warning', 'info'}),
-        (['scan', 'my_'], {'my_labels.json'}),
-        (['apply', 'c.py', '--out', 'my_'], {'my_labels.json'}),
-        (['fix', '--num-classes', 'my_'], {''}),
-    ],
-)
-def test_bash_completes_commands_options_and_files(tmp_path, words, offered):
-    pytest.importorskip('shtab')
-    (tmp_path / 'my_labels.json').touch()
-    program = tmp_path / 'bin' / 'mmguard'
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m mmguard.cli "$@"\n')
-    program.chmod(0o755)
-    environment = {**os.environ, 'PATH': f'{program.parent}{os.pathsep}{os.environ["PATH"]}'}
-    command = ['bash', '--norc', '-c', TAB, 'bash', *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
-    assert set(done.stdout.rstrip('\n').split('\n')) == offered, done.stderr
-
-
-def test_completion_without_shtab_says_how_to_install_it(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, 'shtab', None)
-    assert main(['--print-completion', 'bash']) == 2
-    assert 'pip install shtab' in capsys.readouterr().err

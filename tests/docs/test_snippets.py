@@ -40,7 +40,6 @@ OTHER_TOOLS = (
     'make ',
     'nnUNetv2_train',
     'eval "$(mmguard nnunet)"',
-    'eval "$(mmguard --print-completion bash)"',
     'python tools/train.py',
     'mim train',
     'jq ',
