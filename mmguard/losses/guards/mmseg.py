@@ -94,10 +94,14 @@ class FocalGuard(LossGuard):
         if reduction != 'mean':
             return loss
         if avg_factor is None:
-            seen, skipped, _ = sanitized.counts.unbind()
-            return loss * correct_for_excluded(seen - skipped, sanitized.target.numel())
+            return loss * _correct_for_skipped(sanitized)
         # The callers of focal losses count positives, and ignored pixels are not positive.
         return loss * correct_mean(avg_factor, *count_for_factor(sanitized.skipped, ~sanitized.ignored))
+
+
+def _correct_for_skipped(sanitized: Sanitized) -> Tensor:
+    seen, skipped, _ = sanitized.counts.unbind()
+    return correct_for_excluded(seen - skipped, sanitized.target.numel())
 
 
 def _encode_one_hot(pred: Tensor, target: Tensor) -> Tensor:
@@ -207,5 +211,4 @@ class BoundaryGuard(LossGuard):
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         # The loss gives weight only to 0 and 1, but divides by every pixel.
         loss = self.loss(pred, mark(sanitized, self.ignore_index), *args, **kwargs)
-        seen, skipped, _ = sanitized.counts.unbind()
-        return loss * (seen / (seen - skipped).clamp(min=1))
+        return loss * _correct_for_skipped(sanitized)
