@@ -7,6 +7,8 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from mmguard.compat.stack import INSTALL, STACKS, find_module_folder
+from mmguard.errors import CannotRun
 from mmguard.tools.arguments import positive
 from mmguard.tools.exit_codes import CLEAN
 
@@ -33,7 +35,11 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # Any of these may be missing, or fail to load: nothing is written before.
-    for module in ('mmengine', 'mmcv.ops', 'mmseg', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine'):
+    missing = [module for module in ('mmengine', 'mmcv', 'mmseg') if find_module_folder(module) is None]
+    if missing:
+        commands = (' && '.join(INSTALL[stack][module] for module in missing) for stack in STACKS)
+        raise CannotRun(f'needs {", ".join(missing)}: {", or ".join(commands)}')
+    for module in ('mmcv.ops', 'mmseg', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine'):
         importlib.import_module(module)
 
     from mmguard.tools.demo.story import run_demo

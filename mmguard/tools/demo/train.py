@@ -43,7 +43,12 @@ def train_in_child(stem: str, folder: Path) -> Tuple[int, str]:
         command = [*build_python_command(_CHILD_CODE), f'{stem}.py', f'runs/{stem}']
         # Two threads waiting for each other on busy cores take ten times as long as one.
         env = {'OMP_NUM_THREADS': '1', **os.environ}
-        code = subprocess.run(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log).returncode
+        child = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            code = child.wait()
+        finally:  # also on Ctrl-C
+            child.kill()
+            child.wait()
         log.seek(0)
         return code, re.sub(r'\x1b\[[0-9;]*m', '', log.read().decode(errors='replace'))
 
