@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import random
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 import numpy as np
 import torch
 
-#: Called after a step with its name and output; returns the input of the next step.
-OnStep = Callable[[str, Any], Any]
+#: Takes a step and its input, runs the step, and returns the input of the next one.
+OnStep = Callable[[Any, Any], Any]
+#: Steps that only run others, on the same sample.
+_OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 
 def seed_all(seed: int) -> None:
@@ -56,64 +58,44 @@ def walk_objects(leaf: Any, limit: int) -> Iterator[Dict[str, Any]]:
 
 
 class WatchedStep:
-    """Transform that something else calls; otherwise it behaves as the wrapped transform.
+    """Step of a pipeline that is run by something else; otherwise it behaves as the step."""
 
-    Args:
-        transform (callable): A step of a pipeline.
-        call (callable): Takes the transform and its input, and returns the input of the next step.
-    """
-
-    def __init__(self, transform: Any, call: Callable[[Any, Any], Any]) -> None:
-        self._transform = transform
-        self._call = call
+    def __init__(self, step: Any, on_step: OnStep) -> None:
+        self._step = step
+        self._on_step = on_step
 
     def __call__(self, results: Any) -> Any:
-        return self._call(self._transform, results)
+        return self._on_step(self._step, results)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith('__'):
             raise AttributeError(name)
-        return getattr(self._transform, name)
+        return getattr(self._step, name)
 
 
 @contextlib.contextmanager
-def watch_steps(dataset: Any, on_step: OnStep) -> Iterator[List[str]]:
-    """Watch all steps of a data set and its wrapped data sets, and restore them afterwards.
+def watch_steps(datasets: Iterable[Any], on_step: OnStep) -> Iterator[None]:
+    """Watch the steps of data sets' pipelines, and restore them afterwards.
 
-    Args:
-        dataset (Dataset): Wrappers included.
-        on_step (callable): Called after each step, with its name and output.
-
-    Yields:
-        list[str]: the names of the steps that raised, the innermost first.
+    Of a step in ``_OPEN`` its parts are watched. Any other one that runs steps is one step: it may give them another
+    sample (``KeyMapper``).
     """
-    failed: List[str] = []
-
-    def call(transform: Any, results: Any) -> Any:
-        name = type(transform).__name__
-        try:
-            results = transform(results)
-        except Exception:
-            failed.append(name)
-            raise
-        return on_step(name, results)
-
     with contextlib.ExitStack() as undo:
 
         def watch(owner: Any, name: str) -> None:
-            """Replace a list of transforms held by an attribute with watched steps."""
             held: Any = getattr(owner, name, None)
             if isinstance(getattr(held, 'transforms', None), list):
                 watch(held, 'transforms')
             elif isinstance(held, list) and all(map(callable, held)):
-                for transform in held:
-                    for inner in ('transforms', 'pre_transform'):
-                        if inner in getattr(transform, '__dict__', ()):
-                            watch(transform, inner)
                 undo.callback(setattr, owner, name, held)
-                # RandomChoice holds lists of Compose, which are steps of their own.
-                setattr(owner, name, [WatchedStep(one, call) for one in held])
+                setattr(owner, name, list(map(wrap, held)))
 
-        for holder in walk_datasets(dataset):
-            watch(holder, 'pipeline')
-        yield failed
+        def wrap(step: Any) -> Any:
+            if not any(base.__name__ in _OPEN for base in type(step).__mro__):
+                return WatchedStep(step, on_step)
+            watch(step, 'transforms')
+            return step
+
+        for dataset in datasets:
+            watch(dataset, 'pipeline')
+        yield

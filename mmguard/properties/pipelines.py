@@ -18,7 +18,7 @@ from mmguard.properties.alignment import (
     fill_boxes,
     fill_dots,
 )
-from mmguard.properties.datasets import seed_all, select_indices, walk_objects, watch_steps
+from mmguard.properties.datasets import seed_all, select_indices, walk_datasets, walk_objects, watch_steps
 from mmguard.properties.program import Program
 from mmguard.properties.result import (
     Result,
@@ -29,7 +29,7 @@ from mmguard.properties.result import (
     reports_no_samples,
     setting,
 )
-from mmguard.properties.samples import get_label_map, make_masks
+from mmguard.properties.samples import get_label_map, make_masks, read_parts
 from mmguard.properties.worker import Failure
 
 #: Gray levels of figure and background.
@@ -96,19 +96,21 @@ def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[
     rng, highest = np.random.default_rng(seed), max(1, len(program.get_class_names()) - 1)
     steps: List[StepOutput] = []
 
-    def on_step(name: str, results: Any) -> Any:
+    def on_step(step: Any, results: Any) -> Any:
+        results = step(results)
         if _draw(results, rng, min(highest, 254)) or steps:
-            steps.extend(look(name, results))
+            steps.extend(look(type(step).__name__, results))
         return results
 
-    with program.scope(), watch_steps(dataset, on_step):
+    with program.scope(), watch_steps(walk_datasets(dataset), on_step):
         seed_all(seed)
         try:
             sample = dataset[index]
         except Exception:  # another property reports it
             return []
     final = look('the pipeline', sample)
-    return [*steps, *final, *_run_preprocessor(program, sample)] if final else []
+    batch = preprocess(program, sample) if final else None
+    return [*steps, *final, *(look(*batch) if batch else [])] if final else []
 
 
 class _Figure(NamedTuple):
@@ -177,23 +179,16 @@ def look(step: str, results: Any) -> List[StepOutput]:
     """Return image and labels of a sample, packed or not; an empty list if it has none."""
     if not isinstance(results, dict):
         return []
-    image, label, instances = results.get('img'), results.get('gt_seg_map'), {}  # type: Any, Any, Any
-    if torch.is_tensor(results.get('inputs')) and results['inputs'].dim() == 3:
-        image = results['inputs'].permute(1, 2, 0).cpu().numpy()
-        packed: Any = results.get('data_samples') or {}
-        instances = packed.gt_instances if 'gt_instances' in packed else {}
-        if 'gt_sem_seg' in packed:
-            label = get_label_map(results).squeeze().cpu().numpy()
+    parts = read_parts(results)
+    image, masks, points = parts.image, parts.masks, results.get('gt_keypoints')
     if not isinstance(image, np.ndarray) or image.ndim not in (2, 3):
         return []
-    boxes = instances.get('bboxes', results.get('gt_bboxes'))
-    masks = instances.get('masks', results.get('gt_masks'))
     figures: Dict[str, np.ndarray] = {}
-    if isinstance(label, np.ndarray) and label.ndim == 2:
-        figures[_MAP] = label
-    if boxes is not None and len(boxes):
-        figures['boxes'] = fill_boxes(getattr(boxes, 'tensor', boxes), *image.shape[:2])
-    points = results.get('gt_keypoints')
+    if isinstance(parts.label, np.ndarray) and parts.label.ndim == 2:
+        figures[_MAP] = parts.label
+    boxes = [one.box for one in parts.instances or () if one.box is not None]
+    if boxes:
+        figures['boxes'] = fill_boxes(boxes, *image.shape[:2])
     if points is not None and len(points):
         figures[_POINTS] = fill_dots(points, *image.shape[:2])
     if masks is not None and len(masks):
@@ -201,16 +196,16 @@ def look(step: str, results: Any) -> List[StepOutput]:
     return [StepOutput(step, image, figures)] if figures else []
 
 
-def _run_preprocessor(program: Program, sample: Any) -> List[StepOutput]:
-    """Return image and labels after the model's preprocessor, which may resize batches."""
+def preprocess(program: Program, sample: Any, training: bool = True) -> Optional[Tuple[str, Dict[str, Any]]]:
+    """Return the name of the model's preprocessor, and the sample after it; ``None`` if it needs the whole model."""
     try:
         preprocessor = program.build_preprocessor()
         with program.scope():
-            batch = preprocessor(pseudo_collate([sample]), True)
+            batch = preprocessor(pseudo_collate([sample]), training)
         packed = {'inputs': batch['inputs'][0], 'data_samples': batch['data_samples'][0]}
-    except Exception:  # it may need the complete model
-        return []
-    return look(type(preprocessor).__name__, packed)
+    except Exception:  # it may also be missing
+        return None
+    return type(preprocessor).__name__, packed
 
 
 def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...]) -> Optional[Result]:
@@ -252,11 +247,14 @@ def check_samples(program: Program) -> List[Result]:
 
 def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Result]:
     dropped: Counter = Counter()
-    left: List[str] = []
+    ended: List[str] = []  # the step that raised, or dropped the sample
     loads = 0
 
-    def on_step(name: str, results: Any) -> Any:
-        left.extend([name] * (results is None))
+    def on_step(step: Any, results: Any) -> Any:
+        ended.append(type(step).__name__)
+        results = step(results)
+        if results is not None:
+            ended.pop()
         return results
 
     for index in select_indices(len(leaf), program.samples):
@@ -264,17 +262,17 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
         file = os.path.basename(str(asked.get('img_path') or asked.get('img_id') or 'a sample'))
         drops: Counter = Counter()
         for seed in range(tries):
-            left.clear()
-            with program.scope(), watch_steps(leaf, on_step) as failed:
+            ended.clear()
+            with program.scope(), watch_steps([leaf], on_step):
                 seed_all(seed)
                 try:
                     sample = leaf.prepare_data(index)
                 except Exception as error:
-                    step = (failed or ['the data set'])[0]
+                    step = (ended or ['the data set'])[0]
                     return [broken(f'{subject}, {step}', f'{file}: {Failure.describe(error)}', dict(step=step))]
             loads += 1
             if sample is None:
-                drops[(left or ['the data set'])[0]] += 1
+                drops[(ended or ['the data set'])[0]] += 1
             elif _is_other(asked, sample):
                 return [broken(subject, f'{file} was requested, but another image was returned')]
             elif _describe_channels(sample):

@@ -1,9 +1,10 @@
-"""Packed samples: created without data, relabeled, or scaled down."""
+"""Samples: read, packed or not; and packed ones created without data."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any, Dict, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import torch
@@ -13,6 +14,70 @@ from torch import Tensor
 from mmguard.config.read import ReadConfig
 from mmguard.properties.alignment import Box, fill_boxes
 from mmguard.properties.result import Unavailable
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One annotated object: x1, y1, x2, y2 in pixels of the image at that step, if it has a box."""
+
+    label: int
+    box: Optional[Tuple[float, ...]] = None
+    ignored: bool = False
+
+    def __str__(self) -> str:
+        corners = ', '.join(f'{corner:g}' for corner in np.round(self.box or (), 1).tolist())
+        return f'label {self.label}' + (f' at ({corners})' if corners else '')
+
+
+class SampleParts(NamedTuple):
+    """Image and annotations of a sample; ``None`` for what it does not have.
+
+    Attributes:
+        image (ndarray): Of shape (H, W) or (H, W, C).
+        label (ndarray): The label map, of shape (H, W); not a copy.
+        instances (list[Instance]): In the order of the sample.
+        masks (Any): Those of the instances.
+        size (tuple): (height, width) of the label map, or else of the image.
+    """
+
+    image: Any
+    label: Any
+    instances: Optional[List[Instance]]
+    masks: Any
+    size: Optional[Tuple[int, int]]
+
+
+def read_parts(results: Dict[str, Any]) -> SampleParts:
+    """Return image and annotations of a sample, packed or not."""
+    packed = results.get('data_samples')
+    if packed is None:
+        image, label, masks, shape = map(results.get, ('img', 'gt_seg_map', 'gt_masks', 'img_shape'))
+        held = [tuple(map(results.get, ('gt_bboxes', 'gt_bboxes_labels', 'gt_ignore_flags')))]
+    else:
+        inputs, label, shape = results.get('inputs'), None, packed.get('img_shape')
+        image = inputs.permute(1, 2, 0).cpu().numpy() if torch.is_tensor(inputs) and inputs.dim() == 3 else None
+        if 'gt_sem_seg' in packed:
+            label = get_label_map(results).cpu().numpy()
+            label = label[0] if label.ndim == 3 and len(label) == 1 else label
+        trained, ignored = packed.get('gt_instances', {}), packed.get('ignored_instances', {})
+        masks = trained.get('masks')
+        held = [(one.get('bboxes'), one.get('labels'), one is ignored) for one in (trained, ignored)]
+    known = [one for one in held if one[0] is not None or one[1] is not None]
+    instances = [instance for one in known for instance in _walk_instances(*one)] if known else None
+    shape = shape if label is None else label.shape
+    size = None if shape is None or len(shape) < 2 else (int(shape[0]), int(shape[1]))
+    return SampleParts(image, label, instances, masks, size)
+
+
+def _walk_instances(boxes: Any, labels: Any, ignored: Any) -> Iterator[Instance]:
+    if hasattr(boxes, 'convert_to'):
+        boxes = boxes.convert_to('hbox').tensor  # rotated boxes are described by their bounding boxes
+    number = len(labels if boxes is None else boxes)
+    corners = [None] * number if boxes is None else map(tuple, np.asarray(boxes, np.float64).tolist())
+    classes = [-1] * number if labels is None else np.asarray(labels).tolist()
+    flags = np.broadcast_to(np.asarray(False if ignored is None else ignored, bool), number).tolist()
+    for box, label, flag in zip(corners, classes, flags):
+        yield Instance(int(label), box, flag)
 
 
 def make_template(config: ReadConfig) -> Any:

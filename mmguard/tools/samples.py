@@ -78,14 +78,22 @@ class Sample:
         return _is_mixing(self.dataset)
 
     @property
+    def stages(self) -> List[Any]:
+        """The data sets whose pipelines the sample passes, the innermost first."""
+        found = [self.dataset]
+        while _is_mixing(found[0]):
+            found.insert(0, found[0].dataset)
+        return found
+
+    @property
     def info(self) -> Dict[str, Any]:
         """Data of the sample (``get_data_info``), before any file is read."""
-        return dict(_unwrap_mixing(self.dataset).get_data_info(self.index))
+        return dict(self.stages[0].get_data_info(self.index))
 
     @property
     def transforms(self) -> List[Any]:
         """Steps of the pipeline that loads the sample."""
-        return list(getattr(getattr(_unwrap_mixing(self.dataset), 'pipeline', None), 'transforms', ()))
+        return list(getattr(getattr(self.stages[0], 'pipeline', None), 'transforms', ()))
 
     def load(self) -> Any:
         """Return the sample as training sees it; ``None`` if the pipeline drops it."""
@@ -159,12 +167,6 @@ def _find_pipeline_owners(dataset: Any) -> Iterator[Tuple[Any, int]]:
 def _is_mixing(dataset: Any) -> bool:
     """Return True if it is a MultiImageMixDataset."""
     return hasattr(dataset, 'pipeline_types') and hasattr(dataset, 'dataset')
-
-
-def _unwrap_mixing(dataset: Any) -> Any:
-    while _is_mixing(dataset):
-        dataset = dataset.dataset
-    return dataset
 
 
 def split_folders(path: str) -> List[str]:

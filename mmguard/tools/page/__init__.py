@@ -1,1 +1,1 @@
-"""The self-contained HTML page of a scan or of a run."""
+"""The self-contained HTML page of a scan."""

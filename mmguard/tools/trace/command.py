@@ -19,9 +19,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'trace',
         help='show after which step of the pipeline a label value or a box appears, changes or vanishes',
-        description="Builds a config's data set, runs its pipeline step by step on one sample, and shows what each "
-        'step did to label values and instances, and why. It checks labels, boxes (finite, with an area, in the image) '
-        'and masks, and names what it does not check. '
+        description="Builds a config's data set, runs its pipeline step by step on one sample, and shows how each step "
+        'changed the number of pixels and boxes of each label, and why. It checks labels and boxes (finite, with an '
+        'area, in the image), and names what it does not check. '
         'CONFIG in Python is a program, and is run. Exit code: 0 what was checked is valid (or the value was not '
         'found), 1 invalid at some step, 2 could not run.',
     )
@@ -58,7 +58,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.errors import CannotRun
     from mmguard.text import quantity
     from mmguard.tools.outputs import write_json
     from mmguard.tools.spinner import Spinner
@@ -66,7 +65,6 @@ def run(args: argparse.Namespace) -> int:
     # Configs and pycocotools print; standard output may be for JSON.
     with Spinner('trace', args.config) as spinner, redirect_stdout(sys.stderr):
         from mmguard.config.label_spaces import from_config
-        from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, find_datasets
         from mmguard.config.read import from_mmengine
         from mmguard.labels.spaces import from_options
         from mmguard.tools.console import Console
@@ -75,11 +73,8 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.tools.trace.tracer import Tracer
 
         config = load_config(args.config, args.run_code)
-        read = from_mmengine(config)
-        if any(one.is_a(OF_POINTS, OF_OBJECTS_3D) for one in find_datasets(read)):
-            raise CannotRun(f'{args.config}: points and objects in space (MMDetection3D) are not traced')
         tracer = Tracer(config, args.split, args.seed)
-        spaces = from_options(args.num_classes, None, from_config(read, args.split))
+        spaces = from_options(args.num_classes, None, from_config(from_mmengine(config), args.split))
         if args.sample is None and args.value is not None:
             spinner.text = f'{args.config}: {args.value} in {quantity(len(tracer), "sample")}'
         traces = _choose(tracer, args)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.labels.spaces import KINDS, LabelSpaces
 from mmguard.text import quantity, visible_name
 from mmguard.tools.console import Table, Text
 from mmguard.tools.trace.changes import Change
-from mmguard.tools.trace.snapshot import Instance, Snapshot
+from mmguard.tools.trace.snapshot import Snapshot
 from mmguard.tools.trace.tracer import SampleTrace, StepTrace
 
-_SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
-_PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes': 'become'}
+_SIGNS = {'appears': '+', 'grows': '+', 'vanishes': '-', 'shrinks': '-', 'becomes': '→'}
 #: Maximum number of sentences per step.
 MAX_SENTENCES = 12
 
@@ -34,8 +33,6 @@ def print_trace(console: Any, trace: SampleTrace, spaces: LabelSpaces, value: Op
             row.append(_count(leg.after, value))
         table.add_row(*row, _describe_labels(leg, spaces))
     console.print(table)
-    for mixed in trace.mixed:
-        console.print(f'mixed in: {visible_name(mixed)}')
     if trace.error:
         console.print(f'the pipeline ended here: {trace.error}', style='bold red')
 
@@ -49,8 +46,6 @@ def _describe_labels(step: StepTrace, spaces: LabelSpaces) -> Any:
     lines = Text()
     if step.after.note:
         lines.append(f'{step.after.note}\n', style='yellow')
-    if not step.changes and step.name in ('disk', 'annotation file'):
-        lines.append(_summarize(step, spaces))
     for fault in step.faults:
         lines.append(f'{fault.what}{f": {fault.where}" if fault.where else ""}\n', style='bold red')
     sentences = group_changes(step.changes, spaces)
@@ -71,46 +66,20 @@ def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[
         groups.setdefault(key, []).append(change)
     shown = []
     for (what, to, kind, origin, invalid), group in groups.items():
-        count = sum(change.count for change in group)
-        verb = _PLURAL.get(what, what) if len(group) > 1 else what
+        amount = quantity(sum(change.count for change in group), 'px' if kind == 'pixels' else 'instance')
+        verb = {'vanishes': 'vanish'}.get(what, what[:-1]) if len(group) > 1 else what
         sentence = f'{_SIGNS[what]} {format_ranges(sorted(change.value for change in group))} {verb}'
         sentence += '' if to is None else f' {to}'
-        shown.append((f'{sentence} ({format_amount(count, kind)}{", invalid" if invalid else ""}): {origin}', invalid))
+        shown.append((f'{sentence} ({amount}{", invalid" if invalid else ""}): {origin}', invalid))
     return sorted(shown, key=lambda one: not one[1])
-
-
-def _summarize(step: StepTrace, spaces: LabelSpaces) -> str:
-    """Summarize the files: ``values 0..18, 255; invalid: 24 (28 px)``."""
-    parts: List[str] = []
-    for kind, counts in (('pixels', step.after.values), ('instances', step.after.labels)):
-        if counts:
-            wrong = {value: n for value, n in sorted(counts.items()) if is_invalid(spaces, value, kind)}
-            invalid = [f'{value} ({format_amount(n, kind)})' for value, n in wrong.items()]
-            marked = f'; invalid: {", ".join(invalid[:MAX_SENTENCES])}' if invalid else ''
-            parts.append(f'{"values" if kind == "pixels" else "labels"} {format_ranges(sorted(counts))}{marked}')
-    ignored = sum(instance.ignored for instance in step.after.instances or ())
-    if ignored:
-        parts.append(f'{format_amount(ignored, "instances")} ignored: crowds, difficult ones')
-    return '\n'.join(parts)
-
-
-def format_amount(count: int, kind: str) -> str:
-    """Return a count with its unit, ``1,204 px``, ``1 instance``."""
-    return quantity(count, 'px' if kind == 'pixels' else 'instance')
 
 
 def format_ranges(values: List[int]) -> str:
     """Return sorted values as ranges, ``0..18, 255``."""
-    parts: List[List[int]] = []
-    for value in values:
-        if parts and value == parts[-1][-1] + 1:
-            parts[-1].append(value)
-        else:
-            parts.append([value])
-    shown = [str(p[0]) if len(p) == 1 else f'{p[0]}..{p[-1]}' for p in parts]
-    return ', '.join(shown[:MAX_SENTENCES]) + (
-        f' and {len(shown) - MAX_SENTENCES} more' if len(shown) > MAX_SENTENCES else ''
-    )
+    runs = [list(run) for _, run in groupby(enumerate(values), lambda item: item[1] - item[0])]
+    shown = [str(run[0][1]) if len(run) == 1 else f'{run[0][1]}..{run[-1][1]}' for run in runs]
+    more = f' and {len(shown) - MAX_SENTENCES} more' if len(shown) > MAX_SENTENCES else ''
+    return ', '.join(shown[:MAX_SENTENCES]) + more
 
 
 def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
@@ -141,14 +110,14 @@ def find_coverage(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Tuple[L
     Labels without a known number of classes are not checked.
     """
     shots = [leg.after for story in traces for leg in story.legs]
-    seen = {kind for shot in shots for kind in shot.checked}
+    checked = {'boxes' for shot in shots for one in shot.instances or () if one.box is not None}
+    others = {name for shot in shots for name in (*shot.unchecked, shot.note) if name}
     for kind, holds in zip(KINDS, (any(s.label is not None for s in shots), any(s.instances for s in shots))):
-        seen |= {f'labels of {kind}'} if holds else set()
-    known = {f'labels of {kind}' for kind in KINDS if spaces.get(kind) is not None}
-    checked = {kind for kind in seen if kind in known or not kind.startswith('labels')}
-    others = {name for shot in shots for name in shot.unchecked} | {shot.note for shot in shots if shot.note}
-    without = {f'{kind} (num_classes is not known)' for kind in seen - checked}
-    return sorted(checked), sorted(without | others)
+        if holds and spaces.get(kind) is not None:
+            checked.add(f'labels of {kind}')
+        elif holds:
+            others.add(f'labels of {kind} (num_classes is not known)')
+    return sorted(checked), sorted(others)
 
 
 def print_verdict(console: Any, traces: Sequence[SampleTrace], spaces: LabelSpaces) -> None:
@@ -178,7 +147,6 @@ def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any
         'found': True,
         'sample': story.index,
         'image': story.image,
-        'mixed': story.mixed,
         'error': story.error,
         'num_classes': pixels and pixels.num_classes,
         'instance_classes': instances and instances.num_classes,
@@ -194,8 +162,8 @@ def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any
             {
                 'step': leg.name,
                 'size': leg.after.size,
-                'values': {str(value): count for value, count in leg.after.values.items()},
-                'instances': None if leg.after.instances is None else list(map(_convert_instance, leg.after.instances)),
+                'values': _as_text(leg.after.values),
+                'labels': None if leg.after.instances is None else _as_text(leg.after.labels),
                 'note': leg.after.note,
                 'faults': [fault._asdict() for fault in leg.faults],
                 'changes': list(map(asdict, leg.changes)),
@@ -205,7 +173,5 @@ def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any
     }
 
 
-def _convert_instance(instance: Instance) -> Dict[str, Any]:
-    # JSON does not have NaN.
-    box = [corner if math.isfinite(corner) else str(corner) for corner in instance.box]
-    return {'label': instance.label, 'box': box, 'ignored': instance.ignored}
+def _as_text(counts: Dict[int, int]) -> Dict[str, int]:
+    return {str(value): count for value, count in counts.items()}

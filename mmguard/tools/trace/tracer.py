@@ -5,14 +5,68 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, List, Optional, Set
+from typing import Any, Dict, List, Optional
 
 from mmguard.errors import CannotRun
-from mmguard.properties.datasets import find_innermost, seed_all
+from mmguard.properties.datasets import find_innermost, seed_all, walk_datasets, watch_steps
+from mmguard.properties.pipelines import preprocess
 from mmguard.text import describe_error
 from mmguard.tools.samples import Sample, Samples, build_dataset, get_random_state, open_program
-from mmguard.tools.trace.changes import Change, find_changes, map_faults
-from mmguard.tools.trace.snapshot import Fault, Recorder, Run, Snapshot, Step, take
+from mmguard.tools.trace.changes import Change, find_changes, find_map_faults
+from mmguard.tools.trace.snapshot import Fault, Snapshot, read_annotations, take
+
+
+@dataclass
+class StepTrace:
+    """One step of a trace: its changes, and new mistakes."""
+
+    name: str
+    after: Snapshot
+    changes: List[Change] = field(default_factory=list)
+    faults: List[Fault] = field(default_factory=list)
+
+
+@dataclass
+class SampleTrace:
+    """A traced sample, and the error that ended the pipeline early.
+
+    ``is_random``: another seed may give another sample.
+    """
+
+    index: int
+    image: str
+    seed: int = 0
+    legs: List[StepTrace] = field(default_factory=list)
+    error: str = ''
+    is_random: bool = False
+    _last: Snapshot = field(default_factory=lambda: Snapshot('nothing'))
+
+    def holds(self, value: int) -> bool:
+        return any(leg.after.holds(value) for leg in self.legs)
+
+    def run_step(self, transform: Any, results: Any) -> Any:
+        """Run a step on the sample, and record it."""
+        others = results.get('mix_results') if isinstance(results, dict) else None
+        mixed = {str(one.get('img_path')): take('', one) for one in others or ()}
+        results = transform(results)
+        self.add(transform, take(type(transform).__name__, results), mixed)
+        return results
+
+    def add(self, transform: Any, after: Snapshot, mixed: Dict[str, Snapshot]) -> None:
+        """Record the sample after a step."""
+        before, stored = self._last, self.legs[0].after
+        if before.label is None and after.label is not None:
+            before = replace(before, label=stored.label, label_map=stored.label_map)
+        if before.instances is None and after.instances is not None:
+            before = replace(before, instances=stored.instances)
+        new = Counter(fault.what for fault in after.faults) - Counter(fault.what for fault in before.faults)
+        faults = [
+            fault for what, more in new.items() for fault in [one for one in after.faults if one.what == what][-more:]
+        ]
+        faults += find_map_faults(before, after, transform)
+        changes = [] if after.note else find_changes(before, after, transform, mixed)
+        self.legs.append(StepTrace(after.step, after, changes, faults))
+        self._last = before if after.note else after
 
 
 class Tracer:
@@ -23,8 +77,6 @@ class Tracer:
         self._seed = seed
         self._training = split == 'train'
         self._samples = Samples(build_dataset(self._program, split))
-        self._recorder = Recorder()
-        self._watched: Set[int] = set()
 
     def __len__(self) -> int:
         return len(self._samples)
@@ -42,118 +94,42 @@ class Tracer:
 
         An exception ends the trace, and is reported in it.
         """
-        sample, recorder = self._samples[number], self._recorder
-        recorder.runs.clear()
-        seed_all(self._seed + turn + number)
-        drawn = get_random_state()
-        error, results = '', None
+        sample = self._samples[number]
+        for dataset in find_innermost(sample.dataset):
+            if not hasattr(getattr(dataset, 'pipeline', None), 'transforms'):
+                raise CannotRun(f'{type(dataset).__name__} has no pipeline that can be watched')
         with self._program.scope(), warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            self._watch(sample)
             try:
-                results = sample.load()
-            except Exception as raised:
-                error = describe_error(raised)
-            if not recorder.runs:
-                raise CannotRun(f'sample {number}: {error or "its pipeline was not run"}')
-            is_random = drawn != get_random_state()
-            run = recorder.runs[0]
-            if results is None and not error:
-                error = 'the pipeline dropped the sample (no target?); training draws another one instead'
-            if results is not None:
-                self._preprocess(run, results)
-        return replace(build_trace(number, run, error), seed=self._seed + turn, is_random=is_random)
+                info = sample.info
+            except Exception as error:
+                raise CannotRun(f'sample {number}: {describe_error(error)}') from error
+            stored = read_annotations(info)
+            begun = StepTrace(stored.step, stored, find_changes(Snapshot('nothing'), stored, None, {}), stored.faults)
+            story = SampleTrace(number, str(info.get('img_path') or '<unknown>'), self._seed + turn, [begun])
+            try:
+                self._run(sample, story)
+            except Exception as error:
+                story.error = describe_error(error)
+        return story
 
-    def _watch(self, sample: Sample) -> None:
-        for dataset in find_innermost(sample.dataset):
-            if id(dataset) not in self._watched:
-                if not hasattr(getattr(dataset, 'pipeline', None), 'transforms'):
-                    raise CannotRun(f'{type(dataset).__name__} has no pipeline that can be watched')
-                self._watched.add(id(dataset))
-                self._recorder.watch(dataset.pipeline)
-        if sample.mixes and id(sample.dataset) not in self._watched:
-            self._watched.add(id(sample.dataset))
-            sample.dataset.pipeline = self._recorder.watch_mixing(sample.dataset.pipeline)
-
-    def _preprocess(self, run: Run, results: Any) -> None:
-        """Apply the model's data_preprocessor to this sample, as it may pad the label map."""
-        if not isinstance(results, dict) or 'inputs' not in results:
-            return
-        from mmengine.dataset import pseudo_collate
-
-        try:
-            preprocessor = self._program.build_preprocessor()
-            batch = preprocessor(pseudo_collate([results]), self._training)
-            after = take(type(preprocessor).__name__, {'data_samples': batch['data_samples'][0]})
-        except Exception:  # it is missing, or needs parts of the whole model
-            return
-        run.steps.append(Step(preprocessor, after))
+    def _run(self, sample: Sample, story: SampleTrace) -> None:
+        """Load the sample from each data set; from an outer one with the same seed, so that it gets the same sample."""
+        results: Any = None
+        for dataset in sample.stages:
+            seed_all(story.seed + story.index)
+            drawn = get_random_state()
+            with watch_steps(walk_datasets(dataset) if dataset is sample.stages[0] else [dataset], story.run_step):
+                results = getattr(dataset, 'prepare_data', dataset.__getitem__)(sample.index)
+            story.is_random |= drawn != get_random_state()
+            if results is None:
+                story.error = 'the pipeline dropped the sample (no target?); training draws another one instead'
+                return
+        batch = preprocess(self._program, results, self._training)  # it may pad the label map
+        if batch is not None:
+            story.add(self._program.build_preprocessor(), take(*batch), {})
 
     def repeat(self, samples: int, number: Optional[int] = None) -> List[SampleTrace]:
         """Repeat the trace for evenly chosen samples, or several times for one sample, each time with another seed."""
         chosen = [turn * len(self) // samples for turn in range(samples)]
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
-
-
-@dataclass
-class StepTrace:
-    """One step of a trace: its changes, and new mistakes."""
-
-    name: str
-    after: Snapshot
-    changes: List[Change] = field(default_factory=list)
-    faults: List[Fault] = field(default_factory=list)
-
-
-@dataclass
-class SampleTrace:
-    """A traced sample, with the images mixed in, and the error that ended the pipeline early.
-
-    ``is_random``: another seed may give another sample.
-    """
-
-    index: int
-    image: str
-    legs: List[StepTrace] = field(default_factory=list)
-    mixed: List[str] = field(default_factory=list)
-    error: str = ''
-    seed: int = 0
-    is_random: bool = False
-
-    def holds(self, value: int) -> bool:
-        return any(leg.after.holds(value) for leg in self.legs)
-
-
-def build_trace(index: int, run: Run, error: str = '') -> SampleTrace:
-    """Return the trace of a recorded run, with the changes of each step."""
-    story = SampleTrace(index, run.image, [StepTrace(run.start.step, run.start, faults=run.start.faults)], error=error)
-    story.mixed = list(dict.fromkeys(mixed.image for step in run.steps for mixed in step.mixed))
-    known, label_loaded, instances_loaded = run.start, False, False
-    for step in run.steps:
-        after = step.after
-        # Files keep their contents until a loader puts them into the sample.
-        label_loaded = label_loaded or after.label is not None
-        instances_loaded = instances_loaded or after.instances is not None
-        before = replace(
-            known, label=known.label if label_loaded else None, instances=known.instances if instances_loaded else None
-        )
-        found = find_changes(before, after, step.transform, step.mixed)
-        new = Counter(fault.what for fault in after.faults) - Counter(fault.what for fault in known.faults)
-        faults = [
-            fault for what, more in new.items() for fault in [one for one in after.faults if one.what == what][-more:]
-        ]
-        if label_loaded:
-            faults += map_faults(before, after, step.transform)
-        story.legs.append(StepTrace(after.step, after, found, faults))
-        if after.note:
-            continue
-        known = Snapshot(
-            after.step,
-            label=after.label if label_loaded else known.label,
-            instances=after.instances if instances_loaded else known.instances,
-            size=after.size or known.size,
-            homography=after.homography if after.homography is not None else known.homography,
-            label_map=known.label_map if not label_loaded else {},
-            faults=after.faults,
-        )
-    return story

@@ -48,14 +48,6 @@ def test_clean_labels_exit_with_0(clean_cityscapes: str, write_config: Write, ca
     snapshot('trace', 'clean labels', cut_path(capsys.readouterr().out))
 
 
-@pytest.mark.parametrize('kind', ['Seg3DDataset', 'Det3DDataset'])
-def test_what_is_in_space_is_not_traced(tmp_path: Path, kind: str, capsys: Any) -> None:
-    path = tmp_path / 'config.py'
-    path.write_text(f'default_scope = "mmdet"\ntrain_dataloader = dict(dataset=dict(type={kind!r}, pipeline=[]))\n')
-    assert main(['trace', str(path)]) == 2
-    assert 'MMDetection3D' in capsys.readouterr().err
-
-
 def test_a_value_is_searched_in_all_samples(cityscapes: str, write_config: Write, capsys: Any) -> None:
     config = write_config(cityscapes, [*LOAD, PACK])
     assert main(['trace', config, '--value', '254', '--json', '-']) == 1
