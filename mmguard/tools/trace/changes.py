@@ -146,9 +146,9 @@ def find_map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[F
 def _find_origin(value: int, before: Snapshot, after: Snapshot, transform: Any, mixed: Mapping[str, Snapshot]) -> str:
     assert before.label is not None
     assert after.label is not None
-    for image, shot in mixed.items():
-        if value in shot.values:
-            return f'mixed in from {image}'
+    sources = [image for image, shot in mixed.items() if value in shot.values]
+    if sources:
+        return f'mixed in from {" or ".join(sources)}'
     filled = find_fills(transform)
     if value in filled:
         return f'fill value {filled[value]} of {after.step}'
@@ -210,7 +210,7 @@ def _find_instance_changes(
         elif before.instances is None:
             origin = f'from {after.step}'
         else:
-            origin = f'mixed in from {sources[0]}' if sources else f'made by {after.step}'
+            origin = f'mixed in from {" or ".join(sources)}' if sources else f'made by {after.step}'
         if gained > 0:
             found.append(Change('grows' if label in old else 'appears', label, gained, origin, kind='instances'))
         elif gained < 0:
