@@ -12,6 +12,8 @@ from format_cases import openimages
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.formats.openimages import scan_openimages
 
+pytest.importorskip('mmseg')
+
 FILES = ('boxes.csv', 'classes.csv', 'metas.pkl', 'hierarchy.json')
 HEADER = 'header' + ',' * 12
 

@@ -8,7 +8,10 @@ import random
 from pathlib import Path
 from typing import Any, Dict, List
 
+import pytest
 from pictures import picture
+
+pytest.importorskip('PIL')
 
 NAMES = ('cat', 'cow', 'dog')
 KINDS = ('polygon', 'rectangle', 'circle', 'mask')

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from mmguard.tools.demo.dataset import DataSet, write_dataset
+import pytest
 
 
 @pytest.fixture(scope='session')
-def dataset(tmp_path_factory) -> DataSet:
+def dataset(tmp_path_factory) -> Any:
+    from mmguard.tools.demo.dataset import write_dataset
+
     return write_dataset(tmp_path_factory.mktemp('cityscapes'))

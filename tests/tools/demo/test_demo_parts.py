@@ -11,6 +11,8 @@ from mmguard.tools.demo.story import empty_folder
 from mmguard.tools.demo.street import draw_street
 from mmguard.tools.demo.training import Narrator
 
+pytest.importorskip('mmseg')
+
 
 def test_planted_counts_are_those_of_the_files(dataset):
     for file in dataset.labels:

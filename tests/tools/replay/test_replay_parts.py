@@ -21,6 +21,8 @@ from mmguard.tools.replay.outcome import judge, read_batches
 from mmguard.tools.samples import Samples, count_common_tail, split_folders
 from mmguard.tools.trace.snapshot import Instance, Snapshot
 
+pytest.importorskip('mmseg')
+
 names = st.text('abc', min_size=1, max_size=3)
 folders = st.lists(names, min_size=1, max_size=5)
 
