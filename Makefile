@@ -12,7 +12,7 @@ VENV ?= $(if $(filter openmmlab,$(STACK)),.venv,.venv-$(STACK))
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-# SELECT=stack leaves out what is the same in every stack, SELECT=framework also what needs only torch (conftest.py).
+# SELECT=stack leaves out what is the same in every stack, SELECT=framework also what needs only torch (tests/needs.py).
 SELECT ?= all
 # torch's own threads serve one process; test processes side by side get one each.
 WORKERS ?= 2

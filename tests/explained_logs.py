@@ -53,6 +53,16 @@ def catch_traceback(call: Callable[[], Any]) -> str:
     raise AssertionError('it does not raise here')
 
 
+def check_known(code: str, first: str, call: Callable[[], Any]) -> None:
+    """Check that a signature knows the error of a call, and which cause is its first: its key or a code of it."""
+    text = catch_traceback(call)
+    found = explain_log(text)
+    assert found.signature is not None, text
+    assert found.signature.code == code, text
+    cause = found.causes[0].cause
+    assert not first or first in (cause.key, *cause.codes), cause.key
+
+
 def import_source(name: str, source: str) -> Any:
     """Return a module whose lines a traceback shows as those of a file: pytest rewrites the asserts of test files."""
     module = ModuleType(name)

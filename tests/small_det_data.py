@@ -11,8 +11,11 @@ from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
+import pytest
 from mmengine.utils import mkdir_or_exist
 from PIL import Image
+
+pytest.importorskip('mmdet')
 
 SIZE = 96
 IMAGES = 8

@@ -13,6 +13,7 @@ from glob import glob
 from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
+import pytest
 from log_lines import with_values
 from mmengine.config import Config, ConfigDict
 from mmengine.hooks import Hook
@@ -21,6 +22,8 @@ from mmengine.runner import Runner
 from PIL import Image
 
 import mmguard  # noqa: F401  # what custom_imports does for a config file
+
+pytest.importorskip('mmseg')
 
 SIZE = 64
 NUM_CLASSES = 19

@@ -33,6 +33,8 @@ from mmguard.cli import main
 from mmguard.files import plain_data
 from mmguard.tools.child import build_python_command
 
+pytest.importorskip('rich')
+
 
 @pytest.fixture
 def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

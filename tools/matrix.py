@@ -5,7 +5,7 @@ named. What was seen is written to mmguard/tools/env/tried.json, which ``mmguard
 docs/stacks.md.
 
 mmcv-lite stands in for mmcv, whose compiled ops take minutes per torch. Without them neither mmseg's nor mmdet's losses
-import, so neither is installed, and conftest.py leaves out what needs them. ``--openmmlab`` has a row of its own, with
+import, so neither is installed, and what needs them is skipped. ``--openmmlab`` has a row of its own, with
 mmcv compiled: all tests run there, and the table stays as it is.
 """
 

@@ -11,6 +11,8 @@ import pytest
 from mmguard.cli import main
 from mmguard.text import REPORT_ADVICE
 
+pytest.importorskip('mmseg')
+
 HEAD = "model=dict(type='EncoderDecoder',decode_head=dict(type='FCNHead',num_classes=3{}))\n"
 DET = (
     "model=dict(type='FasterRCNN',roi_head=dict(type='StandardRoIHead',bbox_head=dict(type='Shared2FCBBoxHead',"

@@ -13,6 +13,8 @@ from mmguard.config.read import load_config
 from mmguard.config.recognition import find_bases
 from mmguard.errors import CannotRun
 
+pytest.importorskip('mmengine')
+
 CONFIG = "model = dict(type='EncoderDecoder')\n"
 
 

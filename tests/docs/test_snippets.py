@@ -10,7 +10,6 @@ import importlib
 import json
 import re
 import shlex
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Dict, Iterator, List
@@ -144,7 +143,6 @@ def test_a_config_can_be_pasted(block: Block, configs: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec('mmseg') is None, reason='without mmseg')
 @pytest.mark.parametrize(
     'block', [block for block in CONFIGS if 'GuardSegLabels' in block.code], ids=lambda block: block.name
 )
@@ -157,7 +155,6 @@ def test_what_was_pasted_trains_on_invalid_labels(block: Block, configs: Path, c
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec('mmdet') is None, reason='without mmdet')
 @pytest.mark.parametrize(
     'block',
     [block for block in CONFIGS if 'GuardInstanceLabels' in block.code and 'model = ' in block.code],

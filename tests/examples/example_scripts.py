@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -33,3 +34,18 @@ def output_of(script: str, *arguments: str) -> str:
     done = ended(script, *arguments)
     assert done.returncode == 0, done.output[-4000:]
     return done.output
+
+
+def last_words(script: str, missing: str = 'nothing') -> str:
+    """What a script says that does not start, where a package is missing."""
+    start = f'import runpy, sys; sys.modules[{missing!r}] = None; runpy.run_path({script!r}, run_name="__main__")'
+    ended = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', start],
+        env={**{k: v for k, v in os.environ.items() if k != 'RANK'}, 'PYTHONPATH': str(EXAMPLES.parent)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.count('\n') == 1, ended.stderr
+    return ended.stderr

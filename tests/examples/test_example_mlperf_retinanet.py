@@ -10,6 +10,9 @@ import torch
 from example_scripts import output_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pytest.importorskip('torchvision')
+
 from mlperf_retinanet import NUM_CLASSES, SIZE, small_retinanet
 from torch import Tensor, nn
 

@@ -7,8 +7,11 @@ from typing import List
 
 import pytest
 import torch
-from example_scripts import EXAMPLES
+from example_scripts import EXAMPLES, last_words
 from ranks import Rank, run_ranks
+
+pytest.importorskip('transformers')
+
 from rtdetr_det_engine import ITERS, NUM_CLASSES, batches, small_rtdetr
 
 from mmguard.detection import guard_targets
@@ -141,3 +144,8 @@ def test_reduce_dict_mixes_unlike_losses_and_does_not_once_they_are_aligned(side
     ]
     whole = {'loss_bbox': 1.5, 'loss_bbox_dn_0': 5.0, 'loss_bce': 10.0}
     assert [eval(said) for said in aligned] == [whole, whole]
+
+
+@pytest.mark.slow
+def test_without_torchrun_it_ends_with_one_line() -> None:
+    assert '`torchrun --nproc-per-node 2`' in last_words(str(EXAMPLES / 'rtdetr_det_engine.py'))

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from example_scripts import EXAMPLES
+from example_scripts import EXAMPLES, last_words
 
 TABLE = (EXAMPLES / 'README.md').read_text()
 RECIPES = (EXAMPLES.parent / 'docs/recipes.md').read_text()
@@ -31,21 +27,6 @@ def test_an_example_is_short_and_has_a_test(path: Path) -> None:
     assert any(path.name in test.read_text() for test in tests)
 
 
-def last_words(script: str, missing: str = 'nothing') -> str:
-    """What a script says that does not start, where a package is missing."""
-    start = f'import runpy, sys; sys.modules[{missing!r}] = None; runpy.run_path({script!r}, run_name="__main__")'
-    ended = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', start],
-        env={**{k: v for k, v in os.environ.items() if k != 'RANK'}, 'PYTHONPATH': str(EXAMPLES.parent)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert ended.returncode == 1
-    assert ended.stderr.count('\n') == 1, ended.stderr
-    return ended.stderr
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ('name', 'missing', 'command'),
@@ -62,11 +43,12 @@ def test_without_its_package_it_ends_with_one_line(name: str, missing: str, comm
 
 
 @pytest.mark.slow
+def test_without_torchrun_it_ends_with_one_line() -> None:
+    assert '`torchrun --nproc-per-node 2`' in last_words(str(EXAMPLES / 'ddp_plain_pytorch.py'))
+
+
 @pytest.mark.parametrize('name', ['ddp_plain_pytorch.py', 'rtdetr_det_engine.py'])
-def test_without_torchrun_it_ends_with_one_line(name: str) -> None:
-    if name.startswith('rtdetr') and importlib.util.find_spec('transformers') is None:
-        pytest.skip('needs transformers')
-    assert '`torchrun --nproc-per-node 2`' in last_words(str(EXAMPLES / name))
+def test_it_says_how_it_is_started(name: str) -> None:
     assert f'torchrun --nproc-per-node 2 examples/{name}' in (EXAMPLES / name).read_text()
 
 

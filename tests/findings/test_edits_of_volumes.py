@@ -14,10 +14,12 @@ from volume_sets import LIVER, Draw, organs, volumes
 
 from mmguard.findings.edits import Edit
 
+nibabel = pytest.importorskip('nibabel')
+pytest.importorskip('SimpleITK')
+
 
 def write_volumes(root: Path, edit: Edit) -> None:
     """Write an edit of volumes, by hand."""
-    nibabel = pytest.importorskip('nibabel')
     ((path, options),) = edit.files
     assert path == str(root)
     changes = dict(options)
@@ -46,7 +48,6 @@ def write_volumes(root: Path, edit: Edit) -> None:
     ],
 )
 def test_edits_of_volumes(values: Any, labels: Any, code: str, writes: Dict[str, Any], tmp_path: Path) -> None:
-    pytest.importorskip('nibabel')
     changes = dict(numTraining=5) if code == 'MG180' else {}
     before = scan(volumes(labels, organs(*values), 3, **changes), tmp_path)
     assert before.first.code == code
@@ -91,7 +92,6 @@ ASKED = {
 
 @pytest.mark.parametrize('name', sorted(DECLARED_WRONGLY))
 def test_label_files_stay_where_only_dataset_json_is_wrong(name: str, tmp_path: Path) -> None:
-    pytest.importorskip('nibabel')
     declared, draw, wanted = DECLARED_WRONGLY[name]
     before = scan(volumes(declared, draw, 3), tmp_path)
     assert before.first.code == 'MG181'
@@ -108,7 +108,6 @@ def test_label_files_stay_where_only_dataset_json_is_wrong(name: str, tmp_path: 
 
 @pytest.mark.parametrize('modality', [{'0': 'CT'}, {'0': 'MR', '1': 'PET'}, {'0': 'T1', '1': 'T2', '2': 'FLAIR'}])
 def test_edits_turn_a_dataset_json_of_v1_into_one_of_v2(modality: Any, tmp_path: Path) -> None:
-    pytest.importorskip('nibabel')
     values = range(1, 1 + len(modality))
     labels = {'0': 'background', **{str(value): f'organ {value}' for value in values}}
     changes = dict(channel_names=None, file_ending=None, modality=modality)
@@ -124,7 +123,6 @@ def test_edits_turn_a_dataset_json_of_v1_into_one_of_v2(modality: Any, tmp_path:
 
 @pytest.mark.parametrize('layout', ['v1', 'msd'])
 def test_the_verdict_on_a_data_set_to_convert_names_the_conversion_only(layout: str, tmp_path: Path) -> None:
-    pytest.importorskip('nibabel')
     found = scan(volumes(LIVER, organs(1, 2), 3, layout=layout), tmp_path).first
     assert (found.code, 'nnUNetv2_convert' in found.advice, 'plan_and' in found.advice) == ('MG195', True, False)
 
@@ -145,7 +143,6 @@ def test_keys_without_which_the_conversion_fails_are_named(
     layout: str, lacks: Tuple[str, ...], number: int, entries: str, tmp_path: Path
 ) -> None:
     """nnU-Net's converters delete keys that a dataset.json written by hand may lack."""
-    pytest.importorskip('nibabel')
     changes: Any = dict(dict.fromkeys(lacks), numTraining=number)
     result = scan(volumes(LIVER, organs(1, 2), 3, layout=layout, **changes), tmp_path).results[0]
     (found,) = result.findings

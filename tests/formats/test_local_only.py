@@ -11,6 +11,8 @@ from mmguard.cli import main
 from mmguard.errors import CannotRun
 from mmguard.formats.files import check_local, check_local_dataset
 
+pytest.importorskip('rich')
+
 SEGMENTATION = 'model = dict(type="EncoderDecoder", decode_head=dict(type="FCNHead", num_classes=6))'
 DETECTION = 'model = dict(type="mmdet.RetinaNet", bbox_head=dict(type="RetinaHead", num_classes=3))'
 

@@ -26,7 +26,6 @@ import promises
 import pytest
 import run_kinds
 from kinds import Kind
-from loaders import has
 from mutations import any_of, damaged_bytes, damaged_json, damaged_lines, damaged_xml, odd_text
 from promises import innermost, run, why_unforeseen
 
@@ -180,9 +179,8 @@ class Bench:
 @pytest.fixture
 def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     kind: Kind = request.param
-    missing = [package for package in kind.needs if not has(package)]
-    if missing:
-        pytest.skip(f'without {", ".join(missing)}')
+    for package in kind.needs:
+        pytest.importorskip(package)
     made = Bench(kind, tmp_path)
     monkeypatch.chdir(made.inputs)
     # Nothing in it depends on what is parsed: to make it anew for every input takes as long as most commands do.
@@ -198,7 +196,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 def _kinds() -> List[Any]:
     chosen = [kind for kind in KINDS if CHOSEN == [''] or kind.name in CHOSEN]
-    # nibabel is not beside the first stack.
+    # nibabel is not in the first stack.
     marks = {kind.name: () if 'nibabel' in kind.needs else pytest.mark.same_everywhere for kind in chosen}
     return [pytest.param(kind, id=kind.name, marks=marks[kind.name]) for kind in chosen]
 

@@ -8,6 +8,8 @@ from typing import Any, Iterator, List
 
 import pytest
 
+pytest.importorskip('mmengine')
+
 from mmguard import LabelGuardHook, RankGuardHook
 from mmguard.hooks.runs import put_back_run, run_within
 

@@ -7,6 +7,8 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
+pytest.importorskip('mmengine')
+
 from mmguard import FlightRecorderHook
 from mmguard.log.flight_record import FORMAT, KILLED, Flight, FlightRecord, read_flight
 

@@ -15,6 +15,8 @@ from typing import Dict
 
 import pytest
 
+pytest.importorskip('torchvision')
+
 pytest.importorskip('nnunetv2')
 
 from small_nnunet import PLANTED, lines_of

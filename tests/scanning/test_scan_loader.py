@@ -17,6 +17,8 @@ from mmguard.cli import main
 from mmguard.formats.files import SAMPLE
 from mmguard.scanning.config_maps import ConfigSource, split_sets
 
+pytest.importorskip('mmseg')
+
 #: As mmseg 1.0.0rc3 did: the label map of the data set first, the shift of 0 after it.
 OWN_LOADERS = """
 from mmdet.datasets import CocoDataset

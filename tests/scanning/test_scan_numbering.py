@@ -12,6 +12,8 @@ from scans import codes, scan
 from mmguard.cli import main
 from mmguard.labels.numbering import COCO_IDS, FRAMEWORKS, IDS, POSITIONS
 
+pytest.importorskip('rich')
+
 RENUMBERING = [name for name, framework in FRAMEWORKS.items() if framework.labels == POSITIONS]
 TAKING_IDS = [name for name, framework in FRAMEWORKS.items() if framework.labels == IDS]
 

@@ -21,6 +21,8 @@ from mmguard.scanning.config_maps import split_sets
 from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, run_plan
 
+pytest.importorskip('mmseg')
+
 BOXES = [('crack', [10, 20, 100, 120]), ('rust', [20, 20, 60, 70])]
 HEAD = dict(type='Shared2FCBBoxHead', num_classes=2, loss_cls=dict(type='CrossEntropyLoss'))
 DETECTOR = dict(type='FasterRCNN', roi_head=dict(type='StandardRoIHead', bbox_head=HEAD))

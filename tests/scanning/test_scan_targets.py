@@ -11,6 +11,8 @@ from scans import codes, scan
 
 from mmguard.cli import main
 
+pytest.importorskip('rich')
+
 SCRIPT = "open({ran!r}, 'w').close()\nmodel = dict(layers=3)\ndata = {{}}\n"
 MAIN = "import torch\nopen({ran!r}, 'w').close()\nmodel = dict(type='Net')\nif __name__ == '__main__':\n    pass\n"
 LAZY = (

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, List, Sequence, Tuple
 
 import pytest
+from needs import find_test_files, read_needs, read_stack
 from warm import run_beside_torch
 
 import mmguard
@@ -31,6 +32,23 @@ def command(*words: str, present: Tuple[str, ...] = ()) -> Any:
     done = alone('from mmguard.cli import main\nsys.exit(main())', *words, present=present)
     assert 'Traceback' not in done.stderr, done.stderr
     return done
+
+
+#: Prints how each file with tests was collected.
+COLLECT = """
+import json, pytest
+
+outcomes = {}
+
+class Reports:
+    def pytest_collectreport(self, report):
+        if report.result or not report.passed:
+            outcomes[report.nodeid] = report.outcome
+
+code = pytest.main(sys.argv[1:], plugins=[Reports()])
+print(json.dumps(outcomes))
+sys.exit(code)
+"""
 
 
 @pytest.fixture
@@ -172,10 +190,14 @@ def test_a_benchmark_asks_for_its_own_packages_alone() -> None:
     assert 'nnunetv2, nibabel, SimpleITK' in done.stderr
 
 
-def test_every_test_is_collected_with_torch_alone() -> None:
-    """What needs more is named in conftest.py; a new helper that is not ends the run beside torch alone."""
+def test_every_test_file_is_collected_with_torch_alone_or_names_what_it_needs() -> None:
     options = ['--collect-only', '-qq', '-p', 'no:cacheprovider', '-p', 'no:xdist', '-c', str(ROOT / 'pyproject.toml')]
     folders = '--rootdir', str(ROOT), str(ROOT / 'tests'), str(ROOT / 'mmguard')
-    code = 'import pytest\nsys.exit(pytest.main(sys.argv[1:]))'
-    done = alone(code, *options, *folders, present=('jinja2',))  # which comes with torch
-    assert done.returncode == 0, done.stdout[-3000:]
+    done = alone(COLLECT, *options, *folders, present=('jinja2',))  # which comes with torch
+    outcomes = json.loads(done.stdout.splitlines()[-1])
+    files = [file for file in find_test_files() if file.name.startswith('test_')]
+    needy = {file for file in files if not read_needs(file) <= read_stack('torch')}
+    found = {file: outcomes.get(file.relative_to(ROOT).as_posix()) for file in files}
+    assert found == {file: 'skipped' if file in needy else 'passed' for file in files}
+    assert done.returncode == 0, done.stderr
+    assert not [file for file in needy if file.parent.name in ('functional', 'nn', 'detection', 'distributed')]

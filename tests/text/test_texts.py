@@ -18,6 +18,8 @@ from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.text import LONGEST, plural, quantity, visible, visible_name
 from mmguard.tools.console import Console, Table, Text
 
+pytest.importorskip('rich')
+
 HOSTILE = '\x1b]0;owned\x07\x1b[2J\r\x9b1m\u202e\u2066\u200b\ufeff\udce9\ud800\x00'
 
 

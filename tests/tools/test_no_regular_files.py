@@ -17,6 +17,8 @@ from pictures import picture
 from mmguard.cli import main
 from mmguard.text import REPORT_ADVICE
 
+pytest.importorskip('PIL')
+
 BOX = {'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [0, 0, 9, 9], 'area': 81, 'iscrowd': 0}
 SEGMENTS = {'image_id': 1, 'file_name': 'a.png', 'segments_info': [{'id': 1, 'category_id': 1, 'area': 4}]}
 COCO = {

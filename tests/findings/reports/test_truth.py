@@ -8,6 +8,8 @@ from typing import Any, Dict, List
 import pytest
 from truth import ALL_VALUES, CLAIMS, judge_report, read_causes, read_truth
 
+pytest.importorskip('mmseg')
+
 REPORTS = read_truth()
 CODE = re.compile(r'MG[1-5]\d\d')
 SCHEMA: Dict[str, Any] = {

@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 
+import pytest
+
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
@@ -16,6 +18,8 @@ from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, run_plan
 from mmguard.tools.fix.copies import MANIFEST, write_copies
+
+pytest.importorskip('mmseg')
 
 Build = Callable[[Path], Any]
 

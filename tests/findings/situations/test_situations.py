@@ -7,20 +7,17 @@ from pathlib import Path
 from typing import Dict
 
 import pytest
-import volume_sets
 from all_situations import SITUATIONS
 from annotation_files import ids_of
 from clean_sets import CLEAN
 from drawn_scenes import scenes
-from real_reports import DETECTION, SEGMENTATION, VOLUMES
+from real_reports import DETECTION, SEGMENTATION
 from situation import Build, coco_config, findings_of, holds, json_alone, masks, numbered, retina, some_boxes
 from this_stack import is_here
 
 from mmguard.cli import main
 
-REPORTS = {**SEGMENTATION, **DETECTION, **{f'{name}, volumes': one for name, one in VOLUMES.items()}}
-OF_VOLUMES = {f'{name}, volumes': one for name, one in volume_sets.SITUATIONS.items()}
-ALL = {**SITUATIONS, **OF_VOLUMES, **REPORTS}
+ALL = {**SITUATIONS, **SEGMENTATION, **DETECTION}
 
 
 @pytest.mark.parametrize('name', [name for name in ALL if is_here(ALL[name].codes)])

@@ -15,6 +15,8 @@ from mmguard.functional import check_target
 from mmguard.functional.checks import TargetShapeError, TargetTypeError
 from mmguard.labels.tally import LabelGuardError
 
+pytest.importorskip('mmseg')
+
 RANDOM = torch.Generator().manual_seed(16)
 #: Makes the arguments of ``check_target``, options last.
 Make = Callable[[], Tuple[Tensor, Tensor, Dict[str, Any]]]

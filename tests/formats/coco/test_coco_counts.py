@@ -18,6 +18,8 @@ from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.table import find_places
 
+pytest.importorskip('mmseg')
+
 
 @pytest.mark.parametrize('seed', range(6))
 def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:

@@ -14,6 +14,8 @@ from coco_cases import ann, coco, write
 
 from mmguard.formats.coco.read import scan_coco
 
+pytest.importorskip('rich')
+
 GOOD = json.dumps(coco([ann(number) for number in range(5)]))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 from typing import Any, List, Set, Tuple
@@ -14,6 +13,8 @@ from nnunet_sets import write_json
 
 from mmguard.formats.nnunet.cases import CaseListing, list_cases
 from mmguard.formats.nnunet.spec import KEYS, find_raw_datasets, read_spec
+
+pytest.importorskip('nibabel')
 
 
 def listed(root: Path, images: List[str], labels: List[str], **changes: Any) -> CaseListing:
@@ -104,7 +105,7 @@ NAMES = st.builds(
 )
 
 
-@pytest.mark.skipif(importlib.util.find_spec('nnunetv2') is None, reason='nnU-Net is not installed')
+@pytest.mark.usefixtures('nnunet')
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(images=st.sets(NAMES, max_size=6))
 def test_cases_are_counted_as_nnunet_counts_them(images: Set[str], tmp_path_factory: pytest.TempPathFactory) -> None:

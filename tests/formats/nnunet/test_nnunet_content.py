@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from mmguard.formats.nnunet import volume
 from mmguard.formats.nnunet.volume import CannotRead, Content
 
+pytest.importorskip('nibabel')
+
 DECODERS = ['zlib'] + (['libdeflate'] if volume.find_gzip_decoder() else [])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import itertools
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +22,6 @@ nibabel = pytest.importorskip('nibabel')
 pytest.importorskip('SimpleITK')
 Image = pytest.importorskip('PIL.Image')
 
-WITH_NNUNET = pytest.mark.skipif(importlib.util.find_spec('nnunetv2') is None, reason='nnU-Net is not installed')
 _NUMBER = itertools.count()
 
 
@@ -66,7 +64,7 @@ DOUBTFUL: Dict[str, Any] = dict(
 )
 
 
-@WITH_NNUNET
+@pytest.mark.usefixtures('nnunet')
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     shape=st.lists(st.integers(1, 6), min_size=2, max_size=3).map(tuple),
@@ -125,7 +123,7 @@ def write_slope(path: Path, slope: float, inter: float) -> None:
     path.write_bytes(gzip.compress(bytes(content)) if packed else bytes(content))
 
 
-@WITH_NNUNET
+@pytest.mark.usefixtures('nnunet')
 @pytest.mark.parametrize('name', ['gray.png', 'rgb.png', 'palette.png', 'bool.png', 'wide.png', 'gray.bmp'])
 def test_flat_images_are_seen_as_nnunet_sees_them(name: str, tmp_path: Path) -> None:
     label = organ()[:, :, 2].copy()

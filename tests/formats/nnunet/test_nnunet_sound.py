@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import os
 import resource
@@ -166,7 +165,7 @@ def theirs(reader: str) -> Any:
     return recursive_find_reader_writer_by_name(reader)()
 
 
-@pytest.mark.skipif(importlib.util.find_spec('nnunetv2') is None, reason='nnU-Net is not installed')
+@pytest.mark.usefixtures('nnunet')
 def test_what_is_no_finding_is_read_as_it_is_counted(tmp_path: Path) -> None:
     clean = 0
     for number, (name, (content, readers)) in enumerate(volumes(tmp_path).items()):

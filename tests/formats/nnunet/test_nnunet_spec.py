@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any, Dict, List
@@ -14,6 +13,8 @@ from nnunet_sets import LABELS, write_json
 
 from mmguard.formats.nnunet.spec import COUNT, KEYS, REGIONS, DatasetSpec, judge_count, read_spec
 from mmguard.formats.nnunet.spec import LABELS as LABEL_FAULTS
+
+pytest.importorskip('nibabel')
 
 REGION_LABELS = {'background': 0, 'whole': [1, 2], 'core': [2]}
 
@@ -99,7 +100,7 @@ VALUES = st.one_of(NUMBERS, NUMBERS.map(str), st.lists(NUMBERS, max_size=3), st.
 NAMES = st.sampled_from(['background', 'ignore', 'a', 'b', 'c'])
 
 
-@pytest.mark.skipif(importlib.util.find_spec('nnunetv2') is None, reason='nnU-Net is not installed')
+@pytest.mark.usefixtures('nnunet')
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     labels=st.dictionaries(NAMES, VALUES, max_size=5),

@@ -20,6 +20,8 @@ from mmguard.formats.voc.read import scan_voc
 from mmguard.formats.voc.write import NotCorrected, correct_voc
 from mmguard.scanning.config_instances import scan_detection_config
 
+pytest.importorskip('mmseg')
+
 NAMES = ['cat', 'dog', 'bird']
 SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 

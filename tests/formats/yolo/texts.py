@@ -7,9 +7,12 @@ import random
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
+import pytest
 from pictures import picture
 
 from mmguard.cli import main
+
+pytest.importorskip('PIL')
 
 NAMES = ('cat', 'dog', 'cow')
 

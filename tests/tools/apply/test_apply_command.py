@@ -22,6 +22,8 @@ from mmguard.tools.apply.command import apply
 from mmguard.tools.apply.output import remove_scopes
 from mmguard.tools.apply.overlay import write_overlay
 
+pytest.importorskip('mmseg')
+
 PIDNET = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 NEW_STYLE = Path(__file__).parents[3] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py'
 

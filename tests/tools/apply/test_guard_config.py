@@ -16,6 +16,8 @@ from mmguard.config.classes import get_type_name
 from mmguard.tools.apply.guarded import build_tree, guard_tree
 from mmguard.tools.apply.output import remove_scopes
 
+pytest.importorskip('mmseg')
+
 ROOT = osp.join(osp.dirname(__file__), '..', '..', '..', 'configs')
 
 #: What we ship by hand -> the stock config that it guards, and what else it changes in that.

@@ -5,8 +5,6 @@ from typing import Dict, NamedTuple
 
 import pytest
 
-from mmguard.tools.demo.dataset import write_dataset
-
 
 class Drawn(NamedTuple):
     """A data root, and the planted pixels: label file -> invalid value -> number."""
@@ -17,5 +15,7 @@ class Drawn(NamedTuple):
 
 @pytest.fixture(scope='session')
 def dataset(tmp_path_factory) -> Drawn:
+    from mmguard.tools.demo.dataset import write_dataset
+
     root = tmp_path_factory.mktemp('cityscapes')
     return Drawn(root, write_dataset(root))

@@ -14,6 +14,8 @@ def image_of(dataset, file):
     name = file.replace('gtFine/', 'leftImg8bit/', 1).replace('_gtFine_labelTrainIds.png', '_leftImg8bit.png')
     return dataset.root / name
 
+pytest.importorskip('mmseg')
+
 
 def test_planted_counts_are_those_of_the_files(dataset):
     for file, planted in dataset.planted.items():

@@ -19,6 +19,8 @@ from mmguard.findings.finding import Finding
 from mmguard.tools.explain.explanation import OutsideFacts
 from mmguard.tools.explain.render import as_text
 
+pytest.importorskip('mmseg')
+
 pytest.importorskip('msgspec')
 
 NOT_REGISTERED = format_traceback(

@@ -16,6 +16,8 @@ from mmguard.findings import diagnose
 from mmguard.tools.explain.explanation import CONFIRMED, POSSIBLE, SUPPORTED, OutsideFacts, explain_text
 from mmguard.tools.explain.reader import Reader
 
+pytest.importorskip('rich')
+
 Written = Callable[[int, str], str]
 
 

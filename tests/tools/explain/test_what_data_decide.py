@@ -14,6 +14,8 @@ import mmguard
 from mmguard.cli import main
 from mmguard.tools.explain.explanation import OutsideFacts
 
+pytest.importorskip('mmseg')
+
 pytest.importorskip('msgspec')
 
 

@@ -18,6 +18,8 @@ from mmguard.files.containment import OutsideError, make_inside_check
 from mmguard.formats.correction import NotCorrected
 from mmguard.tools.fix.copies import place_in
 
+pytest.importorskip('rich')
+
 #: Formats of which a folder is corrected.
 FORMATS = {case.name: case for case in CASES if case.name in ('maps', 'voc', 'yolo')}
 #: A folder of labels, a file that is copied as it is.

@@ -15,6 +15,8 @@ from mmguard.errors import CannotRun
 from mmguard.tools.replay.run import run_sample
 from mmguard.tools.samples import Samples, count_common_tail, split_folders
 
+pytest.importorskip('mmseg')
+
 names = st.text('abc', min_size=1, max_size=3)
 folders = st.lists(names, min_size=1, max_size=5)
 

@@ -13,6 +13,8 @@ import pytest
 from mmguard.cli import main
 from mmguard.log.run_log import name_for_rank
 
+pytest.importorskip('rich')
+
 NAME = 'label_guard.jsonl'
 FILLED = b'{"mode": "train", "iter": 3, "filled": [{"rank": 1, "losses": ["loss_mask"], "samples": []}]}\n'
 

@@ -15,6 +15,8 @@ from mmguard.formats.voc.read import scan_voc
 from mmguard.scanning.run import SetResult
 from mmguard.tools.page.html import build_page
 
+pytest.importorskip('rich')
+
 #: Category ids of the annotations of each image: 7 twice in one, 9 in two, 30 in none.
 IDS = [[7, 7, 9], [9], [20], []]
 NAMES = {7: 'cat', 9: 'dog', 20: 'horse', 30: 'sheep'}
