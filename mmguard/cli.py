@@ -16,9 +16,9 @@ from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tupl
 from mmguard.compat.stack import install_command
 from mmguard.errors import CannotRun, collect_failures
 from mmguard.language import translate
-from mmguard.text import REPORT_ADVICE, describe_broken_import, describe_error, describe_exit, visible
+from mmguard.text import REPORT_ADVICE, describe_broken_import, describe_error, describe_exit, visible, visible_name
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
-from mmguard.tools.outputs import check_outputs
+from mmguard.tools.outputs import check_outputs, escape_commands
 from mmguard.version import __version__
 
 DESCRIPTION = 'Keeps bad labels from killing, or quietly spoiling, a training run.'
@@ -39,10 +39,15 @@ def main(argv: Optional[List[str]] = None) -> int:
     Returns:
         int: The exit code; 2 if it could not run, 130 if Ctrl-C ended it.
     """
-    args, is_parsed = argparse.Namespace(command='', debug=False), False
     if not _has_streams():
         return COULD_NOT_RUN
     _write_every_character()
+    with escape_commands():
+        return _run(argv)
+
+
+def _run(argv: Optional[List[str]]) -> int:
+    args, is_parsed = argparse.Namespace(command='', debug=False), False
     try:
         argv = sys.argv[1:] if argv is None else argv
         parser = _build_parser(argv)
@@ -56,7 +61,7 @@ def main(argv: Optional[List[str]] = None) -> int:
             code: int = args.run(args)
         sys.stdout.flush()
         for reason in failures.values():
-            print(visible(f'mmguard {args.command}: could not run: {reason}'), file=sys.stderr)
+            print(visible_name(f'mmguard {args.command}: could not run: {reason}'), file=sys.stderr)
         return COULD_NOT_RUN if failures and code in (CLEAN, FOUND) else code
     except KeyboardInterrupt:
         print(f'\n{getattr(args, "interrupted", "mmguard: interrupted")}', file=sys.stderr)
@@ -70,7 +75,7 @@ def main(argv: Optional[List[str]] = None) -> int:
             return READER_GONE
         if args.debug:
             print(visible(traceback.format_exc()), file=sys.stderr)
-        print(visible(f'mmguard {args.command}'.rstrip() + f': {_describe_failure(error, args)}'), file=sys.stderr)
+        print(visible_name(f'mmguard {args.command}'.rstrip() + f': {_describe_failure(error, args)}'), file=sys.stderr)
         return COULD_NOT_RUN
 
 
@@ -217,4 +222,8 @@ def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
 
 
 if __name__ == '__main__':
+    _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    # `python -m` puts the working directory there.
+    if sys.path[0] == os.getcwd() != _OWN and not getattr(sys.flags, 'safe_path', False):
+        del sys.path[0]
     sys.exit(main())

@@ -95,7 +95,9 @@ _ENDS: Dict[type, Sequence[str]] = {list: '[]', tuple: '()', set: '{}', frozense
 
 def _split_message(value: Any, length: int) -> Iterator[str]:
     if isinstance(value, (str, bytes)):
-        yield repr(value[: length + 1])
+        yield repr(
+            hide_credentials(value[:LONGEST_NAME])[: length + 1] if isinstance(value, str) else value[: length + 1]
+        )
     elif isinstance(value, dict):
         yield '{'
         for number, (key, inner) in enumerate(value.items()):
@@ -176,7 +178,7 @@ def visible(text: str, limit: int = LONGEST) -> str:
     r"""Escape all invisible characters of a text, except line breaks.
 
     Control and direction marks, unusual spaces and unassigned characters become escapes, and so do bytes of a file
-    name that are not UTF-8. A long text is shortened in the middle.
+    name that are not UTF-8. Credentials in URLs are hidden. A long text is shortened in the middle.
 
     Example:
         >>> visible('caf\udce9' + chr(0x202E) + 'gnp.exe')
@@ -184,7 +186,7 @@ def visible(text: str, limit: int = LONGEST) -> str:
         >>> visible('0123456789', limit=4)
         '01 ... (6 characters) ... 89'
     """
-    text = _cut_middle(text, limit)
+    text = _cut_middle(hide_credentials(text), limit)
     return text if text.isprintable() else ''.join(map(_escape_char, text))
 
 
@@ -196,6 +198,34 @@ def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
         'a\\nb.png'
     """
     return visible(name, limit).replace('\n', '\\n')
+
+
+#: User and password of a URL, and parameters of its query that are secret.
+_CREDENTIALS = re.compile(
+    r'(://)[^\s/"\'\\]*(@)|([?&][\w.-]{0,40}(?:key|token|secret|sig|pass|auth|credential)[\w.-]{0,40}=)[^\s&"\'\\<>)]+',
+    re.IGNORECASE,
+)
+
+
+def hide_credentials(text: str) -> str:
+    """Hide the credentials in URLs of a text.
+
+    Example:
+        >>> hide_credentials('https://me:secret@host/a?key=b7&v=1')
+        'https://***@host/a?key=***&v=1'
+    """
+    return _CREDENTIALS.sub(r'\1\3***\2', text) if '://' in text else text
+
+
+#: Folders of users.
+_HOMES = r'/home/[^/\s<>"\'&]+|/Users/[^/\s<>"\'&]+|[A-Z]:\\Users\\[^\\\s<>"\'&]+'
+
+
+def hide_home(text: str) -> str:
+    """Replace the home folders in the paths of a text by ``~``."""
+    own = os.path.expanduser('~')
+    known = rf'{re.escape(own)}(?![\w.-])|{_HOMES}' if len(own) > 1 else _HOMES
+    return re.sub(rf'(?<![\w.~-])(?:{known})', '~', text)
 
 
 def _cut_middle(text: str, limit: int) -> str:

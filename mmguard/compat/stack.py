@@ -13,6 +13,8 @@ The differences that matter to mmguard:
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
@@ -45,6 +47,12 @@ INSTALL: Dict[str, Dict[str, str]] = {
     },
     ONEDL: {module: f'pip install {names[0]}' for module, names in STACKS[ONEDL].items()},
 }
+
+#: Frameworks whose configs can be named as ``'mmseg::NAME.py'``.
+FRAMEWORKS = ('mmengine', 'mmseg', 'mmdet', 'mmyolo', 'mmrotate', 'mmdet3d', 'mmpretrain')
+
+#: Where packages are installed: taken before a config may change ``sys.path``, and without the working directory.
+INSTALLED = [path for path in sys.path if path not in ('', os.getcwd())]
 
 #: Folder of the shipped configs inside the folder of a framework.
 SHIPPED = '/.mim/configs/'
@@ -119,15 +127,16 @@ def find_config_file(name: str) -> str:
         name (str): ``'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'``, or a path.
 
     Raises:
-        ModuleNotFoundError: The framework is not installed.
+        ModuleNotFoundError: The framework is not installed, or not known. No other package is looked for.
         FileNotFoundError: The framework does not ship this config.
     """
     package, shipped, inner = name.partition('::')
     if not shipped:
         return name
-    folder = find_module_folder(package)
+    folder = find_module_folder(package) if package in FRAMEWORKS else None
     if folder is None:
-        raise ModuleNotFoundError(f'{name}: {package} is not installed', name=package)
+        why = 'is not installed' if package in FRAMEWORKS else f'is not one of {", ".join(FRAMEWORKS)}'
+        raise ModuleNotFoundError(f'{name}: {package} {why}', name=package)
     path = folder / '.mim' / 'configs' / inner
     if not path.is_file():
         raise FileNotFoundError(f'{name}: {package} does not ship this config: {path} is missing')

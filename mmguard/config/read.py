@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import sys
+import re
 import traceback
 import warnings
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
 from mmguard.compat.stack import find_config_file, find_module_folder
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, find_first_scope
+from mmguard.config.custom_imports import import_modules, require_modules
 from mmguard.config.recognition import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.config.types import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
@@ -115,7 +116,9 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
     read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
     custom = read.data.get('custom_imports')
     if run_code:
-        read.notes += _import_custom(custom)
+        failed = import_modules(custom, config.filename or read.file)
+        notes = 'custom_imports: {} cannot be imported ({}); its classes were not checked'
+        read.notes += [notes.format(*one) for one in failed.items()]
     elif custom is not None:
         note = Message(
             'custom_imports: not imported, because a config in YAML or JSON is data; add --run-code to import them'
@@ -125,23 +128,6 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
     return read
 
 
-def _import_custom(custom: Any) -> List[str]:
-    names = custom.get('imports') if isinstance(custom, dict) else None
-    names = [names] if isinstance(names, str) else names
-    notes = []
-    here = os.getcwd()
-    if names and here not in sys.path:
-        sys.path.append(here)
-    for name in names or ():
-        try:
-            importlib.import_module(name)
-        except SystemExit as error:
-            raise CannotRun(f'custom_imports: {name} {describe_exit(error)} when it is imported') from error
-        except Exception as error:  # a module of the user's may raise anything
-            notes.append(f'custom_imports: {name} cannot be imported ({error}); its classes were not checked')
-    return notes
-
-
 def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
     """Load a config file, text-style or pure Python, or a shipped one (``'mmseg::pidnet/....py'``).
 
@@ -149,8 +135,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
 
     Args:
         file (str): The config.
-        import_custom_modules (bool): Import its ``custom_imports``, from the working directory, too, as
-            ``python tools/train.py`` in a project does.
+        import_custom_modules (bool): Import its ``custom_imports``, see :mod:`mmguard.config.custom_imports`.
         run_code (bool): Let YAML or JSON name code: ``custom_imports``, and types and scopes of packages other than the
             frameworks. Without it the former are skipped, and the latter refused.
 
@@ -161,9 +146,6 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     from mmengine.config import Config
 
     is_code = run_code or not is_data(file)
-    here = os.getcwd()
-    if import_custom_modules and is_code and here not in sys.path:
-        sys.path.append(here)
     try:
         path = find_config_file(file)
         if os.path.exists(path):  # mmengine's message names what is missing
@@ -171,7 +153,9 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
         check_bases(path)
         with warnings.catch_warnings(), _read_as_plain_data():
             warnings.simplefilter('ignore')
-            config = Config.fromfile(path, import_custom_modules=import_custom_modules and is_code)
+            config = Config.fromfile(path, import_custom_modules=False, use_environment_variables=is_code)
+        if import_custom_modules and is_code:
+            require_modules(config.get('custom_imports'), path)
         if not is_code:
             _check_names(config.to_dict(), f'{file}: ')
         return config
@@ -224,6 +208,8 @@ def _read_as_plain_data() -> Iterator[None]:
     from mmengine.fileio import JsonHandler, YamlHandler, register_handler
 
     def read(text: str, ending: str) -> Any:
+        if re.search(r'\{\{[\'"]?\s*\$', text):
+            raise NotPlain('YAML or JSON with {{$NAME}}: environment variables are only filled in with --run-code')
         try:
             data = parse_data(text, ending)
         except ValueError as error:
@@ -232,6 +218,7 @@ def _read_as_plain_data() -> Iterator[None]:
         for base in bases if isinstance(bases, list) else [bases]:
             if base is not None and not is_data(str(base)):
                 raise NotPlain(f'YAML or JSON whose _base_ is {shorten(base)}: it must be YAML or JSON, too')
+            find_config_file(str(base))  # of a framework, where '::' names a package
         return data
 
     class PlainYaml(YamlHandler):  # type: ignore[misc]

@@ -9,6 +9,7 @@ from importlib import metadata
 from string import Formatter
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
+from mmguard.compat.stack import INSTALLED
 from mmguard.errors import CannotRun, report_failure
 from mmguard.findings.finding import CERTAINTIES, SEVERITIES, Finding
 from mmguard.findings.rule import Example, Facts, Rule
@@ -46,7 +47,7 @@ class EntryPoint(NamedTuple):
 def find_entry_points(group: str) -> List[EntryPoint]:
     """Return the entry points of a group, sorted by package and name; of a package that is found twice, the first."""
     found: Dict[Tuple[str, str], EntryPoint] = {}
-    for package in metadata.distributions():
+    for package in metadata.distributions(path=INSTALLED):
         try:
             points = [point for point in package.entry_points if point.group == group]
             name = f'{package.metadata["Name"]} {package.version}' if points else ''

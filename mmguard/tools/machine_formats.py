@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from mmguard.files.containment import find_inside
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
-from mmguard.text import visible
+from mmguard.text import LONGEST, quantity, visible, visible_name
 from mmguard.version import __version__
 
 _LEVELS = {ERROR: 'error', WARNING: 'warning', INFO: 'notice'}
@@ -66,7 +66,13 @@ def _from_here(path: str) -> str:
 
 
 def write_entries(
-    name: str, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()
+    name: str,
+    command: str,
+    target: str,
+    entries: Sequence[ReportEntry],
+    failed: Sequence[str] = (),
+    hidden: Sequence[ReportEntry] = (),
+    hidden_by: str = '',
 ) -> str:
     """Return entries in one of the machine-readable formats.
 
@@ -76,12 +82,16 @@ def write_entries(
         target (str): Target of the command.
         entries (list[ReportEntry]): The findings.
         failed (list[str]): Inputs that could not be read, with the reasons.
+        hidden (list[ReportEntry]): Findings that a setting leaves out.
+        hidden_by (str): That setting.
     """
+    why = visible_name(f'hidden by {hidden_by}')
     if name == 'github':
-        return _as_github(entries, failed)
+        note = [f'::notice title=mmguard::{quantity(len(hidden), "finding")} {_escape_data(why)}\n'] * bool(hidden)
+        return _as_github(entries, failed) + ''.join(note)
     if name == 'sarif':
-        return json.dumps(_as_sarif(entries, failed), indent=1) + '\n'
-    return _as_junit(command, target, entries, failed)
+        return json.dumps(_as_sarif(entries, failed, hidden, why), indent=1) + '\n'
+    return _as_junit(command, target, entries, failed, hidden, why)
 
 
 def _as_github(entries: Iterable[ReportEntry], failed: Iterable[str]) -> str:
@@ -100,16 +110,18 @@ def _as_github(entries: Iterable[ReportEntry], failed: Iterable[str]) -> str:
 
 
 def _escape_data(text: str) -> str:
-    return visible(text).replace('%', '%25').replace('\r', '%0D').replace('\n', '%0A')
+    return visible_name(text, LONGEST).replace('%', '%25')
 
 
 def _escape_property(text: str) -> str:
     return _escape_data(text).replace(':', '%3A').replace(',', '%2C')
 
 
-def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str, Any]:
+def _as_sarif(
+    entries: Sequence[ReportEntry], failed: Sequence[str], hidden: Sequence[ReportEntry], why: str
+) -> Dict[str, Any]:
     """Return a log of SARIF 2.1.0: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html"""
-    rules = {entry.code: entry for entry in reversed(entries)}
+    rules = {entry.code: entry for entry in reversed([*entries, *hidden])}
     levels = {ERROR: 'error', WARNING: 'warning', INFO: 'note'}
     driver = {
         'name': 'mmguard',
@@ -122,8 +134,10 @@ def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str
             'level': levels[entry.severity],
             'message': {'text': visible(f'{entry.title} {entry.text}')},
             'locations': [_build_sarif_location(file, entry.places) for file in entry.files],
+            'suppressions': suppressions,  # of all results or of none
         }
-        for entry in entries
+        for some, suppressions in ((entries, []), (hidden, [{'kind': 'external', 'justification': why}]))
+        for entry in some
     ]
     invocation: Dict[str, Any] = {'executionSuccessful': not failed}
     if failed:
@@ -143,19 +157,26 @@ def _build_sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
     return location
 
 
-def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str]) -> str:
+def _as_junit(
+    command: str,
+    target: str,
+    entries: Sequence[ReportEntry],
+    failed: Sequence[str],
+    hidden: Sequence[ReportEntry],
+    why: str,
+) -> str:
     """Return JUnit XML: a failing case per error or warning, a passing one per remark, one at least."""
     cases: List[ElementTree.Element] = []
-    for entry in entries:
+    for entry in [*entries, *hidden]:
         case = ElementTree.Element(
             'testcase', classname=f'mmguard.{command}', name=_remove_controls(f'{entry.code} {entry.title}')
         )
-        tag = 'system-out' if entry.severity == INFO else 'failure'
+        tag = 'skipped' if len(cases) >= len(entries) else 'system-out' if entry.severity == INFO else 'failure'
         said = ElementTree.SubElement(case, tag)
-        if tag == 'failure':
+        if tag != 'system-out':
             said.set('type', entry.severity)
-            said.set('message', _remove_controls(entry.title))
-        said.text = _remove_controls('\n'.join([entry.text, *entry.files]))
+            said.set('message', why if tag == 'skipped' else _remove_controls(entry.title))
+        said.text = '\n'.join(map(_remove_controls, [entry.text, *entry.files]))
         cases.append(case)
     for failure in failed:
         case = ElementTree.Element('testcase', classname=f'mmguard.{command}', name='could not run')
@@ -169,6 +190,7 @@ def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed:
         tests=str(len(cases)),
         failures=str(sum(entry.severity != INFO for entry in entries)),
         errors=str(len(failed)),
+        skipped=str(len(hidden)),
     )
     suite.extend(cases)
     root = ElementTree.Element('testsuites')
@@ -177,5 +199,5 @@ def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed:
 
 
 def _remove_controls(text: str) -> str:
-    """Return text without the control characters that XML cannot hold."""
-    return visible(text).encode('utf-8', 'backslashreplace').decode('utf-8')
+    """Return text on one line, without the control characters that XML cannot hold."""
+    return visible_name(text, LONGEST).encode('utf-8', 'backslashreplace').decode('utf-8')

@@ -11,7 +11,7 @@ from mmguard.files.containment import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.formats.files import FILES, list_names
 from mmguard.formats.options import SPLITS
-from mmguard.text import shorten
+from mmguard.text import describe_error, shorten
 
 #: Lists of names, one per line, as written by darknet and labeling tools.
 NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
@@ -64,11 +64,17 @@ def _read_data(path: str) -> Any:
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
-        with FILES.open(path) as file:
-            data = file.read(_LARGEST + 1)
-        return parse_data(data.decode(), '.yml') if len(data) <= _LARGEST else None
+        return _parse_file(path)
     except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError):
         return None
+
+
+def _parse_file(path: str) -> Any:
+    with FILES.open(path) as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise NotPlain(f'larger than {_LARGEST >> 20} MiB')
+    return parse_data(data.decode(), '.yml')
 
 
 def read_data_yaml(path: str) -> DataYaml:
@@ -169,17 +175,22 @@ def find_names(folder: str) -> DataYaml:
     return DataYaml(root=folder)
 
 
-def find_unopened(folder: str) -> List[str]:
-    """Return the paths that are named like a list of names or a data.yaml but are not regular files.
+def find_unread(folder: str) -> Dict[str, str]:
+    """Return the lists of names and the data.yaml that would have been read, with the reasons why they were not.
 
     A folder of labels, its ``labels`` and its parent are searched. A FIFO, a socket or a device is never opened.
     """
-    found = []
+    found = {}
     for place in (folder, os.path.join(folder, 'labels'), os.path.dirname(os.path.abspath(folder))):
         for name in (*NAME_LISTS, 'data.yaml', 'data.yml'):
             path = os.path.join(place, name)
             if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-                found.append(path)
+                found[path] = 'it is not a regular file'
+            elif name.startswith('data.y') and os.path.isfile(path):
+                try:
+                    _parse_file(path)
+                except (OSError, NotPlain, ValueError, RecursionError) as error:
+                    found[path] = f'it is {error}' if isinstance(error, NotPlain) else describe_error(error)
     return found
 
 

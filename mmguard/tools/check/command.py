@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         raise CannotRun(
             f'JSON is written for one config, got {len(args.configs)}: name one, or choose another --format'
         )
-    found: List[Tuple[ReadConfig, List[Finding]]] = []
+    found: List[Tuple[ReadConfig, List[Finding], List[Finding]]] = []
     failed: List[str] = []
     with Spinner('check', args.configs[0]) as spinner, collect_failures() as failures:
         import mmengine  # noqa: F401  if it is missing, the command line says how to install it
@@ -69,22 +69,23 @@ def run(args: argparse.Namespace) -> int:
         for file in args.configs:
             spinner.text = file
             try:
-                found.append(check_config(file, rules, args.run_code, not args.no_verify))
+                found.append(check_config(file, selection, args.run_code, not args.no_verify))
             except CannotRun as error:
                 if len(args.configs) == 1:
                     raise
                 failed.append(f'{file}: {error}')
-    failed += failures.values()
+    failed += selection.choose_failures(failures)
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
     people = sys.stdout if selection.for_people else sys.stderr
-    for config, findings in found:
+    for config, findings, hidden in found:
         print(visible(as_text(config, findings, len(rules), args.verbose, width)), file=people)
         if args.json is not None:
-            write_json(args.json, as_json(config, findings, [rule.code for rule in rules], failed))
+            write_json(args.json, as_json(config, findings, [rule.code for rule in rules], failed, hidden))
     for failure in failed:
         print(visible(translate('could not run: {failure}', failure=failure)), file=people)
-    entries = [build_entry(finding, config.file) for config, findings in found for finding in findings]
-    selection.write('check', ' '.join(args.configs), entries, failed)
+    entries = [build_entry(finding, config.file) for config, findings, _ in found for finding in findings]
+    left_out = [build_entry(finding, config.file) for config, _, hidden in found for finding in hidden]
+    selection.write('check', ' '.join(args.configs), entries, failed, left_out)
     return COULD_NOT_RUN if failed else selection.choose_exit_code([entry.severity for entry in entries])
 
 
@@ -94,9 +95,9 @@ def select_config_rules(selection: RuleSelection) -> List[Type[Rule]]:
 
 
 def check_config(
-    file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
-) -> Tuple[ReadConfig, List[Finding]]:
-    """Return a config and its findings, with edits that break nothing."""
+    file: str, selection: RuleSelection, run_code: bool, verify: bool
+) -> Tuple[ReadConfig, List[Finding], List[Finding]]:
+    """Return a config, its chosen findings, with edits that break nothing, and its hidden ones."""
     from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import diagnose, verify_edits
@@ -105,9 +106,11 @@ def check_config(
 
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
         config = ReadConfig(read_with_includes(file), file) if is_detr_yaml(file) else read_config(file, run_code)
-        findings = number_edits(diagnose(config=config, rules=rules))
+        rules = select_config_rules(RuleSelection())
+        shown, hidden, notes = selection.split(number_edits(diagnose(config=config, rules=rules)))
+        config.notes += notes
         with open_verifier(config, run_code, verify) as verifier:
-            return config, verify_edits(findings, config, verifier)
+            return config, verify_edits(shown, config, verifier), hidden
 
 
 def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH) -> str:
@@ -132,7 +135,11 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
 
 
 def as_json(
-    config: ReadConfig, findings: List[Finding], codes: List[str], failed: Sequence[str] = ()
+    config: ReadConfig,
+    findings: List[Finding],
+    codes: List[str],
+    failed: Sequence[str] = (),
+    hidden: Sequence[Finding] = (),
 ) -> Dict[str, Any]:
     """Return the findings as plain data for programs."""
     from mmguard.findings.messages import unpack
@@ -144,5 +151,6 @@ def as_json(
         'rules': codes,
         'notes': config.notes,
         'findings': [unpack(finding) for finding in findings],
+        'hidden': [finding.code for finding in hidden],
         'failed': list(failed),
     }

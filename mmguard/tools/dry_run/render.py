@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Sequence
 import mmguard.tools.page as page
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.properties.suite import PROPERTIES, PropertyRecord
-from mmguard.text import quantity, visible
+from mmguard.text import hide_home, quantity, visible
 from mmguard.tools.console import Console, Text
 from mmguard.version import __version__
 
@@ -108,4 +108,4 @@ def as_page(config: str, records: Sequence[PropertyRecord]) -> str:
         parts.append('</div>')
     style = (Path(str(page.__file__)).parent / 'templates' / 'page.css').read_text(encoding='utf-8')
     name = html.escape(visible(config))
-    return _PAGE.format(config=name, style=style, version=__version__, parts=''.join(parts))
+    return hide_home(_PAGE.format(config=name, style=style, version=__version__, parts=''.join(parts)))

@@ -196,7 +196,7 @@ def read_batches(flight: Flight, file: str) -> List[List[RecordedSample]]:
     batches = [batch for batch in reversed(flight.batches) if batch.samples]
     if not batches:
         raise CannotRun(
-            '\n'.join(
+            '; '.join(
                 [
                     f'{file}: no batch is recorded. Training ended before the first one was loaded: '
                     f'{describe_exception(flight) or flight.reason}',

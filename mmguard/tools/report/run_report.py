@@ -191,7 +191,7 @@ def read_report(target: Path, num_classes: Optional[int] = None) -> RunReport:
     modes = build_mode_reports(lines, known, num_classes)
     problems = unread.list_messages() + run.problems + shorten_list(crash.problems, 20)
     if not modes and not crash.ranks:
-        raise NotALog('\n'.join([f'{target}: no output of an mmguard hook, so there is nothing to report', *problems]))
+        raise NotALog('; '.join([f'{target}: no output of an mmguard hook, so there is nothing to report', *problems]))
     return RunReport(
         [*files.logs, *([] if files.crash_alone else files.records), *files.crashes],
         modes,

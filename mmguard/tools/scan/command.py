@@ -166,10 +166,14 @@ def run(args: argparse.Namespace) -> int:
             results = run_plan(plan, create_mapper(args.processes), journal, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
-            selection.hide(result)
+            result.findings, result.hidden, notes = selection.split(result.findings)
+            result.notes += notes
         spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
-    entries = [build_entry(finding, args.target, result.roots) for result in results for finding in result.findings]
+    entries, hidden = (
+        [build_entry(finding, args.target, result.roots) for result in results for finding in getattr(result, name)]
+        for name in ('findings', 'hidden')
+    )
     name_from_here(results)
     console = Console(stderr=not selection.for_people, soft_wrap=True)
     if args.json:
@@ -186,7 +190,7 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         console.print('\n' + translate('page: {file}', file=args.html))
     show_failed(console, plan.failed)
-    selection.write('scan', args.target, entries, plan.failed)
+    selection.write('scan', args.target, entries, plan.failed, hidden)
     if plan.failed:
         return COULD_NOT_RUN
     return selection.choose_exit_code([finding.severity for finding in findings])
