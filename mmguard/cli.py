@@ -18,7 +18,7 @@ from mmguard.errors import CannotRun, collect_failures
 from mmguard.language import translate
 from mmguard.text import REPORT_ADVICE, describe_broken_import, describe_error, describe_exit, visible, visible_name
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
-from mmguard.tools.outputs import check_outputs, escape_commands
+from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
 
 DESCRIPTION = 'Keeps bad labels from killing, or quietly spoiling, a training run.'
@@ -39,15 +39,10 @@ def main(argv: Optional[List[str]] = None) -> int:
     Returns:
         int: The exit code; 2 if it could not run, 130 if Ctrl-C ended it.
     """
+    args, is_parsed = argparse.Namespace(command='', debug=False), False
     if not _has_streams():
         return COULD_NOT_RUN
     _write_every_character()
-    with escape_commands():
-        return _run(argv)
-
-
-def _run(argv: Optional[List[str]]) -> int:
-    args, is_parsed = argparse.Namespace(command='', debug=False), False
     try:
         argv = sys.argv[1:] if argv is None else argv
         parser = _build_parser(argv)
@@ -91,9 +86,13 @@ def _has_streams() -> bool:
 
 
 def _write_every_character() -> None:
-    """Escape characters that standard output cannot write, as Python does on standard error."""
+    """Escape characters that standard output cannot write, as Python does on standard error, and commands of GitHub."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
+    streams: List[Any] = [sys.stdout, sys.stderr] if os.environ.get('GITHUB_ACTIONS') else []
+    for stream in streams:  # a runner executes '::' at the beginning of a line, and '##[' anywhere
+        stream.write_commands = write = getattr(stream, 'write_commands', stream.write)
+        stream.write = lambda text, write=write: write(re.sub(r'(?m)(^[^\S\n]*:|##)(?=[:[])', r'\1 ', text))
 
 
 def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
@@ -222,8 +221,11 @@ def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
 
 
 if __name__ == '__main__':
-    _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    # `python -m` puts the working directory there.
-    if sys.path[0] == os.getcwd() != _OWN and not getattr(sys.flags, 'safe_path', False):
+    # `python -m` puts the working directory there. Where mmguard itself is found in it, it stays.
+    if (
+        sys.path[0] == os.getcwd()
+        and not __file__.startswith(sys.path[0])
+        and not getattr(sys.flags, 'safe_path', False)
+    ):
         del sys.path[0]
     sys.exit(main())

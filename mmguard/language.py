@@ -21,8 +21,7 @@ class Message(str):
     Args:
         template (str): Text with placeholders of ``str.format``.
         plural (str): Template for any ``number`` but 1; empty: the same.
-        values: Values of the placeholders. Those that are messages are translated with it; in others, which may come
-            from data, line breaks are escaped.
+        values: Values of the placeholders. Those that are messages are translated with it, others stay on one line.
 
     Example:
         >>> Message('{label} is {name}, not a class.', label=255, name='void')
@@ -48,13 +47,10 @@ class Message(str):
         return (self.template, self.plural), self.values
 
 
-#: Escapes of characters in a template that is data.
-_LITERAL = str.maketrans({'{': '{{', '}': '}}', '\n': '\\n'})
-
-
 def as_message(text: str) -> Message:
     """Return a text as a message, which is translated as the value of a placeholder if the catalogue has it."""
-    return text if isinstance(text, Message) else Message(text.translate(_LITERAL))
+    escaped = text.replace('{', '{{').replace('}', '}}').replace('\n', '\\n')
+    return text if isinstance(text, Message) else Message(escaped)
 
 
 def join(separator: str, texts: Any) -> Message:

@@ -95,9 +95,7 @@ _ENDS: Dict[type, Sequence[str]] = {list: '[]', tuple: '()', set: '{}', frozense
 
 def _split_message(value: Any, length: int) -> Iterator[str]:
     if isinstance(value, (str, bytes)):
-        yield repr(
-            hide_credentials(value[:LONGEST_NAME])[: length + 1] if isinstance(value, str) else value[: length + 1]
-        )
+        yield repr((hide_credentials(value[:LONGEST_NAME]) if isinstance(value, str) else value)[: length + 1])
     elif isinstance(value, dict):
         yield '{'
         for number, (key, inner) in enumerate(value.items()):
@@ -200,32 +198,20 @@ def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
     return visible(name, limit).replace('\n', '\\n')
 
 
-#: User and password of a URL, and parameters of its query that are secret.
 _CREDENTIALS = re.compile(
-    r'(://)[^\s/"\'\\]*(@)|([?&][\w.-]{0,40}(?:key|token|secret|sig|pass|auth|credential)[\w.-]{0,40}=)[^\s&"\'\\<>)]+',
-    re.IGNORECASE,
+    r'(://)[^\s/"\'\\]*(@)|([?&][\w.-]{0,40}(?:key|token|secret|sig|pass|auth|cred)[\w.-]{0,40}=)[^\s&"\'\\<>)]+', re.I
 )
 
 
 def hide_credentials(text: str) -> str:
-    """Hide the credentials in URLs of a text.
-
-    Example:
-        >>> hide_credentials('https://me:secret@host/a?key=b7&v=1')
-        'https://***@host/a?key=***&v=1'
-    """
+    """Hide user and password in the URLs of a text, and secret parameters of their queries."""
     return _CREDENTIALS.sub(r'\1\3***\2', text) if '://' in text else text
 
 
-#: Folders of users.
-_HOMES = r'/home/[^/\s<>"\'&]+|/Users/[^/\s<>"\'&]+|[A-Z]:\\Users\\[^\\\s<>"\'&]+'
-
-
 def hide_home(text: str) -> str:
-    """Replace the home folders in the paths of a text by ``~``."""
-    own = os.path.expanduser('~')
-    known = rf'{re.escape(own)}(?![\w.-])|{_HOMES}' if len(own) > 1 else _HOMES
-    return re.sub(rf'(?<![\w.~-])(?:{known})', '~', text)
+    """Replace home folders in the paths of a text by ``~``."""
+    own, name = re.escape(os.path.expanduser('~')), r'[^\\/\s<>"\'&]+'
+    return re.sub(rf'(?<![\w.~-])(?:{own}(?=[/\\])|(?:/home/|/Users/|[A-Z]:\\Users\\){name})', '~', text)
 
 
 def _cut_middle(text: str, limit: int) -> str:

@@ -50,8 +50,7 @@ INSTALL: Dict[str, Dict[str, str]] = {
 
 #: Frameworks whose configs can be named as ``'mmseg::NAME.py'``.
 FRAMEWORKS = ('mmengine', 'mmseg', 'mmdet', 'mmyolo', 'mmrotate', 'mmdet3d', 'mmpretrain')
-
-#: Where packages are installed: taken before a config may change ``sys.path``, and without the working directory.
+#: Folders of installed packages, taken before a config may change ``sys.path``; never the working directory.
 INSTALLED = [path for path in sys.path if path not in ('', os.getcwd())]
 
 #: Folder of the shipped configs inside the folder of a framework.
@@ -127,16 +126,17 @@ def find_config_file(name: str) -> str:
         name (str): ``'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'``, or a path.
 
     Raises:
-        ModuleNotFoundError: The framework is not installed, or not known. No other package is looked for.
+        ModuleNotFoundError: The framework is not installed, or not known.
         FileNotFoundError: The framework does not ship this config.
     """
     package, shipped, inner = name.partition('::')
     if not shipped:
         return name
-    folder = find_module_folder(package) if package in FRAMEWORKS else None
+    if package not in FRAMEWORKS:  # to look for another package may import it
+        raise ModuleNotFoundError(f'{name}: {package} is not one of {", ".join(FRAMEWORKS)}')
+    folder = find_module_folder(package)
     if folder is None:
-        why = 'is not installed' if package in FRAMEWORKS else f'is not one of {", ".join(FRAMEWORKS)}'
-        raise ModuleNotFoundError(f'{name}: {package} {why}', name=package)
+        raise ModuleNotFoundError(f'{name}: {package} is not installed', name=package)
     path = folder / '.mim' / 'configs' / inner
     if not path.is_file():
         raise FileNotFoundError(f'{name}: {package} does not ship this config: {path} is missing')

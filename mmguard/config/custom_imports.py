@@ -13,11 +13,6 @@ from typing import Any, Dict, List, Optional, Set
 from mmguard.errors import CannotRun
 from mmguard.text import describe_exit
 
-#: Modules of the import system, whose frames lie between an import statement and a finder.
-_IMPORTLIB = ('importlib', '_frozen_importlib', '_frozen_importlib_external')
-#: Files at the root of a project, the surest first.
-_MARKS = ('.git', 'pyproject.toml', 'setup.py')
-
 
 class ProjectFinder(MetaPathFinder):
     """Last finder of top-level modules, in some folders and only while ``custom_imports`` are imported.
@@ -31,65 +26,50 @@ class ProjectFinder(MetaPathFinder):
         self._served: Set[str] = set()
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
-        frame: Any = sys._getframe(1)
-        while _get_package(frame) in _IMPORTLIB:
+        frame: Any = sys._getframe()
+        importer = 'importlib'
+        while importer in ('importlib', '_frozen_importlib'):  # between the import statement and here
             frame = frame.f_back
-        if path is not None or not (frame.f_globals is globals() or _get_package(frame) in self._served):
+            importer = str(frame.f_globals.get('__name__')).partition('.')[0]
+        if path is not None or not (frame.f_globals is globals() or importer in self._served):
             return None
-        spec = PathFinder.find_spec(fullname, self.folders)
-        if spec is not None:
-            self._served.add(fullname)
-        return spec
-
-
-def _get_package(frame: Any) -> str:
-    return str(frame.f_globals.get('__name__')).partition('.')[0]
+        self._served.add(fullname)
+        return PathFinder.find_spec(fullname, self.folders)
 
 
 FINDER = ProjectFinder()
 
 
-def import_modules(custom_imports: Any, file: Optional[str] = None) -> Dict[str, Exception]:
+def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool = False) -> Dict[str, Exception]:
     """Import the modules that ``custom_imports`` names; return those that fail, with their exceptions.
 
-    Args:
-        custom_imports: Value in the config.
-        file (str, optional): The config. Modules are found next to it, in its repository and in the working directory.
-            Default: the places of the last call.
-
-    Raises:
-        CannotRun: A module ends the program.
+    They are found next to the config ``file``, in its project and in the working directory; without it, where the last
+    call looked. ``strict`` raises the first failure that ``allow_failed_imports`` does not allow.
     """
     if file is not None:
-        FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file)), *_MARKS), os.getcwd()]
-    names = custom_imports.get('imports') if isinstance(custom_imports, dict) else None
+        marks = ('.git', 'pyproject.toml', 'setup.py')
+        FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file)), *marks), os.getcwd()]
+    custom: Dict[str, Any] = custom_imports if isinstance(custom_imports, dict) else {}
+    names = custom.get('imports') or ()
     failed: Dict[str, Exception] = {}
     sys.meta_path.append(FINDER)
     try:
-        for name in [names] if isinstance(names, str) else names or ():
+        for name in [names] if isinstance(names, str) else names:
             try:
                 importlib.import_module(name)
             except SystemExit as error:
                 raise CannotRun(f'custom_imports: {name} {describe_exit(error)} when it is imported') from error
             except Exception as error:  # a module of the user's may raise anything
+                if strict and not (custom.get('allow_failed_imports') and isinstance(error, ImportError)):
+                    raise ImportError(f'custom_imports: {name} cannot be imported: {error}') from error
                 failed[name] = error
     finally:
         sys.meta_path.remove(FINDER)
     return failed
 
 
-def require_modules(custom_imports: Any, file: Optional[str] = None) -> None:
-    """Import the modules that ``custom_imports`` names; raise the first failure that it does not allow."""
-    for name, error in import_modules(custom_imports, file).items():
-        if not (custom_imports.get('allow_failed_imports') and isinstance(error, ImportError)):
-            raise ImportError(f'custom_imports: {name} cannot be imported: {error}') from error
-
-
 def list_project(folder: str, *marks: str) -> List[str]:
-    """Return a folder and those above it, up to the nearest with the first mark that exists, such as ``'.git'``.
-
-    Without a mark it is the folder only.
-    """
+    """Return a folder and those above it up to the nearest that holds the first mark that exists; else only itself."""
     folders = [Path(folder), *Path(folder).parents]
-    roots = (n for mark in marks for n, one in enumerate(folders) if (one / mark).exists())
+    roots = (number for mark in marks for number, one in enumerate(folders) if (one / mark).exists())
     return list(map(str, folders[: next(roots, 0) + 1]))

@@ -11,9 +11,9 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
-from mmguard.compat.stack import find_config_file, find_module_folder
+from mmguard.compat.stack import FRAMEWORKS, find_config_file, find_module_folder
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, find_first_scope
-from mmguard.config.custom_imports import import_modules, require_modules
+from mmguard.config.custom_imports import import_modules
 from mmguard.config.recognition import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.config.types import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
@@ -75,7 +75,7 @@ class ReadConfig:
     def describe_unknown_framework(self) -> List[str]:
         """Explain that ``default_scope`` is not a known framework, so its own parts are not checked."""
         scope = self.data.get('default_scope')
-        if not isinstance(scope, str) or scope in ('mmengine', *SCOPES):
+        if not isinstance(scope, str) or scope in FRAMEWORKS:
             return []
         known = ', '.join(SCOPES)
         return [
@@ -116,9 +116,8 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
     read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
     custom = read.data.get('custom_imports')
     if run_code:
-        failed = import_modules(custom, config.filename or read.file)
-        notes = 'custom_imports: {} cannot be imported ({}); its classes were not checked'
-        read.notes += [notes.format(*one) for one in failed.items()]
+        for name, error in import_modules(custom, config.filename or read.file).items():
+            read.notes.append(f'custom_imports: {name} cannot be imported ({error}); its classes were not checked')
     elif custom is not None:
         note = Message(
             'custom_imports: not imported, because a config in YAML or JSON is data; add --run-code to import them'
@@ -155,7 +154,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
             warnings.simplefilter('ignore')
             config = Config.fromfile(path, import_custom_modules=False, use_environment_variables=is_code)
         if import_custom_modules and is_code:
-            require_modules(config.get('custom_imports'), path)
+            import_modules(config.get('custom_imports'), path, strict=True)
         if not is_code:
             _check_names(config.to_dict(), f'{file}: ')
         return config
@@ -257,7 +256,7 @@ def _check_names(node: Any, path: str) -> None:
 
 
 def _is_framework(scope: str) -> bool:
-    return scope in ('mmengine', *SCOPES)
+    return scope in FRAMEWORKS
 
 
 def _is_type(kind: str) -> bool:

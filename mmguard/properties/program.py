@@ -21,7 +21,7 @@ from torch import Tensor
 from mmguard import register
 from mmguard.config.changes import name_types, walk
 from mmguard.config.classes import get_type_name
-from mmguard.config.custom_imports import require_modules
+from mmguard.config.custom_imports import import_modules
 from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig, import_scope
@@ -82,7 +82,7 @@ class Program:
         for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
             hub.update_info(name, value)  # schedules of losses and preprocessors read it from a runner
         self.config = Config(copy.deepcopy(dict(tree)))
-        require_modules(self.config.get('custom_imports'))
+        import_modules(self.config.get('custom_imports'), strict=True)
         import_scope(self.config)
         self.read = ReadConfig(name_types(self.config.to_dict()))
         self.guards = any(

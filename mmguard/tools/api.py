@@ -134,7 +134,7 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
 
     rules = select_config_rules(RuleSelection())
     with collect_failures() as failures:
-        read, findings, _ = check_config(os.fspath(config), RuleSelection(), run_code, verify)
+        read, findings = check_config(os.fspath(config), rules, run_code, verify)
     failed = tuple(failures.values())
     return Diagnosis(
         read.file,

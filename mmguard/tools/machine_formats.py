@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -13,6 +14,8 @@ from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.text import LONGEST, quantity, visible, visible_name
 from mmguard.version import __version__
 
+#: Severity of a finding that a setting leaves out.
+HIDDEN = 'hidden'
 _LEVELS = {ERROR: 'error', WARNING: 'warning', INFO: 'notice'}
 #: Maximum number of files that one finding is reported at.
 _PLACES = 20
@@ -22,7 +25,7 @@ class ReportEntry(NamedTuple):
     """Finding or broken property, as the formats show it."""
 
     code: str  #: Code of the rule, or name of the property.
-    severity: str  #: One of :data:`mmguard.findings.finding.SEVERITIES`.
+    severity: str  #: One of :data:`mmguard.findings.finding.SEVERITIES`, or ``HIDDEN``.
     title: str  #: One line.
     text: str  #: Evidence, and what to do.
     files: Tuple[str, ...]  #: Paths relative to the working directory, the first ones.
@@ -66,13 +69,7 @@ def _from_here(path: str) -> str:
 
 
 def write_entries(
-    name: str,
-    command: str,
-    target: str,
-    entries: Sequence[ReportEntry],
-    failed: Sequence[str] = (),
-    hidden: Sequence[ReportEntry] = (),
-    hidden_by: str = '',
+    name: str, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()
 ) -> str:
     """Return entries in one of the machine-readable formats.
 
@@ -82,16 +79,12 @@ def write_entries(
         target (str): Target of the command.
         entries (list[ReportEntry]): The findings.
         failed (list[str]): Inputs that could not be read, with the reasons.
-        hidden (list[ReportEntry]): Findings that a setting leaves out.
-        hidden_by (str): That setting.
     """
-    why = visible_name(f'hidden by {hidden_by}')
     if name == 'github':
-        note = [f'::notice title=mmguard::{quantity(len(hidden), "finding")} {_escape_data(why)}\n'] * bool(hidden)
-        return _as_github(entries, failed) + ''.join(note)
+        return _as_github(entries, failed)
     if name == 'sarif':
-        return json.dumps(_as_sarif(entries, failed, hidden, why), indent=1) + '\n'
-    return _as_junit(command, target, entries, failed, hidden, why)
+        return json.dumps(_as_sarif(entries, failed), indent=1) + '\n'
+    return _as_junit(command, target, entries, failed)
 
 
 def _as_github(entries: Iterable[ReportEntry], failed: Iterable[str]) -> str:
@@ -104,8 +97,10 @@ def _as_github(entries: Iterable[ReportEntry], failed: Iterable[str]) -> str:
         f'file={_escape_property(file)},title={_escape_property(f"{entry.code} {entry.title}")}'
         f'::{_escape_data(f"{entry.title} Seen: {entry.text}")}\n'
         for entry in entries
-        for file in entry.files
+        for file in (entry.files if entry.severity != HIDDEN else ())
     ]
+    hidden = Counter(entry.text.partition(': ')[0] for entry in entries if entry.severity == HIDDEN)
+    lines += [f'::notice title=mmguard::{quantity(n, "finding")} {_escape_data(by)}\n' for by, n in hidden.items()]
     return ''.join([*lines, *(f'::error title=mmguard::{_escape_data(failure)}\n' for failure in failed)])
 
 
@@ -117,12 +112,10 @@ def _escape_property(text: str) -> str:
     return _escape_data(text).replace(':', '%3A').replace(',', '%2C')
 
 
-def _as_sarif(
-    entries: Sequence[ReportEntry], failed: Sequence[str], hidden: Sequence[ReportEntry], why: str
-) -> Dict[str, Any]:
+def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str, Any]:
     """Return a log of SARIF 2.1.0: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html"""
-    rules = {entry.code: entry for entry in reversed([*entries, *hidden])}
-    levels = {ERROR: 'error', WARNING: 'warning', INFO: 'note'}
+    rules = {entry.code: entry for entry in reversed(entries)}
+    levels = {ERROR: 'error', WARNING: 'warning', INFO: 'note', HIDDEN: 'none'}
     driver = {
         'name': 'mmguard',
         'version': __version__,
@@ -134,10 +127,10 @@ def _as_sarif(
             'level': levels[entry.severity],
             'message': {'text': visible(f'{entry.title} {entry.text}')},
             'locations': [_build_sarif_location(file, entry.places) for file in entry.files],
-            'suppressions': suppressions,  # of all results or of none
+            # Of all results or of none, says the specification.
+            'suppressions': [{'kind': 'external'}] * (entry.severity == HIDDEN),
         }
-        for some, suppressions in ((entries, []), (hidden, [{'kind': 'external', 'justification': why}]))
-        for entry in some
+        for entry in entries
     ]
     invocation: Dict[str, Any] = {'executionSuccessful': not failed}
     if failed:
@@ -157,25 +150,18 @@ def _build_sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
     return location
 
 
-def _as_junit(
-    command: str,
-    target: str,
-    entries: Sequence[ReportEntry],
-    failed: Sequence[str],
-    hidden: Sequence[ReportEntry],
-    why: str,
-) -> str:
-    """Return JUnit XML: a failing case per error or warning, a passing one per remark, one at least."""
+def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str]) -> str:
+    """Return JUnit XML: a failing case per error or warning, a passing one per remark, a skipped one if hidden."""
     cases: List[ElementTree.Element] = []
-    for entry in [*entries, *hidden]:
+    for entry in entries:
         case = ElementTree.Element(
             'testcase', classname=f'mmguard.{command}', name=_remove_controls(f'{entry.code} {entry.title}')
         )
-        tag = 'skipped' if len(cases) >= len(entries) else 'system-out' if entry.severity == INFO else 'failure'
+        tag = {INFO: 'system-out', HIDDEN: 'skipped'}.get(entry.severity, 'failure')
         said = ElementTree.SubElement(case, tag)
-        if tag != 'system-out':
+        if tag == 'failure':
             said.set('type', entry.severity)
-            said.set('message', why if tag == 'skipped' else _remove_controls(entry.title))
+            said.set('message', _remove_controls(entry.title))
         said.text = '\n'.join(map(_remove_controls, [entry.text, *entry.files]))
         cases.append(case)
     for failure in failed:
@@ -188,9 +174,9 @@ def _as_junit(
         'testsuite',
         name=f'mmguard {command}',
         tests=str(len(cases)),
-        failures=str(sum(entry.severity != INFO for entry in entries)),
+        failures=str(sum(case.find('failure') is not None for case in cases)),
+        skipped=str(sum(case.find('skipped') is not None for case in cases)),
         errors=str(len(failed)),
-        skipped=str(len(hidden)),
     )
     suite.extend(cases)
     root = ElementTree.Element('testsuites')

@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import stat
 import sys
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Union
+from typing import Any, Callable, Dict, Mapping, Union
 
 from mmguard.errors import CannotRun
 from mmguard.files.regular import NOT_REGULAR_FAULT, write_whole
@@ -69,31 +68,6 @@ def write_json(target: str, record: Mapping[str, Any]) -> None:
 def write_output(path: Union[str, Path], content: bytes) -> None:
     """Write a file named by the user atomically; a link is followed and kept."""
     write_whole(Path(os.path.realpath(path)) if os.path.islink(path) else Path(path), content)
-
-
-class CommandFreeStream:
-    """Stream in which no line is a workflow command of GitHub: names in data may look like one.
-
-    A runner takes ``::`` at the beginning of a line for one, and ``##[`` anywhere.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self.write_commands = stream.write
-
-    def write(self, text: str) -> int:
-        return int(self._stream.write(re.sub(r'(?m)(^[^\S\n]*:|##)(?=[:[])', r'\1 ', text)))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-@contextmanager
-def escape_commands() -> Iterator[None]:
-    """In a workflow of GitHub, write both standard streams through a :class:`CommandFreeStream`."""
-    wrap = CommandFreeStream if os.environ.get('GITHUB_ACTIONS') else lambda stream: stream
-    with redirect_stdout(wrap(sys.stdout)), redirect_stderr(wrap(sys.stderr)):
-        yield
 
 
 def _is_file(value: Any) -> bool:

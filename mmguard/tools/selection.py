@@ -58,7 +58,7 @@ class RuleSelection(NamedTuple):
         return [reason for code, reason in failures.items() if code in codes]
 
     def split(self, findings: Sequence[Finding]) -> Tuple[List[Finding], List[Finding], List[str]]:
-        """Return the chosen findings, the others, and a note about these: hidden findings are not an all-clear."""
+        """Return the chosen findings, the hidden ones, and a note about these: they are not an all-clear."""
         codes = {rule.code for rule in self.select_rules()}
         shown, hidden = ([one for one in findings if (one.code in codes) is kept] for kept in (True, False))
         listed = ', '.join(dict.fromkeys(one.code for one in hidden))
@@ -66,22 +66,24 @@ class RuleSelection(NamedTuple):
         note = Message('{number} hidden by {by}: {codes}', number=number, by=self.hidden_by, codes=listed)
         return shown, hidden, [note] if hidden else []
 
-    def write(
-        self,
-        command: str,
-        target: str,
-        entries: Sequence[ReportEntry],
-        failed: Sequence[str] = (),
-        hidden: Sequence[ReportEntry] = (),
-    ) -> None:
+    def build_entries(
+        self, shown: Sequence[Finding], hidden: Sequence[Finding], target: str, roots: Sequence[str] = ()
+    ) -> List[ReportEntry]:
+        """Return the entries of findings for :meth:`write`."""
+        from mmguard.tools.machine_formats import HIDDEN, build_entry
+
+        entries = [build_entry(one, target, roots) for one in (*shown, *hidden)]
+        why = f'hidden by {self.hidden_by}'
+        left_out = [one._replace(severity=HIDDEN, text=f'{why}: {one.text}') for one in entries[len(shown) :]]
+        return [*entries[: len(shown)], *left_out]
+
+    def write(self, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()) -> None:
         """Write annotations, SARIF or JUnit to standard output, if one of them was chosen."""
         from mmguard.tools.machine_formats import write_entries
 
         if self.format not in ('text', 'json'):
-            write = (
-                getattr(sys.stdout, 'write_commands', sys.stdout.write) if self.format == 'github' else sys.stdout.write
-            )
-            write(write_entries(self.format, command, target, entries, failed, hidden, self.hidden_by))
+            write = getattr(sys.stdout, 'write_commands' if self.format == 'github' else 'write', sys.stdout.write)
+            write(write_entries(self.format, command, target, entries, failed))
             sys.stdout.flush()
 
     def choose_exit_code(self, severities: Sequence[str]) -> int:
@@ -120,10 +122,7 @@ def read_selection(args: argparse.Namespace) -> RuleSelection:
     Raises:
         CannotRun: pyproject.toml cannot be read, or a setting is wrong.
     """
-    named = [getattr(args, name, None) for name in ('target', 'config', 'configs')]
-    path, settings = _read_settings(
-        [one for some in named if some for one in ([some] if isinstance(some, str) else some)]
-    )
+    path, settings = _read_settings([getattr(args, 'target', ''), *getattr(args, 'configs', ())])
     given = {name: getattr(args, name, None) for name in RuleSelection._fields}
     chosen = {name: value for name, value in given.items() if value is not None}
     if args.json == '-':  # goes before the setting of a project, and excludes another option

@@ -60,21 +60,20 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
     return next(filter(is_one, paths[:20]), '')
 
 
-def _read_data(path: str) -> Any:
+def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
+    """Return the content of a YAML file, ``None`` if it cannot be read; then the reason is added to ``faults``."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
-        return _parse_file(path)
-    except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError):
+        with FILES.open(path) as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise NotPlain(f'larger than {_LARGEST >> 20} MiB')
+        return parse_data(data.decode(), '.yml')
+    except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError) as error:
+        if faults is not None:
+            faults[path] = f'it is {error}' if isinstance(error, NotPlain) else describe_error(error)
         return None
-
-
-def _parse_file(path: str) -> Any:
-    with FILES.open(path) as file:
-        data = file.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise NotPlain(f'larger than {_LARGEST >> 20} MiB')
-    return parse_data(data.decode(), '.yml')
 
 
 def read_data_yaml(path: str) -> DataYaml:
@@ -180,17 +179,14 @@ def find_unread(folder: str) -> Dict[str, str]:
 
     A folder of labels, its ``labels`` and its parent are searched. A FIFO, a socket or a device is never opened.
     """
-    found = {}
+    found: Dict[str, str] = {}
     for place in (folder, os.path.join(folder, 'labels'), os.path.dirname(os.path.abspath(folder))):
         for name in (*NAME_LISTS, 'data.yaml', 'data.yml'):
             path = os.path.join(place, name)
-            if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            if os.path.isfile(path):
+                _read_data(path, found)
+            elif os.path.exists(path) and not os.path.isdir(path):
                 found[path] = 'it is not a regular file'
-            elif name.startswith('data.y') and os.path.isfile(path):
-                try:
-                    _parse_file(path)
-                except (OSError, NotPlain, ValueError, RecursionError) as error:
-                    found[path] = f'it is {error}' if isinstance(error, NotPlain) else describe_error(error)
     return found
 
 

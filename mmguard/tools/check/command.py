@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mmguard.config.read import ReadConfig
     from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
+    from mmguard.tools.machine_formats import ReportEntry
 
 #: Longest line of prose.
 _WIDTH = 100
@@ -58,18 +59,16 @@ def run(args: argparse.Namespace) -> int:
         raise CannotRun(
             f'JSON is written for one config, got {len(args.configs)}: name one, or choose another --format'
         )
-    found: List[Tuple[ReadConfig, List[Finding], List[Finding]]] = []
+    found: List[Tuple[ReadConfig, List[Finding]]] = []
     failed: List[str] = []
     with Spinner('check', args.configs[0]) as spinner, collect_failures() as failures:
         import mmengine  # noqa: F401  if it is missing, the command line says how to install it
-
-        from mmguard.tools.machine_formats import build_entry
 
         rules = select_config_rules(selection)
         for file in args.configs:
             spinner.text = file
             try:
-                found.append(check_config(file, selection, args.run_code, not args.no_verify))
+                found.append(check_config(file, rules, args.run_code, not args.no_verify))
             except CannotRun as error:
                 if len(args.configs) == 1:
                     raise
@@ -77,15 +76,18 @@ def run(args: argparse.Namespace) -> int:
     failed += selection.choose_failures(failures)
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
     people = sys.stdout if selection.for_people else sys.stderr
-    for config, findings, hidden in found:
-        print(visible(as_text(config, findings, len(rules), args.verbose, width)), file=people)
+    entries: List[ReportEntry] = []
+    for config, findings in found:
+        shown, hidden, notes = selection.split(findings)
+        config.notes += notes
+        entries += selection.build_entries(shown, hidden, config.file)
+        print(visible(as_text(config, shown, len(rules), args.verbose, width)), file=people)
         if args.json is not None:
-            write_json(args.json, as_json(config, findings, [rule.code for rule in rules], failed, hidden))
+            record = as_json(config, shown, [rule.code for rule in rules], failed)
+            write_json(args.json, {**record, 'hidden': [finding.code for finding in hidden]})
     for failure in failed:
         print(visible(translate('could not run: {failure}', failure=failure)), file=people)
-    entries = [build_entry(finding, config.file) for config, findings, _ in found for finding in findings]
-    left_out = [build_entry(finding, config.file) for config, _, hidden in found for finding in hidden]
-    selection.write('check', ' '.join(args.configs), entries, failed, left_out)
+    selection.write('check', ' '.join(args.configs), entries, failed)
     return COULD_NOT_RUN if failed else selection.choose_exit_code([entry.severity for entry in entries])
 
 
@@ -95,9 +97,9 @@ def select_config_rules(selection: RuleSelection) -> List[Type[Rule]]:
 
 
 def check_config(
-    file: str, selection: RuleSelection, run_code: bool, verify: bool
-) -> Tuple[ReadConfig, List[Finding], List[Finding]]:
-    """Return a config, its chosen findings, with edits that break nothing, and its hidden ones."""
+    file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
+) -> Tuple[ReadConfig, List[Finding]]:
+    """Return a config and its findings: those of the rules with edits that break nothing, then all others."""
     from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import diagnose, verify_edits
@@ -106,11 +108,10 @@ def check_config(
 
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
         config = ReadConfig(read_with_includes(file), file) if is_detr_yaml(file) else read_config(file, run_code)
-        rules = select_config_rules(RuleSelection())
-        shown, hidden, notes = selection.split(number_edits(diagnose(config=config, rules=rules)))
-        config.notes += notes
+        findings = number_edits(diagnose(config=config, rules=select_config_rules(RuleSelection())))
+        shown = [finding for finding in findings if finding.code in {rule.code for rule in rules}]
         with open_verifier(config, run_code, verify) as verifier:
-            return config, verify_edits(shown, config, verifier), hidden
+            return config, verify_edits(shown, config, verifier) + [one for one in findings if one not in shown]
 
 
 def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH) -> str:
@@ -135,11 +136,7 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
 
 
 def as_json(
-    config: ReadConfig,
-    findings: List[Finding],
-    codes: List[str],
-    failed: Sequence[str] = (),
-    hidden: Sequence[Finding] = (),
+    config: ReadConfig, findings: List[Finding], codes: List[str], failed: Sequence[str] = ()
 ) -> Dict[str, Any]:
     """Return the findings as plain data for programs."""
     from mmguard.findings.messages import unpack
@@ -151,6 +148,5 @@ def as_json(
         'rules': codes,
         'notes': config.notes,
         'findings': [unpack(finding) for finding in findings],
-        'hidden': [finding.code for finding in hidden],
         'failed': list(failed),
     }

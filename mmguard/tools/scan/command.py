@@ -149,7 +149,6 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.scanning.processes import create_mapper
         from mmguard.scanning.run import run_plan, verify_results
         from mmguard.tools.console import Console
-        from mmguard.tools.machine_formats import build_entry
         from mmguard.tools.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
 
         if args.html:
@@ -170,10 +169,9 @@ def run(args: argparse.Namespace) -> int:
             result.notes += notes
         spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
-    entries, hidden = (
-        [build_entry(finding, args.target, result.roots) for result in results for finding in getattr(result, name)]
-        for name in ('findings', 'hidden')
-    )
+    entries = [
+        entry for one in results for entry in selection.build_entries(one.findings, one.hidden, args.target, one.roots)
+    ]
     name_from_here(results)
     console = Console(stderr=not selection.for_people, soft_wrap=True)
     if args.json:
@@ -190,7 +188,7 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         console.print('\n' + translate('page: {file}', file=args.html))
     show_failed(console, plan.failed)
-    selection.write('scan', args.target, entries, plan.failed, hidden)
+    selection.write('scan', args.target, entries, plan.failed)
     if plan.failed:
         return COULD_NOT_RUN
     return selection.choose_exit_code([finding.severity for finding in findings])
