@@ -173,7 +173,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
         nearest = _find_nearest(unknown.group(1), [name.replace('_', '-') for name in COMMANDS]) if unknown else None
-        super().error(visible(f'{message}; did you mean {nearest}?' if nearest else message))
+        super().error(visible_name(f'{message}; did you mean {nearest}?' if nearest else message))
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
         options = [word.partition('=')[0] for word in unknown if word.startswith('-')]

@@ -13,8 +13,6 @@ The differences that matter to mmguard:
 from __future__ import annotations
 
 import importlib.util
-import os
-import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
@@ -50,8 +48,6 @@ INSTALL: Dict[str, Dict[str, str]] = {
 
 #: Frameworks whose configs can be named as ``'mmseg::NAME.py'``.
 FRAMEWORKS = ('mmengine', 'mmseg', 'mmdet', 'mmyolo', 'mmrotate', 'mmdet3d', 'mmpretrain')
-#: Folders of installed packages, taken before a config may change ``sys.path``; never the working directory.
-INSTALLED = [path for path in sys.path if path not in ('', os.getcwd())]
 
 #: Folder of the shipped configs inside the folder of a framework.
 SHIPPED = '/.mim/configs/'

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
 from string import Formatter
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
-from mmguard.compat.stack import INSTALLED
 from mmguard.errors import CannotRun, report_failure
 from mmguard.findings.finding import CERTAINTIES, SEVERITIES, Finding
 from mmguard.findings.rule import Example, Facts, Rule
@@ -45,9 +46,13 @@ class EntryPoint(NamedTuple):
 
 
 def find_entry_points(group: str) -> List[EntryPoint]:
-    """Return the entry points of a group, sorted by package and name; of a package that is found twice, the first."""
+    """Return the entry points of a group, sorted by package and name; of a package that is found twice, the first.
+
+    Metadata in the working directory is not that of an installed package, whatever a config has put on ``sys.path``.
+    """
+    places = [path for path in sys.path if os.path.abspath(path) != os.getcwd()]
     found: Dict[Tuple[str, str], EntryPoint] = {}
-    for package in metadata.distributions(path=INSTALLED):
+    for package in metadata.distributions(path=places):
         try:
             points = [point for point in package.entry_points if point.group == group]
             name = f'{package.metadata["Name"]} {package.version}' if points else ''

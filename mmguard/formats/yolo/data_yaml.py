@@ -11,7 +11,7 @@ from mmguard.files.containment import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.formats.files import FILES, list_names
 from mmguard.formats.options import SPLITS
-from mmguard.text import describe_error, shorten
+from mmguard.text import shorten
 
 #: Lists of names, one per line, as written by darknet and labeling tools.
 NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
@@ -61,7 +61,7 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
 
 
 def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
-    """Return the content of a YAML file, ``None`` if it cannot be read; then the reason is added to ``faults``."""
+    """Return the content of a YAML file, ``None`` if it cannot be read; add it to ``faults`` if it is not plain data."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
@@ -71,8 +71,8 @@ def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
             raise NotPlain(f'larger than {_LARGEST >> 20} MiB')
         return parse_data(data.decode(), '.yml')
     except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError) as error:
-        if faults is not None:
-            faults[path] = f'it is {error}' if isinstance(error, NotPlain) else describe_error(error)
+        if faults is not None and isinstance(error, NotPlain):
+            faults[path] = f'it is {error}'
         return None
 
 
