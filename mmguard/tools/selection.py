@@ -57,14 +57,15 @@ class RuleSelection(NamedTuple):
         codes = {rule.code for rule in self.select_rules()}
         return [reason for code, reason in failures.items() if code in codes]
 
-    def split(self, findings: Sequence[Finding]) -> Tuple[List[Finding], List[Finding], List[str]]:
+    def split(
+        self, findings: Sequence[Finding], note: str = '{number} hidden by {by}'
+    ) -> Tuple[List[Finding], List[Finding], List[str]]:
         """Return the chosen findings, the hidden ones, and a note about these: they are not an all-clear."""
         codes = {rule.code for rule in self.select_rules()}
         shown, hidden = ([one for one in findings if (one.code in codes) is kept] for kept in (True, False))
         listed = ', '.join(dict.fromkeys(one.code for one in hidden))
         number = quantity(len(hidden), 'finding')
-        note = Message('{number} hidden by {by}: {codes}', number=number, by=self.hidden_by, codes=listed)
-        return shown, hidden, [note] if hidden else []
+        return shown, hidden, [Message(note, number=number, by=self.hidden_by, codes=listed)] * bool(hidden)
 
     def build_entries(
         self, shown: Sequence[Finding], hidden: Sequence[Finding], target: str, roots: Sequence[str] = ()
@@ -112,7 +113,8 @@ def add_outcome(parser: Any) -> None:
     parser.add_argument(
         '--format',
         choices=FORMATS,
-        help='what goes to standard output: text (default), json (as --json -), github (annotations), sarif or junit',
+        help='what goes to standard output: text (default), json (as --json -), github (annotations; '
+        'the text goes to standard error), sarif or junit',
     )
 
 

@@ -61,7 +61,7 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
 
 
 def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
-    """Return the content of a YAML file, ``None`` if it cannot be read; add it to ``faults`` if it is not plain data."""
+    """Return the content of a YAML file, ``None`` if it cannot be read. If it is not plain data, it is a fault."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
