@@ -13,6 +13,9 @@ from typing import Any, Dict, List, Optional, Set
 from mmguard.errors import CannotRun
 from mmguard.text import describe_exit
 
+#: Files at the root of a project, the surest first.
+_MARKS = ('.git', 'pyproject.toml', 'setup.py')
+
 
 class ProjectFinder(MetaPathFinder):
     """Last finder of top-level modules, in some folders and only while ``custom_imports`` are imported.
@@ -47,8 +50,7 @@ def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool
     call looked. ``strict`` raises the first failure that ``allow_failed_imports`` does not allow.
     """
     if file is not None:
-        marks = ('.git', 'pyproject.toml', 'setup.py')
-        FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file)), *marks), os.getcwd()]
+        FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file)), *_MARKS), os.getcwd()]
     custom: Dict[str, Any] = custom_imports if isinstance(custom_imports, dict) else {}
     names = custom.get('imports') or ()
     failed: Dict[str, Exception] = {}

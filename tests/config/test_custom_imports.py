@@ -74,8 +74,9 @@ PLACES = {
         '',
     ),
     'with helpers that it imports by name': (
-        'own', {'work/own.py': 'from helpers import N', 'work/helpers.py': 'from more import N', 'work/more.py': 'N = 1'},
-        'elsewhere/config.py', ''
+        'own',
+        {'work/own.py': 'from helpers import N', 'work/helpers.py': 'from more import N', 'work/more.py': 'N = 1'},
+        'elsewhere/config.py', '',
     ),
     'installed': (
         'own.sets',

@@ -165,8 +165,9 @@ def run(args: argparse.Namespace) -> int:
             results = run_plan(plan, create_mapper(args.processes), journal, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
-            split = selection.split(result.findings, '{number} hidden by {by}: {codes}')
-            result.findings, result.hidden, result.notes = *split[:2], [*result.notes, *split[2]]
+            note = '{number} hidden by {by}: {codes}'
+            result.findings, result.hidden, notes = selection.split(result.findings, note)
+            result.notes += notes
         spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
     entries = [
