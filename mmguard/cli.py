@@ -221,11 +221,6 @@ def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
 
 
 if __name__ == '__main__':
-    # `python -m` puts the working directory there. Where mmguard itself is found in it, it stays.
-    if (
-        sys.path[0] == os.getcwd()
-        and not __file__.startswith(sys.path[0])
-        and not getattr(sys.flags, 'safe_path', False)
-    ):
-        del sys.path[0]
+    if sys.path[0] == os.getcwd() and not __file__.startswith(sys.path[0]):
+        del sys.path[0]  # where `python -m` puts the working directory
     sys.exit(main())

@@ -210,8 +210,8 @@ def hide_credentials(text: str) -> str:
 
 def hide_home(text: str) -> str:
     """Replace home folders in the paths of a text by ``~``."""
-    own, name = re.escape(os.path.expanduser('~')), r'[^\\/\s<>"\'&]+'
-    return re.sub(rf'(?<![\w.~-])(?:{own}(?=[/\\])|(?:/home/|/Users/|[A-Z]:\\Users\\){name})', '~', text)
+    own, name = re.escape(os.path.expanduser('~').rstrip('/') or '\0'), r'[^\\/\s<>"\'&]+'
+    return re.sub(rf'(?<![\w.~-])(?:{own}(?![\w.-])|(?:/home/|/Users/|[A-Z]:\\Users\\){name})', '~', text)
 
 
 def _cut_middle(text: str, limit: int) -> str:

@@ -8,6 +8,7 @@ import pickle
 import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -32,7 +33,7 @@ from security_rows import (
 )
 
 from mmguard.cli import main
-from mmguard.config import custom_imports
+from mmguard.config.custom_imports import list_project
 from mmguard.files import plain_data
 from mmguard.findings.plugins import find_entry_points
 from mmguard.properties.worker import Worker
@@ -121,7 +122,8 @@ def check_data_set(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('`custom_imports`')
 def check_custom_imports(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert [f'`{mark}`' in row for mark in custom_imports._MARKS] == [True] * 3
+    marks = signature(list_project).parameters['marks'].default
+    assert [f'`{one}`' in row for one in marks] == [True] * 3
     write(folder, framework_x_py='try:\n    import evil_code\nexcept ImportError:\n    pass\n')
     write(folder / 'work', evil_code_py=(folder / 'evil_code.py').read_text(), own_x_py='import framework_x, helper_x')
     write(folder / 'configs', config_py=CONFIG, helper_x_py='', framework_x_py='raise ValueError')

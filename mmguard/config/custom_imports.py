@@ -8,13 +8,10 @@ import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional, Sequence, Set
 
 from mmguard.errors import CannotRun
 from mmguard.text import describe_exit
-
-#: Files at the root of a project, the surest first.
-_MARKS = ('.git', 'pyproject.toml', 'setup.py')
 
 
 class ProjectFinder(MetaPathFinder):
@@ -50,7 +47,7 @@ def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool
     call looked. ``strict`` raises the first failure that ``allow_failed_imports`` does not allow.
     """
     if file is not None:
-        FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file)), *_MARKS), os.getcwd()]
+        FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file))), os.getcwd()]
     custom: Dict[str, Any] = custom_imports if isinstance(custom_imports, dict) else {}
     names = custom.get('imports') or ()
     failed: Dict[str, Exception] = {}
@@ -70,8 +67,8 @@ def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool
     return failed
 
 
-def list_project(folder: str, *marks: str) -> List[str]:
+def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
     """Return a folder and those above it up to the nearest that holds the first mark that exists; else only itself."""
-    folders = [Path(folder), *Path(folder).parents]
-    roots = (number for mark in marks for number, one in enumerate(folders) if (one / mark).exists())
-    return list(map(str, folders[: next(roots, 0) + 1]))
+    folders = [folder, *map(str, Path(folder).parents)]
+    roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
+    return folders[: next(roots, 0) + 1]

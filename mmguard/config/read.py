@@ -220,21 +220,15 @@ def _read_as_plain_data() -> Iterator[None]:
             find_config_file(str(base))  # of a framework, where '::' names a package
         return data
 
-    class PlainYaml(YamlHandler):  # type: ignore[misc]
-        def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
-            return read(file.read(), '.yaml')
-
-    class PlainJson(JsonHandler):  # type: ignore[misc]
-        def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
-            return read(file.read(), '.json')
-
-    register_handler(['yaml', 'yml'])(PlainYaml)
-    register_handler('json')(PlainJson)
+    handlers: Dict[str, Any] = {'yaml': YamlHandler, 'yml': YamlHandler, 'json': JsonHandler}
+    for name, handler in handlers.items():
+        load = {'load_from_fileobj': lambda self, file, end=f'.{name}', **_: read(file.read(), end)}
+        register_handler(name)(type('PlainHandler', (handler,), load))
     try:
         yield
     finally:
-        register_handler(['yaml', 'yml'])(YamlHandler)
-        register_handler('json')(JsonHandler)
+        for name, handler in handlers.items():
+            register_handler(name)(handler)
 
 
 def _check_names(node: Any, path: str) -> None:

@@ -32,17 +32,19 @@ class ReportEntry(NamedTuple):
     places: Tuple[str, ...] = ()  #: Paths in a config.
 
 
-def build_entry(finding: Finding, target: str, roots: Sequence[str] = ()) -> ReportEntry:
+def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden_by: str = '') -> ReportEntry:
     """Return the entry of a finding.
 
     Args:
         finding (Finding): Its files are relative to one of ``roots``.
         target (str): Target of the command, which is named in place of files that are not on this disk.
         roots (list[str]): Folders of the files, and annotation files.
+        hidden_by (str): Setting that leaves the finding out.
     """
     files = dict.fromkeys(_locate(name, target, roots) for name in finding.files or ('',))
-    text = f'{finding.evidence}. {finding.next_step}'
-    return ReportEntry(finding.code, finding.severity, finding.title, text, tuple(files)[:_PLACES], finding.places)
+    text = f'{f"hidden by {hidden_by}: " if hidden_by else ""}{finding.evidence}. {finding.next_step}'
+    severity = HIDDEN if hidden_by else finding.severity
+    return ReportEntry(finding.code, severity, finding.title, text, tuple(files)[:_PLACES], finding.places)
 
 
 def locate_file(name: str, roots: Iterable[str]) -> str:

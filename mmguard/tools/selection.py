@@ -57,26 +57,12 @@ class RuleSelection(NamedTuple):
         codes = {rule.code for rule in self.select_rules()}
         return [reason for code, reason in failures.items() if code in codes]
 
-    def split(
-        self, findings: Sequence[Finding], note: str = '{number} hidden by {by}'
-    ) -> Tuple[List[Finding], List[Finding], List[str]]:
+    def split(self, findings: Sequence[Finding]) -> Tuple[List[Finding], List[Finding], List[str]]:
         """Return the chosen findings, the hidden ones, and a note about these: they are not an all-clear."""
         codes = {rule.code for rule in self.select_rules()}
         shown, hidden = ([one for one in findings if (one.code in codes) is kept] for kept in (True, False))
-        listed = ', '.join(dict.fromkeys(one.code for one in hidden))
-        number = quantity(len(hidden), 'finding')
-        return shown, hidden, [Message(note, number=number, by=self.hidden_by, codes=listed)] * bool(hidden)
-
-    def build_entries(
-        self, shown: Sequence[Finding], hidden: Sequence[Finding], target: str, roots: Sequence[str] = ()
-    ) -> List[ReportEntry]:
-        """Return the entries of findings for :meth:`write`."""
-        from mmguard.tools.machine_formats import HIDDEN, build_entry
-
-        entries = [build_entry(one, target, roots) for one in (*shown, *hidden)]
-        why = f'hidden by {self.hidden_by}'
-        left_out = [one._replace(severity=HIDDEN, text=f'{why}: {one.text}') for one in entries[len(shown) :]]
-        return [*entries[: len(shown)], *left_out]
+        note = Message('{number} hidden by {by}', number=quantity(len(hidden), 'finding'), by=self.hidden_by)
+        return shown, hidden, [note] * bool(hidden)
 
     def write(self, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()) -> None:
         """Write annotations, SARIF or JUnit to standard output, if one of them was chosen."""
@@ -173,7 +159,7 @@ def _find_project(targets: Sequence[str]) -> str:
     from mmguard.config.custom_imports import list_project
 
     inside = tuple(os.path.join(os.path.realpath(one), '') for one in targets if os.path.isdir(one))
-    paths = (os.path.join(folder, 'pyproject.toml') for folder in list_project(os.getcwd(), '.git'))
+    paths = (os.path.join(folder, 'pyproject.toml') for folder in list_project(os.getcwd(), ['.git']))
     found = next((path for path in paths if os.path.isfile(path) and not os.path.realpath(path).startswith(inside)), '')
     return found and os.path.relpath(found)
 

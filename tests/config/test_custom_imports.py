@@ -218,7 +218,7 @@ def test_python_m_does_not_import_from_the_working_directory(project: Path) -> N
 def test_a_project_ends_at_the_root_of_its_repository(files: List[str], found: List[str], tmp_path: Path) -> None:
     (tmp_path / 'a/b/c').mkdir(parents=True)
     write(tmp_path, dict.fromkeys(files, ''))
-    assert list_project(str(tmp_path / 'a/b/c'), '.git', 'setup.py') == [str(tmp_path / name) for name in found]
+    assert list_project(str(tmp_path / 'a/b/c')) == [str(tmp_path / name) for name in found]
 
 
 def test_a_config_that_ends_the_program_is_named(project: Path, capsys: pytest.CaptureFixture) -> None:

@@ -126,7 +126,7 @@ def test_pages_do_not_name_home_folders(path: str, shown: str, tmp_path: Path, m
     assert hide_home(f'in {path}: 3') == f'in {shown}: 3'
     assert f'<title>mmguard: Labels of {shown}<' in build_page(f'Labels of {path}', [])
     monkeypatch.setenv('HOME', '/')
-    assert hide_home('/data//a') == '/data//a'
+    assert hide_home('/data//a https://b') == '/data//a https://b'
 
 
 @pytest.mark.parametrize(

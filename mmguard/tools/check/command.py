@@ -64,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     with Spinner('check', args.configs[0]) as spinner, collect_failures() as failures:
         import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
+        from mmguard.tools.machine_formats import build_entry
+
         rules = select_config_rules(selection)
         for file in args.configs:
             spinner.text = file
@@ -80,7 +82,8 @@ def run(args: argparse.Namespace) -> int:
     for config, findings in found:
         shown, hidden, notes = selection.split(findings)
         config.notes += notes
-        entries += selection.build_entries(shown, hidden, config.file)
+        entries += [build_entry(finding, config.file) for finding in shown]
+        entries += [build_entry(finding, config.file, hidden_by=selection.hidden_by) for finding in hidden]
         print(visible(as_text(config, shown, len(rules), args.verbose, width)), file=people)
         if args.json is not None:
             record = as_json(config, shown, [rule.code for rule in rules], failed)

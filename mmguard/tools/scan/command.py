@@ -149,6 +149,7 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.scanning.processes import create_mapper
         from mmguard.scanning.run import run_plan, verify_results
         from mmguard.tools.console import Console
+        from mmguard.tools.machine_formats import build_entry
         from mmguard.tools.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
 
         if args.html:
@@ -165,13 +166,15 @@ def run(args: argparse.Namespace) -> int:
             results = run_plan(plan, create_mapper(args.processes), journal, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
-            note = '{number} hidden by {by}: {codes}'
-            result.findings, result.hidden, notes = selection.split(result.findings, note)
-            result.notes += notes
+            result.findings, result.hidden, notes = selection.split(result.findings)
+            result.notes += [f'{note}: {", ".join(dict.fromkeys(one.code for one in result.hidden))}' for note in notes]
         spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
     entries = [
-        entry for one in results for entry in selection.build_entries(one.findings, one.hidden, args.target, one.roots)
+        build_entry(finding, args.target, one.roots, by)
+        for one in results
+        for by, findings in (('', one.findings), (selection.hidden_by, one.hidden))
+        for finding in findings
     ]
     name_from_here(results)
     console = Console(stderr=not selection.for_people, soft_wrap=True)
