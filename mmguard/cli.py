@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tupl
 from mmguard.compat.stack import install_command
 from mmguard.errors import CannotRun, collect_failures
 from mmguard.language import translate
-from mmguard.text import REPORT_ADVICE, describe_broken_import, describe_error, describe_exit, visible
+from mmguard.text import REPORT_ADVICE, describe_broken_import, describe_error, describe_exit, visible, visible_name
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
 from mmguard.version import __version__
@@ -55,7 +55,7 @@ def main(argv: Optional[List[str]] = None) -> int:
             code: int = args.run(args)
         sys.stdout.flush()
         for reason in failures.values():
-            print(visible(f'mmguard {args.command}: could not run: {reason}'), file=sys.stderr)
+            print(visible_name(f'mmguard {args.command}: could not run: {reason}'), file=sys.stderr)
         return COULD_NOT_RUN if failures and code in (CLEAN, FOUND) else code
     except KeyboardInterrupt:
         print(f'\n{getattr(args, "interrupted", "mmguard: interrupted")}', file=sys.stderr)
@@ -69,7 +69,7 @@ def main(argv: Optional[List[str]] = None) -> int:
             return READER_GONE
         if args.debug:
             print(visible(traceback.format_exc()), file=sys.stderr)
-        print(visible(f'mmguard {args.command}'.rstrip() + f': {_describe_failure(error, args)}'), file=sys.stderr)
+        print(visible_name(f'mmguard {args.command}'.rstrip() + f': {_describe_failure(error, args)}'), file=sys.stderr)
         return COULD_NOT_RUN
 
 
@@ -85,9 +85,13 @@ def _has_streams() -> bool:
 
 
 def _write_every_character() -> None:
-    """Escape characters that standard output cannot write, as Python does on standard error."""
+    """Escape characters that standard output cannot write, as Python does on standard error, and commands of GitHub."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
+    streams: List[Any] = [sys.stdout, sys.stderr] if os.environ.get('GITHUB_ACTIONS') else []
+    for stream in streams:  # a runner executes '::' at the beginning of a line, and '##[' anywhere
+        stream.write_commands = write = getattr(stream, 'write_commands', stream.write)
+        stream.write = lambda text, write=write: write(re.sub(r'(?m)(^[^\S\n]*:|##)(?=[:[])', r'\1 ', text))
 
 
 def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
@@ -148,7 +152,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
         nearest = _find_nearest(unknown.group(1), [name.replace('_', '-') for name in COMMANDS]) if unknown else None
-        super().error(visible(f'{message}; did you mean {nearest}?' if nearest else message))
+        super().error(visible_name(f'{message}; did you mean {nearest}?' if nearest else message))
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
         options = [word.partition('=')[0] for word in unknown if word.startswith('-')]
@@ -195,4 +199,6 @@ def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
 
 
 if __name__ == '__main__':
+    if sys.path[0] == os.getcwd() and not __file__.startswith(sys.path[0]):
+        del sys.path[0]  # where `python -m` puts the working directory
     sys.exit(main())

@@ -21,7 +21,7 @@ class Message(str):
     Args:
         template (str): Text with placeholders of ``str.format``.
         plural (str): Template for any ``number`` but 1; empty: the same.
-        values: Values of the placeholders. Those that are messages are translated with it.
+        values: Values of the placeholders. Those that are messages are translated with it, others stay on one line.
 
     Example:
         >>> Message('{label} is {name}, not a class.', label=255, name='void')
@@ -34,6 +34,7 @@ class Message(str):
 
     def __new__(cls, template: str, /, plural: str = '', **values: Any) -> Message:
         chosen = plural if plural and values['number'] != 1 else template
+        values = {name: value.replace('\n', '\\n') if type(value) is str else value for name, value in values.items()}
         text = super().__new__(cls, chosen.format(**values))
         text.template, text.plural, text.values = template, plural, values
         return text
@@ -48,7 +49,8 @@ class Message(str):
 
 def as_message(text: str) -> Message:
     """Return a text as a message, which is translated as the value of a placeholder if the catalogue has it."""
-    return text if isinstance(text, Message) else Message(text.replace('{', '{{').replace('}', '}}'))
+    escaped = text.replace('{', '{{').replace('}', '}}').replace('\n', '\\n')
+    return text if isinstance(text, Message) else Message(escaped)
 
 
 def join(separator: str, texts: Any) -> Message:

@@ -95,7 +95,7 @@ _ENDS: Dict[type, Sequence[str]] = {list: '[]', tuple: '()', set: '{}', frozense
 
 def _split_message(value: Any, length: int) -> Iterator[str]:
     if isinstance(value, (str, bytes)):
-        yield repr(value[: length + 1])
+        yield repr((hide_credentials(value[:LONGEST_NAME]) if isinstance(value, str) else value)[: length + 1])
     elif isinstance(value, dict):
         yield '{'
         for number, (key, inner) in enumerate(value.items()):
@@ -176,7 +176,7 @@ def visible(text: str, limit: int = LONGEST) -> str:
     r"""Escape all invisible characters of a text, except line breaks.
 
     Control and direction marks, unusual spaces and unassigned characters become escapes, and so do bytes of a file
-    name that are not UTF-8. A long text is shortened in the middle.
+    name that are not UTF-8. Credentials in URLs are hidden. A long text is shortened in the middle.
 
     Example:
         >>> visible('caf\udce9' + chr(0x202E) + 'gnp.exe')
@@ -184,7 +184,7 @@ def visible(text: str, limit: int = LONGEST) -> str:
         >>> visible('0123456789', limit=4)
         '01 ... (6 characters) ... 89'
     """
-    text = _cut_middle(text, limit)
+    text = _cut_middle(hide_credentials(text), limit)
     return text if text.isprintable() else ''.join(map(_escape_char, text))
 
 
@@ -196,6 +196,22 @@ def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
         'a\\nb.png'
     """
     return visible(name, limit).replace('\n', '\\n')
+
+
+_CREDENTIALS = re.compile(
+    r'(://)[^\s/"\'\\]*(@)|([?&][\w.-]{0,40}(?:key|token|secret|sig|pass|auth|cred)[\w.-]{0,40}=)[^\s&"\'\\<>)]+', re.I
+)
+
+
+def hide_credentials(text: str) -> str:
+    """Hide user and password in the URLs of a text, and secret parameters of their queries."""
+    return _CREDENTIALS.sub(r'\1\3***\2', text) if '://' in text else text
+
+
+def hide_home(text: str) -> str:
+    """Replace home folders in the paths of a text by ``~``."""
+    own, name = re.escape(os.path.expanduser('~').rstrip('/') or '\0'), r'[^\\/\s<>"\'&]+'
+    return re.sub(rf'(?<![\w.~-])(?:{own}(?![\w.-])|(?:/home/|/Users/|[A-Z]:\\Users\\){name})', '~', text)
 
 
 def _cut_middle(text: str, limit: int) -> str:

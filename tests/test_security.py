@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import Any, Iterator
 
 import numpy as np
 import pytest
 import security_limits  # noqa: F401  registers its checks
+import security_shown  # noqa: F401
 from security_rows import (
     CHECKS,
     COCO,
@@ -30,10 +33,15 @@ from security_rows import (
 )
 
 from mmguard.cli import main
+from mmguard.config.custom_imports import list_project
 from mmguard.files import plain_data
+from mmguard.findings.plugins import find_entry_points
+from mmguard.properties.worker import Worker
 from mmguard.tools.child import build_python_command
 
 pytest.importorskip('rich')
+
+CONFIG = f"custom_imports = dict(imports=['own_x'])\ndefault_scope = 'mmseg'\nmodel = {MODEL!r}\n"
 
 
 @pytest.fixture
@@ -114,10 +122,32 @@ def check_data_set(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert not mark.exists()
 
 
+@line('`custom_imports`')
+def check_custom_imports(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    marks = signature(list_project).parameters['marks'].default
+    assert [f'`{one}`' in row for one in marks] == [True] * 3
+    write(folder, framework_x_py='try:\n    import evil_code\nexcept ImportError:\n    pass\n')
+    write(folder / 'work', evil_code_py=(folder / 'evil_code.py').read_text(), own_x_py='import framework_x, helper_x')
+    write(folder / 'configs', config_py=CONFIG, helper_x_py='', framework_x_py='raise ValueError')
+    os.chdir(folder / 'work')
+    sys.path.append(str(folder))  # there are installed packages
+    (folder / 'evil_code.py').unlink()
+    assert main(['check', '../configs/config.py', '--json', '../found.json']) == 0
+    assert {'own_x', 'helper_x', 'framework_x'} <= set(sys.modules)
+    assert json.loads((folder / 'found.json').read_text())['notes'] == []
+    for name in ('own_x', 'helper_x', 'framework_x'):
+        del sys.modules[name]
+    assert not mark.exists()
+
+
 @line('a config in YAML or JSON')
 def check_config_of_data(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     pytest.importorskip('mmengine')
     config = {'default_scope': 'mmseg', 'model': MODEL}
+    sys.path.append(str(folder))
+    write(folder, packaged_json={**config, '_base_': 'evil_code.x::y.json'}, named_json={**config, 'x': '{{$HOME:x}}'})
+    assert [main(['check', 'packaged.json']), main(['check', 'named.json'])] == [2, 2]
+    sys.path.pop()
     write(folder, based_json={**config, '_base_': 'evil_code.py'}, typed_json={**config, 'x': {'type': 'evil_code.X'}})
     write(folder, importing_yaml={**config, 'custom_imports': {'imports': ['evil_code']}})
     assert [main(['check', 'based.json']), main(['check', 'typed.json'])] == [2, 2]
@@ -179,6 +209,27 @@ def check_working_directory(row: str, folder: Path, mark: Path, capsys: Any) -> 
         (folder / f'{name}.py').write_text((folder / 'evil_code.py').read_text())
     subprocess.run([*build_python_command('import json, numpy, mmguard')], check=True)
     assert not mark.exists()
+    with Worker() as worker:  # an interpreter of its own
+        assert worker.ask(os.getcwd, seconds=60).value == str(folder)
+    write(folder, config_py=CONFIG.replace('own_x', 'evil_code'))
+    main(['check', 'config.py'])
+    assert mark.exists()
+    mark.unlink()
+    assert not {'', str(folder)} & set(sys.path)
+    command = [sys.executable, '-m', 'mmguard.cli', 'scan', '.', '--num-classes', '2']
+    for name in ('json', 'numpy', 'mmguard', 'sitecustomize'):
+        os.rename(f'{name}.py', 'PIL.py')
+    subprocess.run(command, check=False, env={**os.environ, 'PYTHONPATH': str(Path(__file__).parents[1])})
+    assert not mark.exists()
+
+
+@line('rules and formats of other packages')
+def check_plugins(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    write(folder / 'evil-1.0.dist-info', METADATA_='Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n')
+    os.rename(folder / 'evil-1.0.dist-info/METADATA.', folder / 'evil-1.0.dist-info/METADATA')
+    write(folder / 'evil-1.0.dist-info', entry_points_txt='[mmguard.formats]\nevil = evil_code:Format\n')
+    sys.path[:0] = ['', '.', str(folder)]  # as a config may do
+    assert [point for point in find_entry_points('mmguard.formats') if point.name == 'evil'] == []
 
 
 @line('URLs that you name')

@@ -46,6 +46,9 @@ INSTALL: Dict[str, Dict[str, str]] = {
     ONEDL: {module: f'pip install {names[0]}' for module, names in STACKS[ONEDL].items()},
 }
 
+#: Frameworks whose configs can be named as ``'mmseg::NAME.py'``.
+FRAMEWORKS = ('mmengine', 'mmseg', 'mmdet', 'mmyolo', 'mmrotate', 'mmdet3d', 'mmpretrain')
+
 #: Folder of the shipped configs inside the folder of a framework.
 SHIPPED = '/.mim/configs/'
 
@@ -119,12 +122,14 @@ def find_config_file(name: str) -> str:
         name (str): ``'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'``, or a path.
 
     Raises:
-        ModuleNotFoundError: The framework is not installed.
+        ModuleNotFoundError: The framework is not installed, or not known.
         FileNotFoundError: The framework does not ship this config.
     """
     package, shipped, inner = name.partition('::')
     if not shipped:
         return name
+    if package not in FRAMEWORKS:  # to look for another package may import it
+        raise ModuleNotFoundError(f'{name}: {package} is not one of {", ".join(FRAMEWORKS)}')
     folder = find_module_folder(package)
     if folder is None:
         raise ModuleNotFoundError(f'{name}: {package} is not installed', name=package)

@@ -11,10 +11,12 @@ import warnings
 from functools import lru_cache
 from typing import Any, Dict, Iterator, Optional, Sequence, Union
 
+from mmguard.compat.stack import FRAMEWORKS
+
 #: Frameworks that are guarded, by their scopes.
 SCOPES = ('mmseg', 'mmdet')
 #: Other frameworks of OpenMMLab. Guarded configs may use their backbones; their heads and data sets are not guarded.
-UNGUARDED_SCOPES = ('mmpretrain', 'mmyolo', 'mmrotate', 'mmdet3d')
+UNGUARDED_SCOPES = tuple(name for name in FRAMEWORKS if name not in ('mmengine', *SCOPES))
 
 #: Names of the background class.
 BACKGROUND = ('background', '_background_', '__background__', 'bg')

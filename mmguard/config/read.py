@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import sys
+import re
 import traceback
 import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
-from mmguard.compat.stack import find_config_file, find_module_folder
+from mmguard.compat.stack import FRAMEWORKS, find_config_file, find_module_folder
 from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, find_first_scope, get_scope
+from mmguard.config.custom_imports import import_modules
 from mmguard.config.recognition import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.config.types import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
@@ -80,7 +81,7 @@ class ReadConfig:
     def describe_unknown_framework(self) -> List[str]:
         """Explain that ``default_scope`` is not a known framework, so its own parts are not checked."""
         scope = self.data.get('default_scope')
-        if not isinstance(scope, str) or scope in ('mmengine', *SCOPES):
+        if not isinstance(scope, str) or scope in FRAMEWORKS:
             return []
         known = ', '.join(SCOPES)
         return [
@@ -121,7 +122,8 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
     read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
     custom = read.data.get('custom_imports')
     if run_code:
-        read.notes += _import_custom(custom)
+        for name, error in import_modules(custom, config.filename or read.file).items():
+            read.notes.append(f'custom_imports: {name} cannot be imported ({error}); its classes were not checked')
     elif custom is not None:
         note = Message(
             'custom_imports: not imported, because a config in YAML or JSON is data; add --run-code to import them'
@@ -131,23 +133,6 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
     return read
 
 
-def _import_custom(custom: Any) -> List[str]:
-    names = custom.get('imports') if isinstance(custom, dict) else None
-    names = [names] if isinstance(names, str) else names
-    notes = []
-    here = os.getcwd()
-    if names and here not in sys.path:
-        sys.path.append(here)
-    for name in names or ():
-        try:
-            importlib.import_module(name)
-        except SystemExit as error:
-            raise CannotRun(f'custom_imports: {name} {describe_exit(error)} when it is imported') from error
-        except Exception as error:  # a module of the user's may raise anything
-            notes.append(f'custom_imports: {name} cannot be imported ({error}); its classes were not checked')
-    return notes
-
-
 def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
     """Load a config file, text-style or pure Python, or a shipped one (``'mmseg::pidnet/....py'``).
 
@@ -155,8 +140,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
 
     Args:
         file (str): The config.
-        import_custom_modules (bool): Import its ``custom_imports``, from the working directory, too, as
-            ``python tools/train.py`` in a project does.
+        import_custom_modules (bool): Import its ``custom_imports``, see :mod:`mmguard.config.custom_imports`.
         run_code (bool): Let YAML or JSON name code: ``custom_imports``, and types and scopes of packages other than the
             frameworks. Without it the former are skipped, and the latter refused.
 
@@ -168,9 +152,6 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     from mmengine.config import Config
 
     is_code = run_code or not is_data(file)
-    here = os.getcwd()
-    if import_custom_modules and is_code and here not in sys.path:
-        sys.path.append(here)
     try:
         path = find_config_file(file)
         if os.path.exists(path):  # mmengine's message names what is missing
@@ -178,7 +159,9 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
         check_bases(path)
         with warnings.catch_warnings(), _read_as_plain_data():
             warnings.simplefilter('ignore')
-            config = Config.fromfile(path, import_custom_modules=import_custom_modules and is_code)
+            config = Config.fromfile(path, import_custom_modules=False, use_environment_variables=is_code)
+        if import_custom_modules and is_code:
+            import_modules(config.get('custom_imports'), path, strict=True)
         if not is_code:
             _check_names(config.to_dict(), f'{file}: ')
         unguarded = ReadConfig(config.to_dict()).describe_unguarded()
@@ -234,6 +217,8 @@ def _read_as_plain_data() -> Iterator[None]:
     from mmengine.fileio import JsonHandler, YamlHandler, register_handler
 
     def read(text: str, ending: str) -> Any:
+        if re.search(r'\{\{[\'"]?\s*\$', text):
+            raise NotPlain('YAML or JSON with {{$NAME}}: environment variables are only filled in with --run-code')
         try:
             data = parse_data(text, ending)
         except ValueError as error:
@@ -242,23 +227,18 @@ def _read_as_plain_data() -> Iterator[None]:
         for base in bases if isinstance(bases, list) else [bases]:
             if base is not None and not is_data(str(base)):
                 raise NotPlain(f'YAML or JSON whose _base_ is {shorten(base)}: it must be YAML or JSON, too')
+            find_config_file(str(base))  # of a framework, where '::' names a package
         return data
 
-    class PlainYaml(YamlHandler):  # type: ignore[misc]
-        def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
-            return read(file.read(), '.yaml')
-
-    class PlainJson(JsonHandler):  # type: ignore[misc]
-        def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
-            return read(file.read(), '.json')
-
-    register_handler(['yaml', 'yml'])(PlainYaml)
-    register_handler('json')(PlainJson)
+    handlers: Dict[str, Any] = {'yaml': YamlHandler, 'yml': YamlHandler, 'json': JsonHandler}
+    for name, handler in handlers.items():
+        load = {'load_from_fileobj': lambda self, file, end=f'.{name}', **_: read(file.read(), end)}
+        register_handler(name)(type('PlainHandler', (handler,), load))
     try:
         yield
     finally:
-        register_handler(['yaml', 'yml'])(YamlHandler)
-        register_handler('json')(JsonHandler)
+        for name, handler in handlers.items():
+            register_handler(name)(handler)
 
 
 def _check_names(node: Any, path: str) -> None:
@@ -280,7 +260,7 @@ def _check_names(node: Any, path: str) -> None:
 
 
 def _is_framework(scope: str) -> bool:
-    return scope in ('mmengine', *SCOPES, *UNGUARDED_SCOPES)
+    return scope in FRAMEWORKS
 
 
 def _is_type(kind: str) -> bool:

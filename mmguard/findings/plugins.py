@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
@@ -44,9 +46,13 @@ class EntryPoint(NamedTuple):
 
 
 def find_entry_points(group: str) -> List[EntryPoint]:
-    """Return the entry points of a group, sorted by package and name; of a package that is found twice, the first."""
+    """Return the entry points of a group, sorted by package and name; of a package that is found twice, the first.
+
+    Metadata in the working directory is not that of an installed package, whatever a config has put on ``sys.path``.
+    """
+    places = [path for path in sys.path if os.path.abspath(path) != os.getcwd()]
     found: Dict[Tuple[str, str], EntryPoint] = {}
-    for package in metadata.distributions():
+    for package in metadata.distributions(path=places):
         try:
             points = [point for point in package.entry_points if point.group == group]
             name = f'{package.metadata["Name"]} {package.version}' if points else ''

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import os
 import pickle
-import sys
 import time
 from functools import wraps
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Set, Tuple, TypeVar, cast
@@ -18,12 +16,12 @@ from mmengine.dataset import pseudo_collate
 from mmengine.logging import MessageHub
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import DATASETS, METRICS, MODELS, DefaultScope
-from mmengine.utils import import_modules_from_strings
 from torch import Tensor
 
 from mmguard import register
 from mmguard.config.changes import name_types, walk
 from mmguard.config.classes import get_type_name
+from mmguard.config.custom_imports import import_modules
 from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig, import_scope
@@ -84,10 +82,7 @@ class Program:
         for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
             hub.update_info(name, value)  # schedules of losses and preprocessors read it from a runner
         self.config = Config(copy.deepcopy(dict(tree)))
-        if os.getcwd() not in sys.path:
-            sys.path.append(os.getcwd())
-        if self.config.get('custom_imports'):
-            import_modules_from_strings(**self.config.custom_imports)
+        import_modules(self.config.get('custom_imports'), strict=True)
         import_scope(self.config)
         self.read = ReadConfig(name_types(self.config.to_dict()))
         self.guards = any(

@@ -18,6 +18,7 @@ import time
 import traceback
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Set, TypeVar
 
+from mmguard.config.custom_imports import FINDER
 from mmguard.text import describe_error
 
 #: Seconds between two checks of the memory of the process.
@@ -161,8 +162,13 @@ class Worker:
         # A forked process must not hold the parent's end of the connection, so that it ends with the parent.
         ours = self._connection if self._context.get_start_method() == 'fork' else None
         # Not a daemon: those may not have children, which metrics of mmdet and loaders start.
-        process = self._context.Process(target=_serve, args=(theirs, ours, os.getcwd()))
-        process.start()
+        folder = os.getcwd()
+        process = self._context.Process(target=_serve, args=(theirs, ours, folder, FINDER.folders))
+        os.chdir(os.path.abspath(os.sep))  # a new interpreter imports from where it starts, before it has our sys.path
+        try:
+            process.start()
+        finally:
+            os.chdir(folder)
         atexit.register(self.close)
         self._process = process
         theirs.close()
@@ -221,7 +227,8 @@ def _find_family(pid: int) -> List[int]:
     return found
 
 
-def _serve(connection: Any, ours: Any, folder: str) -> None:
+def _serve(connection: Any, ours: Any, folder: str, project: List[str]) -> None:
+    FINDER.folders = project
     if ours is not None:
         ours.close()
     parent = os.getppid()

@@ -173,7 +173,7 @@ def plan_config(config: ReadConfig, options: ScanOptions) -> Plan:
             plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix has no seg_map_path')
     if not plan.sources:
         raise CannotScan(
-            '\n'.join([*plan.failed, *config.describe_unknown_framework()]) or _describe_missing(config, options)
+            '; '.join([*plan.failed, *config.describe_unknown_framework()]) or _describe_missing(config, options)
         )
     for source in plan.sources:
         source.notes += current.notes

@@ -43,7 +43,7 @@ class SetResult(ScanResult):
     known: Optional[Facts] = None  #: Facts that the findings are based on.
     #: Codes of findings that hold here, too, but are reported at another data set.
     said_before: List[str] = field(default_factory=list)
-    hidden: List[str] = field(default_factory=list)  #: Codes of findings that the user chose not to see.
+    hidden: List[Finding] = field(default_factory=list)  #: Findings that settings leave out.
 
     @property
     def roots(self) -> List[str]:

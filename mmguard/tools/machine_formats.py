@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 from mmguard.files.containment import find_inside
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
-from mmguard.text import visible
+from mmguard.text import LONGEST, quantity, visible, visible_name
 from mmguard.version import __version__
 
+#: Severity of a finding that a setting leaves out.
+HIDDEN = 'hidden'
 _LEVELS = {ERROR: 'error', WARNING: 'warning', INFO: 'notice'}
 #: Maximum number of files that one finding is reported at.
 _PLACES = 20
@@ -22,24 +25,26 @@ class ReportEntry(NamedTuple):
     """Finding or broken property, as the formats show it."""
 
     code: str  #: Code of the rule, or name of the property.
-    severity: str  #: One of :data:`mmguard.findings.finding.SEVERITIES`.
+    severity: str  #: One of :data:`mmguard.findings.finding.SEVERITIES`, or ``HIDDEN``.
     title: str  #: One line.
     text: str  #: Evidence, and what to do.
     files: Tuple[str, ...]  #: Paths relative to the working directory, the first ones.
     places: Tuple[str, ...] = ()  #: Paths in a config.
 
 
-def build_entry(finding: Finding, target: str, roots: Sequence[str] = ()) -> ReportEntry:
+def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden_by: str = '') -> ReportEntry:
     """Return the entry of a finding.
 
     Args:
         finding (Finding): Its files are relative to one of ``roots``.
         target (str): Target of the command, which is named in place of files that are not on this disk.
         roots (list[str]): Folders of the files, and annotation files.
+        hidden_by (str): Setting that leaves the finding out.
     """
     files = dict.fromkeys(_locate(name, target, roots) for name in finding.files or ('',))
-    text = f'{finding.evidence}. {finding.next_step}'
-    return ReportEntry(finding.code, finding.severity, finding.title, text, tuple(files)[:_PLACES], finding.places)
+    text = f'{f"hidden by {hidden_by}: " if hidden_by else ""}{finding.evidence}. {finding.next_step}'
+    severity = HIDDEN if hidden_by else finding.severity
+    return ReportEntry(finding.code, severity, finding.title, text, tuple(files)[:_PLACES], finding.places)
 
 
 def locate_file(name: str, roots: Iterable[str]) -> str:
@@ -94,13 +99,15 @@ def _as_github(entries: Iterable[ReportEntry], failed: Iterable[str]) -> str:
         f'file={_escape_property(file)},title={_escape_property(f"{entry.code} {entry.title}")}'
         f'::{_escape_data(f"{entry.title} Seen: {entry.text}")}\n'
         for entry in entries
-        for file in entry.files
+        for file in (entry.files if entry.severity != HIDDEN else ())
     ]
+    hidden = Counter(entry.text.partition(': ')[0] for entry in entries if entry.severity == HIDDEN)
+    lines += [f'::notice title=mmguard::{quantity(n, "finding")} {_escape_data(by)}\n' for by, n in hidden.items()]
     return ''.join([*lines, *(f'::error title=mmguard::{_escape_data(failure)}\n' for failure in failed)])
 
 
 def _escape_data(text: str) -> str:
-    return visible(text).replace('%', '%25').replace('\r', '%0D').replace('\n', '%0A')
+    return visible_name(text, LONGEST).replace('%', '%25')
 
 
 def _escape_property(text: str) -> str:
@@ -110,7 +117,7 @@ def _escape_property(text: str) -> str:
 def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str, Any]:
     """Return a log of SARIF 2.1.0: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html"""
     rules = {entry.code: entry for entry in reversed(entries)}
-    levels = {ERROR: 'error', WARNING: 'warning', INFO: 'note'}
+    levels = {ERROR: 'error', WARNING: 'warning', INFO: 'note', HIDDEN: 'none'}
     driver = {
         'name': 'mmguard',
         'version': __version__,
@@ -122,6 +129,8 @@ def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str
             'level': levels[entry.severity],
             'message': {'text': visible(f'{entry.title} {entry.text}')},
             'locations': [_build_sarif_location(file, entry.places) for file in entry.files],
+            # Of all results or of none, says the specification.
+            'suppressions': [{'kind': 'external'}] * (entry.severity == HIDDEN),
         }
         for entry in entries
     ]
@@ -144,18 +153,18 @@ def _build_sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
 
 
 def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str]) -> str:
-    """Return JUnit XML: a failing case per error or warning, a passing one per remark, one at least."""
+    """Return JUnit XML: a failing case per error or warning, a passing one per remark, a skipped one if hidden."""
     cases: List[ElementTree.Element] = []
     for entry in entries:
         case = ElementTree.Element(
             'testcase', classname=f'mmguard.{command}', name=_remove_controls(f'{entry.code} {entry.title}')
         )
-        tag = 'system-out' if entry.severity == INFO else 'failure'
+        tag = {INFO: 'system-out', HIDDEN: 'skipped'}.get(entry.severity, 'failure')
         said = ElementTree.SubElement(case, tag)
         if tag == 'failure':
             said.set('type', entry.severity)
             said.set('message', _remove_controls(entry.title))
-        said.text = _remove_controls('\n'.join([entry.text, *entry.files]))
+        said.text = '\n'.join(map(_remove_controls, [entry.text, *entry.files]))
         cases.append(case)
     for failure in failed:
         case = ElementTree.Element('testcase', classname=f'mmguard.{command}', name='could not run')
@@ -167,7 +176,8 @@ def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed:
         'testsuite',
         name=f'mmguard {command}',
         tests=str(len(cases)),
-        failures=str(sum(entry.severity != INFO for entry in entries)),
+        failures=str(sum(case.find('failure') is not None for case in cases)),
+        skipped=str(sum(case.find('skipped') is not None for case in cases)),
         errors=str(len(failed)),
     )
     suite.extend(cases)
@@ -177,5 +187,5 @@ def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed:
 
 
 def _remove_controls(text: str) -> str:
-    """Return text without the control characters that XML cannot hold."""
-    return visible(text).encode('utf-8', 'backslashreplace').decode('utf-8')
+    """Return text on one line, without the control characters that XML cannot hold."""
+    return visible_name(text, LONGEST).encode('utf-8', 'backslashreplace').decode('utf-8')

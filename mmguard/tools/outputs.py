@@ -18,6 +18,7 @@ from typing import Any, Callable, Dict, Mapping, Union
 
 from mmguard.errors import CannotRun
 from mmguard.files.regular import NOT_REGULAR_FAULT, write_whole
+from mmguard.text import hide_credentials
 
 _HEAD = 1024
 _JSON = b'{\n "written_by": "mmguard"'
@@ -50,7 +51,7 @@ def check_outputs(args: argparse.Namespace) -> None:
 
 def write_json(target: str, record: Mapping[str, Any]) -> None:
     """Write the result of ``--json``: atomically to a file, or to standard output for ``'-'``."""
-    text = json.dumps({'written_by': 'mmguard', **record}, indent=1) + '\n'
+    text = hide_credentials(json.dumps({'written_by': 'mmguard', **record}, indent=1)) + '\n'
     if target == '-':
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -6,15 +6,16 @@ import argparse
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Type
 
 from mmguard.errors import CannotRun
-from mmguard.text import shorten
+from mmguard.language import Message
+from mmguard.text import quantity, shorten, visible_name
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 if TYPE_CHECKING:
+    from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
-    from mmguard.scanning.run import SetResult
     from mmguard.tools.machine_formats import ReportEntry
 
 #: Values of ``--format``; ``'text'`` is for people, ``'json'`` is what ``--json -`` writes.
@@ -23,8 +24,8 @@ FORMATS = ('text', 'json', 'github', 'sarif', 'junit')
 SEVERITIES = ('error', 'warning', 'info')
 WARNING = 'warning'
 
-#: Largest pyproject.toml, in bytes.
-_LARGEST = 1 << 20
+#: Largest pyproject.toml, in bytes, and most dots of a line: the parser takes time quadratic in the levels of a key.
+_LARGEST, _MOST_DOTS = 1 << 18, 500
 _SETTINGS = {'select': list, 'ignore': list, 'fail-on': str, 'format': str}
 
 
@@ -35,6 +36,7 @@ class RuleSelection(NamedTuple):
     ignore: Tuple[str, ...] = ()  #: The same, to leave out.
     fail_on: str = WARNING  #: Least severity that gives exit code 1.
     format: str = 'text'  #: One of ``FORMATS``.
+    hidden_by: str = ''  #: The options, or the pyproject.toml, that leave findings out.
 
     @property
     def for_people(self) -> bool:
@@ -55,20 +57,20 @@ class RuleSelection(NamedTuple):
         codes = {rule.code for rule in self.select_rules()}
         return [reason for code, reason in failures.items() if code in codes]
 
-    def hide(self, result: SetResult) -> None:
-        """Leave out the findings that were not chosen, and note their codes: hidden findings are not an all-clear."""
+    def split(self, findings: Sequence[Finding]) -> Tuple[List[Finding], List[Finding], List[str]]:
+        """Return the chosen findings, the hidden ones, and a note about these: they are not an all-clear."""
         codes = {rule.code for rule in self.select_rules()}
-        result.hidden = list(dict.fromkeys(one.code for one in result.findings if one.code not in codes))
-        result.findings = [one for one in result.findings if one.code in codes]
-        if result.hidden:
-            result.notes.append(f'not shown (--select, --ignore): {", ".join(result.hidden)}')
+        shown, hidden = ([one for one in findings if (one.code in codes) is kept] for kept in (True, False))
+        note = Message('{number} hidden by {by}', number=quantity(len(hidden), 'finding'), by=self.hidden_by)
+        return shown, hidden, [note] * bool(hidden)
 
     def write(self, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()) -> None:
         """Write annotations, SARIF or JUnit to standard output, if one of them was chosen."""
         from mmguard.tools.machine_formats import write_entries
 
         if self.format not in ('text', 'json'):
-            sys.stdout.write(write_entries(self.format, command, target, entries, failed))
+            write = getattr(sys.stdout, 'write_commands' if self.format == 'github' else 'write', sys.stdout.write)
+            write(write_entries(self.format, command, target, entries, failed))
             sys.stdout.flush()
 
     def choose_exit_code(self, severities: Sequence[str]) -> int:
@@ -97,7 +99,8 @@ def add_outcome(parser: Any) -> None:
     parser.add_argument(
         '--format',
         choices=FORMATS,
-        help='what goes to standard output: text (default), json (as --json -), github (annotations), sarif or junit',
+        help='what goes to standard output: text (default), json (as --json -), github (annotations; '
+        'the text goes to standard error), sarif or junit',
     )
 
 
@@ -107,7 +110,7 @@ def read_selection(args: argparse.Namespace) -> RuleSelection:
     Raises:
         CannotRun: pyproject.toml cannot be read, or a setting is wrong.
     """
-    settings = _read_settings(os.getcwd())
+    path, settings = _read_settings([getattr(args, 'target', ''), *getattr(args, 'configs', ())])
     given = {name: getattr(args, name, None) for name in RuleSelection._fields}
     chosen = {name: value for name, value in given.items() if value is not None}
     if args.json == '-':  # goes before the setting of a project, and excludes another option
@@ -119,19 +122,19 @@ def read_selection(args: argparse.Namespace) -> RuleSelection:
     found = RuleSelection()._replace(**{**settings, **chosen})
     if found.format == 'json' and args.json is None:
         args.json = '-'
-    return found._replace(select=tuple(found.select), ignore=tuple(found.ignore))
+    hiding = [f'--{name}' if name in chosen else path for name in ('select', 'ignore') if getattr(found, name)]
+    by = ', '.join(dict.fromkeys(hiding))
+    return found._replace(select=tuple(found.select), ignore=tuple(found.ignore), hidden_by=by)
 
 
-def _read_settings(folder: str) -> Dict[str, Any]:
-    """Return the settings of ``[tool.mmguard]`` in the nearest pyproject.toml at or above a folder."""
+def _read_settings(targets: Sequence[str]) -> Tuple[str, Dict[str, Any]]:
+    """Return the nearest pyproject.toml outside of the targets, and its ``[tool.mmguard]``; print its path if used."""
     from mmguard.files.regular import read_regular
 
-    path = _find_project(folder)
-    if path is None:
-        return {}
+    path = _find_project(targets)
     try:
-        table = dict(_parse(read_regular(path, _LARGEST)).get('tool', {}).get('mmguard', {}))
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        table = dict(_parse(read_regular(path, _LARGEST)).get('tool', {}).get('mmguard', {})) if path else {}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CannotRun(f'{path} cannot be read: {error}') from error
     settings: Dict[str, Any] = {}
     for name, value in table.items():
@@ -143,23 +146,29 @@ def _read_settings(folder: str) -> Dict[str, Any]:
             expected = f'one of {", ".join(known)}' if known else 'a list of codes'
             raise CannotRun(f'{path}: {name} of [tool.mmguard] must be {expected}, got {shorten(value)}')
         settings[name.replace('-', '_')] = codes(','.join(map(str, value))) if kind is list else value
-    return settings
+    if settings:
+        print(visible_name(f'settings: {path}'), file=sys.stderr)
+    return path, settings
 
 
-def _find_project(folder: str) -> Optional[str]:
-    while True:
-        path = os.path.join(folder, 'pyproject.toml')
-        if os.path.isfile(path):
-            return path
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
+def _find_project(targets: Sequence[str]) -> str:
+    """Return the nearest pyproject.toml from the working directory up to the root of its repository; empty if none.
+
+    One inside of a target is part of what is examined, and does not decide what is shown of it.
+    """
+    from mmguard.config.custom_imports import list_project
+
+    inside = tuple(os.path.join(os.path.realpath(one), '') for one in targets if os.path.isdir(one))
+    paths = (os.path.join(folder, 'pyproject.toml') for folder in list_project(os.getcwd(), ['.git']))
+    found = next((path for path in paths if os.path.isfile(path) and not os.path.realpath(path).startswith(inside)), '')
+    return found and os.path.relpath(found)
 
 
 def _parse(data: bytes) -> Dict[str, Any]:
     if b'tool.mmguard' not in data:
         return {}
+    if max(line.count(b'.') for line in data.splitlines()) > _MOST_DOTS:
+        raise ValueError(f'a line has more than {_MOST_DOTS} dots')
     try:
         toml: Any = importlib.import_module('tomllib' if sys.version_info >= (3, 11) else 'tomli')
     except ImportError as error:

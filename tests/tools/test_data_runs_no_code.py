@@ -62,6 +62,34 @@ def test_a_config_of_data_runs_no_base_and_imports_no_type(text: str, name: str,
     assert not ran.exists()
 
 
+@pytest.mark.parametrize('name', ['config.yaml', 'config.json'])
+@pytest.mark.parametrize('base', ['evil_scope.registry::y.yaml', 'evil_module::y.json', 'mmevil::y.yml', '::y.yaml'])
+def test_only_a_known_framework_is_looked_for(
+    base: str, name: str, tmp_path: Path, ran: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))  # as if it were installed
+    (tmp_path / name).write_text(as_text({'_base_': base}))
+    assert [main([command, target]) for command in ('check', 'scan') for target in (name, base)] == [2, 2, 2, 2]
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize('name', ['config.yaml', 'config.json'])
+@pytest.mark.parametrize('text', ['{{$MMGUARD_SECRET:x}}', "{{'$MMGUARD_SECRET:x'}}", '{{ $MMGUARD_SECRET :x }}'])
+def test_data_show_no_environment_variable(
+    text: str, name: str, ran: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setenv('MMGUARD_SECRET', 'TopSecret')
+    for more in (
+        {'model': {'type': text}},
+        {'_base_': [f'{text}.yaml']},
+        {'model': {'type': 'A', 'class_weight': text}},
+    ):
+        Path(name).write_text(as_text(more))
+        assert main(['check', name]) == 2
+    assert 'TopSecret' not in ''.join(capsys.readouterr())
+    assert main(['check', name, '--run-code']) in (0, 1)
+
+
 @pytest.mark.parametrize(
     'command',
     [

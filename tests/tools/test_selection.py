@@ -7,6 +7,7 @@ import ntpath
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from mmguard.cli import main
 from mmguard.findings.finding import SEVERITIES, Finding
+from mmguard.text import REPORT_ADVICE
 from mmguard.tools import selection
 from mmguard.tools.machine_formats import ReportEntry, build_entry, write_entries
 from mmguard.tools.selection import RuleSelection
@@ -97,6 +99,103 @@ def test_scan_shows_only_the_chosen_codes(tmp_path, capsys):
 def test_the_nearest_pyproject_holds_defaults(tmp_path, settings, options, code):
     Path('pyproject.toml').write_text(f'[tool.mmguard]\n{settings}\n')
     assert scan(write_maps(tmp_path / 'maps', FOLDERS['info']), *options) == code
+
+
+HIDING = '[tool.mmguard]\nignore = ["MG"]\n'
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason='tomllib came with Python 3.11')
+@pytest.mark.parametrize('form', selection.FORMATS)
+@pytest.mark.parametrize('command', ['scan', 'check'])
+def test_hidden_findings_are_counted_in_every_format(tmp_path, capsys, command, form):
+    if command == 'check':
+        pytest.importorskip('mmseg')
+        loss = "loss_decode=dict(type='CrossEntropyLoss', class_weight=[1.0] * 3)"
+        head = f"dict(type='FCNHead', num_classes=4, {loss})"
+        target = tmp_path / 'config.py'
+        target.write_text(f"default_scope = 'mmseg'\nmodel = dict(type='EncoderDecoder', decode_head={head})\n")
+        words = ['check', str(target), '--no-verify', '--format', form]
+    else:
+        words = ['scan', str(write_maps(tmp_path / 'maps', FOLDERS['error'])), '--num-classes', '3', '--processes', '1']
+        words += ['--format', form]
+    assert main([*words, '--format', 'json']) == 1
+    record = json.loads(capsys.readouterr().out)
+    codes = [one['code'] for one in record.get('datasets', [record])[0]['findings']]
+    assert codes
+    Path('pyproject.toml').write_text(HIDING)
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert 'pyproject.toml' in shown.err
+    if form == 'json':
+        record = json.loads(shown.out)
+        assert record.get('datasets', [record])[0]['hidden'] == codes
+    elif form == 'sarif':
+        results = json.loads(shown.out)['runs'][0]['results']
+        assert [one['ruleId'] for one in results if one['suppressions']] == codes
+    elif form == 'junit':
+        suite = ElementTree.fromstring(shown.out)[0]
+        assert (suite.get('failures'), suite.get('skipped')) == ('0', str(len(codes)))
+        assert all('pyproject.toml' in (case.text or '') for case in suite.iter('skipped'))
+    else:
+        (line,) = [line for line in shown.out.splitlines() if 'pyproject.toml' in line]
+        assert f'{len(codes)} finding' in line
+    assert main([*words[:-2], '--ignore', 'MG']) == 0
+    assert '--ignore' in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason='tomllib came with Python 3.11')
+@pytest.mark.parametrize(
+    ('settings', 'root', 'here', 'target', 'code'),
+    [
+        ('', '', '', 'maps', 0),
+        ('', '', 'a/b', 'maps', 1),  # without a repository, the working directory only
+        ('', '.', 'a/b', 'maps', 0),
+        ('', 'a', 'a/b', 'maps', 1),  # above the repository
+        ('maps', '', 'maps', '../maps', 1),
+        ('maps', '', 'maps', '.', 1),
+        ('maps/deep', '', 'maps/deep', '..', 1),
+        ('maps', '', 'maps', '../linked', 1),
+        ('a', '', 'a', 'maps', 0),
+    ],
+)
+def test_settings_are_those_of_the_project_around_the_working_directory(
+    tmp_path, monkeypatch, settings, root, here, target, code
+):
+    home = Path.cwd()
+    write_maps(home / 'maps', FOLDERS['error'])
+    (home / 'linked').symlink_to(home / 'maps')
+    for folder in ('a/b', 'maps/deep'):
+        (home / folder).mkdir(parents=True)
+    if root:
+        (home / root / '.git').mkdir()
+    (home / settings / 'pyproject.toml').write_text(HIDING)
+    monkeypatch.chdir(home / here)
+    assert scan(home / target if target == 'maps' else Path(target)) == code
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason='tomllib came with Python 3.11')
+@pytest.mark.parametrize(
+    'text',
+    [
+        f'[tool.mmguard.{"a." * 300_000}b]\n',
+        f'[tool.mmguard]\nx = {"[" * 100_000}\n',
+        f'[tool.mmguard]\nx = {"{a=" * 30_000}\n',
+        f'[tool.mmguard]\n{"a." * 100_000}b = 1\n',
+        '[tool.mmguard]\n' + f'{"a." * 499}b = 1\n' * 260,
+        f'[tool.mmguard]\n{"[[a]]" * 9}\n' + '[[a]]\n' * 40_000,
+        f'[tool.mmguard]\nx = {"1" * 200_000}\n',
+        f'[tool.mmguard]\nignore = {["MG"] * 10_000}{" " * 300_000}\n',
+    ],
+    ids=['table', 'list', 'inline', 'key', 'keys', 'tables', 'number', 'large'],
+)
+def test_the_cost_of_settings_is_bounded(tmp_path, capsys, text):
+    Path('pyproject.toml').write_text(text)
+    start = time.perf_counter()
+    assert scan(write_maps(tmp_path / 'maps', FOLDERS['info'])) == 2
+    assert time.perf_counter() - start < 20
+    shown = capsys.readouterr().err
+    assert 'pyproject.toml' in shown
+    assert REPORT_ADVICE not in shown
 
 
 @pytest.mark.parametrize('form', ['github', 'sarif', 'junit'])

@@ -60,14 +60,19 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
     return next(filter(is_one, paths[:20]), '')
 
 
-def _read_data(path: str) -> Any:
+def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
+    """Return the content of a YAML file, ``None`` if it cannot be read. If it is not plain data, it is a fault."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
         with FILES.open(path) as file:
             data = file.read(_LARGEST + 1)
-        return parse_data(data.decode(), '.yml') if len(data) <= _LARGEST else None
-    except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError):
+        if len(data) > _LARGEST:
+            raise NotPlain(f'larger than {_LARGEST >> 20} MiB')
+        return parse_data(data.decode(), '.yml')
+    except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError) as error:
+        if faults is not None and isinstance(error, NotPlain):
+            faults[path] = f'it is {error}'
         return None
 
 
@@ -169,17 +174,19 @@ def find_names(folder: str) -> DataYaml:
     return DataYaml(root=folder)
 
 
-def find_unopened(folder: str) -> List[str]:
-    """Return the paths that are named like a list of names or a data.yaml but are not regular files.
+def find_unread(folder: str) -> Dict[str, str]:
+    """Return the lists of names and the data.yaml that would have been read, with the reasons why they were not.
 
     A folder of labels, its ``labels`` and its parent are searched. A FIFO, a socket or a device is never opened.
     """
-    found = []
+    found: Dict[str, str] = {}
     for place in (folder, os.path.join(folder, 'labels'), os.path.dirname(os.path.abspath(folder))):
         for name in (*NAME_LISTS, 'data.yaml', 'data.yml'):
             path = os.path.join(place, name)
-            if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-                found.append(path)
+            if os.path.isfile(path):
+                _read_data(path, found)
+            elif os.path.exists(path) and not os.path.isdir(path):
+                found[path] = 'it is not a regular file'
     return found
 
 

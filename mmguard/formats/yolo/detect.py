@@ -18,7 +18,7 @@ from mmguard.formats.yolo.data_yaml import (
     declares_names,
     find_data_yaml,
     find_names,
-    find_unopened,
+    find_unread,
     is_data_yaml,
     read_data_yaml,
 )
@@ -47,7 +47,7 @@ class Yolo(Format):
                 read = partial(found.read, options.num_classes)
                 sets.sources.append(LabelSet(found.name, read, found.notes, by_tasks=True))
         if not sets.sources:
-            raise CannotScan('\n'.join(sets.failed) or f'{target} has no labels of {", ".join(options.splits)}')
+            raise CannotScan('; '.join(sets.failed) or f'{target} has no labels of {", ".join(options.splits)}')
         return sets
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
@@ -97,8 +97,8 @@ class YoloSet:
 
     def list_files(self) -> YoloListing:
         listing = match_label_files(self.root, self.images) if self.places is None else list_images(self.places)
-        for path in find_unopened(self.root):
-            listing.faults.add('cannot be read: it is not a regular file', os.path.relpath(path, self.root))
+        for path, why in find_unread(self.root).items():
+            listing.faults.add(f'cannot be read: {why}', os.path.relpath(path, self.root))
         return listing
 
     def read(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 from mmguard.config.recognition import check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.regular import NOT_REGULAR_FAULT, write_whole
+from mmguard.text import visible_name
 from mmguard.tools.arguments import add_no_verify, add_run_code
 from mmguard.tools.exit_codes import CLEAN
 from mmguard.tools.scan.command import add_labels, add_reading, add_split, build_options
@@ -143,10 +144,10 @@ def apply(
         raise CannotRun(f'{out} exists with other content: give another -o, or --force to overwrite it')
     show_changes(source, changed, [*edited.left, *guarded.left])
     if before == text:
-        print(f'unchanged: {out}')
+        print(visible_name(f'unchanged: {out}'))
     else:
         write_whole(out, text.encode('utf-8'))
-        print(f'written: {out} ({describe_form(text)})')
+        print(visible_name(f'written: {out} ({describe_form(text)})'))
     if edits:
         print(_check_again(out, scanned))
     if verdicts:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mmguard.config.read import ReadConfig
     from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
+    from mmguard.tools.machine_formats import ReportEntry
 
 #: Longest line of prose.
 _WIDTH = 100
@@ -74,16 +75,21 @@ def run(args: argparse.Namespace) -> int:
                 if len(args.configs) == 1:
                     raise
                 failed.append(f'{file}: {error}')
-    failed += failures.values()
+    failed += selection.choose_failures(failures)
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
     people = sys.stdout if selection.for_people else sys.stderr
+    entries: List[ReportEntry] = []
     for config, findings in found:
-        print(visible(as_text(config, findings, len(rules), args.verbose, width)), file=people)
+        shown, hidden, notes = selection.split(findings)
+        config.notes += notes
+        entries += [build_entry(finding, config.file) for finding in shown]
+        entries += [build_entry(finding, config.file, hidden_by=selection.hidden_by) for finding in hidden]
+        print(visible(as_text(config, shown, len(rules), args.verbose, width)), file=people)
         if args.json is not None:
-            write_json(args.json, as_json(config, findings, [rule.code for rule in rules], failed))
+            record = as_json(config, shown, [rule.code for rule in rules], failed)
+            write_json(args.json, {**record, 'hidden': [finding.code for finding in hidden]})
     for failure in failed:
         print(visible(translate('could not run: {failure}', failure=failure)), file=people)
-    entries = [build_entry(finding, config.file) for config, findings in found for finding in findings]
     selection.write('check', ' '.join(args.configs), entries, failed)
     return COULD_NOT_RUN if failed else selection.choose_exit_code([entry.severity for entry in entries])
 
@@ -96,7 +102,7 @@ def select_config_rules(selection: RuleSelection) -> List[Type[Rule]]:
 def check_config(
     file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
 ) -> Tuple[ReadConfig, List[Finding]]:
-    """Return a config and its findings, with edits that break nothing."""
+    """Return a config and its findings: those of the rules with edits that break nothing, then all others."""
     from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import diagnose, verify_edits
@@ -105,9 +111,10 @@ def check_config(
 
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
         config = ReadConfig(read_with_includes(file), file) if is_detr_yaml(file) else read_config(file, run_code)
-        findings = number_edits(diagnose(config=config, rules=rules))
+        findings = number_edits(diagnose(config=config, rules=select_config_rules(RuleSelection())))
+        shown = [finding for finding in findings if finding.code in {rule.code for rule in rules}]
         with open_verifier(config, run_code, verify) as verifier:
-            return config, verify_edits(findings, config, verifier)
+            return config, verify_edits(shown, config, verifier) + [one for one in findings if one not in shown]
 
 
 def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH) -> str:

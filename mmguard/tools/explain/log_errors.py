@@ -9,6 +9,7 @@ from typing import Iterator, List, NamedTuple, Optional, Pattern, Tuple
 
 from mmguard.findings.signatures import read_signatures
 from mmguard.findings.signatures.signature import SIGN
+from mmguard.text import hide_credentials
 
 
 class Piece(NamedTuple):
@@ -141,7 +142,7 @@ def read_line(raw: bytes) -> OutputLine:
             break
         is_dated = True
         text = text[dated.end() :]
-    return OutputLine(text, rank, is_dated)
+    return OutputLine(hide_credentials(text), rank, is_dated)
 
 
 #: Number of frames, and of lines of a message, that are kept.

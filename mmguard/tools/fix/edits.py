@@ -50,7 +50,7 @@ def scan(target: str, options: ScanOptions) -> ScanOffers:
     plan = plan_target(target, options)
     results = run_plan(plan, create_mapper())
     if plan.failed:
-        raise CannotRun('\n'.join(plan.failed))
+        raise CannotRun('; '.join(plan.failed))
     return ScanOffers(plan, list_offers(results))
 
 

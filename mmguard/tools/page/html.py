@@ -17,7 +17,7 @@ from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.rule import AllClear
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.scanning.run import SetResult
-from mmguard.text import quantity, visible
+from mmguard.text import hide_home, quantity, visible
 from mmguard.tools.page.boxes import draw_boxes_panel
 from mmguard.tools.page.pictures import Panel, WorstFile, build_panels
 from mmguard.version import __version__
@@ -38,7 +38,8 @@ def build_page(title: str, results: Sequence[SetResult], drawn: int = DRAWN) -> 
         drawn (int): Files with pictures, per section.
     """
     written = time.strftime('%Y-%m-%d %H:%M')
-    return str(_load_template().render(title=title, results=results, drawn=drawn, version=__version__, written=written))
+    page = _load_template().render(title=title, results=results, drawn=drawn, version=__version__, written=written)
+    return hide_home(str(page))
 
 
 @lru_cache(maxsize=None)

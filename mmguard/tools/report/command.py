@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     problems = log.problems + unread
     if not (log.modes or ranks):
         raise NotALog(
-            '\n'.join([f'{args.log}: no output of an mmguard hook, so there is nothing to report', *problems])
+            '; '.join([f'{args.log}: no output of an mmguard hook, so there is nothing to report', *problems])
         )
     causes = {'ranks': find_rank_causes(log, ranks, silent), **find_causes(log)}
     console = Console(stderr=args.json == '-')

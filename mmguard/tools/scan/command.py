@@ -153,10 +153,16 @@ def run(args: argparse.Namespace) -> int:
             results = run_plan(plan, create_mapper(args.processes), progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
-            selection.hide(result)
+            result.findings, result.hidden, notes = selection.split(result.findings)
+            result.notes += [f'{note}: {", ".join(dict.fromkeys(one.code for one in result.hidden))}' for note in notes]
         spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
-    entries = [build_entry(finding, args.target, result.roots) for result in results for finding in result.findings]
+    entries = [
+        build_entry(finding, args.target, one.roots, by)
+        for one in results
+        for by, findings in (('', one.findings), (selection.hidden_by, one.hidden))
+        for finding in findings
+    ]
     name_from_here(results)
     console = Console(stderr=not selection.for_people, soft_wrap=True)
     if args.json:

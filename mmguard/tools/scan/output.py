@@ -228,7 +228,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
             'facts': _convert_keys(asdict(replace(result.facts, boxed=[]))),
             'worst': result.worst,
             'notes': result.notes,
-            'hidden': result.hidden,
+            'hidden': [finding.code for finding in result.hidden],
         }
         for result in results
     ]

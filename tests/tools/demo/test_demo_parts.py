@@ -14,6 +14,7 @@ def image_of(dataset, file):
     name = file.replace('gtFine/', 'leftImg8bit/', 1).replace('_gtFine_labelTrainIds.png', '_leftImg8bit.png')
     return dataset.root / name
 
+
 pytest.importorskip('mmseg')
 
 
