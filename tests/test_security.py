@@ -216,7 +216,8 @@ def check_working_directory(row: str, folder: Path, mark: Path, capsys: Any) -> 
     assert mark.exists()
     mark.unlink()
     assert not {'', str(folder)} & set(sys.path)
-    command = [sys.executable, '-m', 'mmguard.cli', 'scan', '.', '--num-classes', '2']
+    command = [sys.executable, '-m', 'mmguard.cli', 'scan', 'maps', '--num-classes', '2']
+    write(folder, maps__a_png=png())
     for name in ('json', 'numpy', 'mmguard', 'sitecustomize'):
         os.rename(f'{name}.py', 'PIL.py')
     subprocess.run(command, check=False, env={**os.environ, 'PYTHONPATH': str(Path(__file__).parents[1])})

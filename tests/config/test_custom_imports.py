@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List
 
 import pytest
+from security_rows import png
 
 from mmguard.cli import main
 from mmguard.config.custom_imports import import_modules, list_project
@@ -200,6 +201,7 @@ def test_what_fails_is_returned_and_the_others_are_imported(project: Path) -> No
 
 def test_python_m_does_not_import_from_the_working_directory(project: Path) -> None:
     (project / 'PIL.py').write_text('open("ran", "w").close()\n')
+    (project / 'a.png').write_bytes(png())
     command = [sys.executable, '-m', 'mmguard.cli', 'scan', '.', '--num-classes', '3']
     environment = {**os.environ, 'PYTHONPATH': str(Path(__file__).parents[2])}
     subprocess.run(command, cwd=project, env=environment, capture_output=True, check=False)
