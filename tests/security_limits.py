@@ -106,7 +106,7 @@ def check_links(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     main(['fix', 'set', '-o', 'out'])
     written = [path for path in (folder / 'out').rglob('*') if path.is_file() and not path.is_symlink()]
     assert (folder / 'out/labels/a.txt') in written
-    assert not [path for path in written if b'PRIVATE' in path.read_bytes() and path.name != 'manifest.json']
+    assert not [path for path in written if b'PRIVATE' in path.read_bytes() and path.name != 'mmguard.manifest']
     os.unlink(folder / 'out/labels/a.txt')
     (folder / 'out/labels/a.txt').symlink_to(folder / 'secret.key')
     main(['fix', 'set', '-o', 'out'])

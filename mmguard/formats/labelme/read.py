@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.files.containment import find_inside, resolve_inside
+from mmguard.files.images import open_image
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.correction import LabelFiles, list_names_below
@@ -296,12 +297,10 @@ def _add_size(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -
     """Return a file with the size read from its image if missing."""
     size = file.size
     if size is None and faults is not None:
-        from PIL import Image
-
         try:
             path = resolve_inside(root, file.image, find_common_folder(root))
             if file.has_data or os.path.exists(path):
-                with open_regular(path) as image, Image.open(image) as opened:
+                with open_regular(path) as image, open_image(image) as opened:
                     height, width = read_shown_size(opened)
                 size = float(height), float(width)
         except Exception as error:  # decoders raise many types for a damaged file

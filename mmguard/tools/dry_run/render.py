@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
 import mmguard.tools.page as page
+from mmguard.files.regular import read_regular
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.properties.suite import PROPERTIES, PropertyRecord
 from mmguard.text import quantity, visible
@@ -106,6 +107,6 @@ def as_page(config: str, records: Sequence[PropertyRecord]) -> str:
         if get_advice(one):
             parts.append(f'<p>{html.escape(get_advice(one))}</p>')
         parts.append('</div>')
-    style = (Path(str(page.__file__)).parent / 'templates' / 'page.css').read_text(encoding='utf-8')
+    style = read_regular(Path(str(page.__file__)).parent / 'templates' / 'page.css').decode()
     name = html.escape(visible(config))
     return _PAGE.format(config=name, style=style, version=__version__, parts=''.join(parts))

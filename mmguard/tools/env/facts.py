@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.compat.stack import find_module_folder, find_stacks, list_distributions
+from mmguard.files.regular import read_regular
 from mmguard.findings import Finding
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, build_version_key, format_module, is_within
 from mmguard.findings.finding import SEVERITIES
@@ -97,7 +98,7 @@ def parse_limits(requirement: str) -> Optional[Limits]:
 
 def read_matrix() -> List[Dict[str, Any]]:
     """Return the rows of ``make matrix`` in which every test passed or was skipped."""
-    return [row for row in json.loads(TRIED_FILE.read_text(encoding='utf-8')) if not row['failed']]
+    return [row for row in json.loads(read_regular(TRIED_FILE)) if not row['failed']]
 
 
 def gather(try_imports: bool = True) -> EnvironmentFacts:
@@ -137,7 +138,7 @@ def _read_version(distribution: str) -> Optional[str]:
 
 def _read_text(folder: Optional[Path], name: str) -> str:
     try:
-        return '' if folder is None else (folder / name).read_text(encoding='utf-8', errors='replace')
+        return '' if folder is None else read_regular(folder / name).decode(errors='replace')
     except OSError:
         return ''
 

@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
+from mmguard.files.regular import read_regular
 from mmguard.text import quantity, visible_name
 from mmguard.tools.arguments import class_names, label
 from mmguard.tools.exit_codes import CLEAN, FOUND
@@ -126,7 +127,7 @@ def add_to(commands: Any) -> None:
 
 def _parse_colours(text: str) -> Dict[Colour, int]:
     try:
-        written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
+        written = read_regular(text).decode() if text.endswith('.json') else text
         table: Dict[Colour, int] = {}
         for colour, label in ast.literal_eval(written).items():  # JSON has no tuples as keys: "128,0,0"
             red, green, blue = map(int, colour.split(',') if isinstance(colour, str) else colour)

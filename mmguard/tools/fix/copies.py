@@ -5,13 +5,26 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Union
 
 from mmguard.files.containment import OutsideError, make_inside_check, resolve_inside
-from mmguard.files.regular import LOCK, NOT_REGULAR_FAULT, check_regular, hold_folder, is_draft, write_whole
+from mmguard.files.regular import (
+    LOCK,
+    NOT_REGULAR_FAULT,
+    OpenFolder,
+    check_regular,
+    hold_folder,
+    is_draft,
+    open_parent,
+    open_regular,
+    read_regular,
+    write_whole,
+)
 from mmguard.formats.correction import (
+    LARGEST,
     MANIFEST,
     WRITER,
     CannotCorrect,
@@ -20,14 +33,16 @@ from mmguard.formats.correction import (
     compute_digest,
     correct_file,
     get_ending,
-    read_final_digests,
-    read_manifest,
 )
 from mmguard.formats.detection import detect
+from mmguard.formats.files import walk
 from mmguard.formats.format import CannotScan, Format
 from mmguard.formats.options import FixOptions
 from mmguard.text import REPORT_ADVICE, describe_error
 from mmguard.version import __version__
+
+#: Beginning of a manifest of `mmguard fix`.
+_HEAD = f'{{\n "written_by": "{WRITER}",'.encode()
 
 
 class Copies(NamedTuple):
@@ -54,20 +69,27 @@ def check_places(target: Path, out: Path) -> None:
         raise CannotCorrect(f'--out {out} contains TARGET; originals are never modified: name another folder')
     if out.exists() and not out.is_dir():
         raise CannotCorrect(f'--out {out} is a file: name a folder')
-    if out.is_dir() and read_manifest(str(out)) is None and not all(map(_is_draft_file, out.iterdir())):
+    if out.is_dir() and not _is_output(out) and not all(map(_is_draft_file, out.iterdir())):
         raise CannotCorrect(f'--out {out} is not empty and was not written by mmguard fix: name another folder')
 
 
-def begin(out: Path, target: str, options: FixOptions) -> None:
+def _is_output(folder: Path) -> bool:
+    """Return True if `mmguard fix` wrote the manifest of a folder."""
+    with suppress(OSError), open_regular(folder / MANIFEST) as file:
+        return file.read(len(_HEAD)) == _HEAD
+    return False
+
+
+def begin(out: OpenFolder, target: str, options: FixOptions) -> None:
     """Mark a folder as written by mmguard, and remove partial files of a run that was killed."""
     write_manifest(out, target, options, finished=False)
-    for place, _, names in os.walk(out):
-        for path in (Path(place, name) for name in names):
-            if _is_draft_file(path) and path.name != LOCK:
-                path.unlink()
+    for _, _, names, folder in () if out.descriptor is None else os.fwalk(dir_fd=out.descriptor):
+        for name in names:
+            if is_draft(name) and name != LOCK and stat.S_ISREG(os.lstat(name, dir_fd=folder).st_mode):
+                os.unlink(name, dir_fd=folder)
 
 
-def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
+def write_manifest(out: OpenFolder, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
     """Write the manifest; ``finished=False`` at the start of a run."""
     record = {
         'written_by': WRITER,
@@ -79,45 +101,44 @@ def write_manifest(out: Path, target: str, options: FixOptions, finished: bool =
     }
     text = json.dumps(record, indent=1, ensure_ascii=False) + '\n'
     # File names that are not UTF-8 contain lone surrogates, which JSON can hold only as escapes.
-    write_whole(out / MANIFEST, text.encode(errors='backslashreplace'))
+    write_whole(Path(MANIFEST), text.encode(errors='backslashreplace'), root=out)
 
 
 def _is_draft_file(path: Path) -> bool:
     return is_draft(path.name) and path.is_file() and not path.is_symlink()
 
 
-def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
-    """Return the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
+def place_in(out: Path, name: str) -> Path:
+    """Return the path of a file's copy, relative to ``out``; refuse a name that leads out of it."""
     try:
-        path = Path(resolve_inside(str(out), name))
+        return Path(os.path.relpath(resolve_inside(str(out), name), out))
     except OutsideError as error:
         raise NotCorrected(str(error)) from error
-    if path.parent != Path(os.path.normpath(out)) and not is_inside(str(path.parent)):
-        raise NotCorrected(f'a link in {out} leads out of it: no copy is written there')
-    return path
 
 
-def link(file: str, path: Path, stays_link: bool) -> None:
+def link(file: str, path: Path, out: OpenFolder, stays_link: bool) -> None:
     """Put an uncorrected file into the copy.
 
     Create a hard link, or a copy if the file system has none. ``stays_link``: a link that leads out of the target
     stays a link, so that its destination never becomes a file of the copy.
     """
-    source = Path(file)
-    if not stat.S_ISREG(source.stat().st_mode):
+    source = os.path.realpath(file)
+    status = os.stat(source)
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(NOT_REGULAR_FAULT)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
-        return
-    if path.is_file() or path.is_symlink():
-        path.unlink()
-    if stays_link:
-        path.symlink_to(source.resolve())
-        return
-    try:
-        os.link(source.resolve(), path)
-    except OSError:
-        write_whole(path, source.read_bytes())
+    with open_parent(path, out) as (folder, name):
+        with suppress(FileNotFoundError):
+            known = os.lstat(name, dir_fd=folder)
+            if not stays_link and os.path.samestat(known, status):
+                return
+            os.unlink(name, dir_fd=folder)
+        if stays_link:
+            os.symlink(source, name, dir_fd=folder)
+            return
+        with suppress(OSError):
+            os.link(source, name, dst_dir_fd=folder)
+            return
+    write_whole(path, read_regular(source, LARGEST), root=out, mode=status.st_mode)
 
 
 def write_copies(
@@ -128,13 +149,12 @@ def write_copies(
     target = os.fspath(target)
     check_places(Path(target), out)
     files = (data_format or detect_correctable(target, options.suffix)).files(target, options)
-    final = read_final_digests(target, options)
     out.mkdir(parents=True, exist_ok=True)
     try:
-        with hold_folder(out):
-            begin(out, target, options)
-            copies = _write(target, out, files, final)
-            write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
+        with hold_folder(out) as held:
+            begin(held, target, options)
+            copies = _write(target, held, files)
+            write_manifest(held, target, options, files=copies.done, left_out=copies.left_out)
     except BlockingIOError as error:
         raise CannotCorrect(
             f'another mmguard fix writes to --out {out}: wait for it, or name another folder (if none is '
@@ -163,18 +183,22 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
     return found
 
 
-def _write(target: str, out: Path, files: LabelFiles, final_digests: Set[str]) -> Copies:
+def _write(target: str, out: OpenFolder, files: LabelFiles) -> Copies:
     done: List[Dict[str, Any]] = []
     left_out: List[Dict[str, str]] = []
     failures: List[Exception] = []
-    taken: Dict[str, str] = {}
+    taken = {MANIFEST: 'the manifest'}
     linked = 0
+
+    def leave_out(name: str, error: Exception) -> None:
+        reason = getattr(error, 'strerror', None) or str(error) or type(error).__name__
+        left_out.append({'file': name, 'reason': reason})
+
     is_of_target = make_inside_check(target if os.path.isdir(target) else os.path.dirname(target))
-    is_in_out = make_inside_check(str(out))
     for path, name in files.files:
         try:
             if name in files.images:
-                link(path, place_in(out, name, is_in_out), not is_of_target(path))
+                link(path, place_in(out.path, name), out, not is_of_target(path))
                 linked += 1
                 continue
             if path != target and not is_of_target(path):
@@ -182,15 +206,13 @@ def _write(target: str, out: Path, files: LabelFiles, final_digests: Set[str]) -
                 raise NotCorrected(
                     'a symbolic link that leads out of TARGET: replace it with a copy of the file (cp -L)'
                 )
-            data, corrected = correct_file(files, path, name, final_digests)
+            data, corrected, mode = correct_file(files, path, name)
             new_name = name[: len(name) - len(get_ending(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the same name as that of {taken[new_name]}')
-            write_whole(place_in(out, new_name, is_in_out), corrected.data)
+            write_whole(place_in(out.path, new_name), corrected.data, root=out, mode=mode)
         except (NotCorrected, OSError, MemoryError) as error:
-            left_out.append(
-                {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
-            )
+            leave_out(name, error)
             continue
         except Exception as error:  # continue with the other files
             left_out.append({'file': name, 'reason': f'{describe_error(error)}; {REPORT_ADVICE}'})
@@ -210,9 +232,12 @@ def _write(target: str, out: Path, files: LabelFiles, final_digests: Set[str]) -
             }
         )
     for entry in left_out:  # an earlier run may have written it
-        for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys():
-            with suppress(OSError, NotCorrected):
-                place_in(out, name, is_in_out).unlink()
+        for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys() - files.images:
+            with suppress(OSError, NotCorrected), open_parent(place_in(out.path, name), out) as (folder, last):
+                os.unlink(last, dir_fd=folder)
+    searched = files.folder or target
+    if os.path.isdir(searched):  # the scan reports these, too
+        deque(walk(searched, lambda at, error: leave_out(os.path.relpath(at, searched), error)), maxlen=0)
     return Copies(done, left_out, linked, failures)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.config.read import ReadConfig
+from mmguard.files.regular import read_regular
 from mmguard.findings import Finding, diagnose, select_rules
 from mmguard.findings.rule import RunRule
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
@@ -142,7 +143,7 @@ def _read_settings(report: RunReport) -> Optional[ReadConfig]:
     """
     path = find_config(report.crash.ranks[0].path.parent) if report.crash.ranks else None
     try:
-        text = '' if path is None else path.read_text(encoding='utf-8')
+        text = '' if path is None else read_regular(path).decode()
     except (OSError, ValueError):
         return None
     settings = {'find_unused_parameters': bool(re.search(r'\bfind_unused_parameters\s*=\s*True\b', text))}
