@@ -9,16 +9,14 @@ from typing import Any, BinaryIO, Iterator, Tuple
 
 #: Formats that are read: only plain rasters, because pillow would start Ghostscript for an EPS that is named .png.
 _FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
-#: Maximum number of bytes of the decoded pixels.
-MOST_DECODED = 1 << 28
-#: Bytes per pixel that are counted for a mode of pillow, 4 for others; wide numbers are copied to be counted.
-_BYTES = {'1': 1, 'L': 1, 'P': 1, 'I': 8, 'F': 8}
-#: Number of pixels that any file may have, and above it the number per byte. Deflate stores up to 8,256 in a byte.
-FREE, MOST_PER_BYTE = 1 << 24, 1 << 14
+#: Maximum number of bytes of decoded pixels; pixels of these modes count 1 or 8 bytes, with copies, others 4.
+MOST_DECODED, _BYTES = 1 << 28, {'1': 1, 'L': 1, 'P': 1, 'I': 8, 'F': 8}
+#: Number of pixels that any file may have, and per byte of its file (of one bit: 8 times). Deflate reaches 1,032.
+FREE, MOST_PER_BYTE = 1 << 24, 2048
+#: Maximum number of pixels of a JPEG times its scans: each scan goes over all of them.
+MOST_SCANNED = 1 << 31
 #: Bytes that pillow may read of a file, in addition to several times its size, and those that each reading counts.
 _READ, _TIMES, _CALL = 1 << 26, 8, 1 << 12
-#: Tags of TIFF: sizes in bytes of its strips or tiles.
-_SIZES = (279, 325)
 
 
 class TooCostly(MemoryError):
@@ -26,8 +24,7 @@ class TooCostly(MemoryError):
 
 
 @lru_cache(maxsize=None)
-def list_formats() -> Tuple[str, ...]:
-    """Return the formats that this build of pillow can read."""
+def _list_formats() -> Tuple[str, ...]:
     from PIL import Image  # not at the top: annotation files are scanned without pillow
 
     Image.init()
@@ -36,36 +33,26 @@ def list_formats() -> Tuple[str, ...]:
 
 @contextmanager
 def open_image(file: BinaryIO, decodes: bool = False, formats: Tuple[str, ...] = ()) -> Iterator[Any]:
-    """Open an image with pillow; nothing is decoded yet.
-
-    Args:
-        file (BinaryIO): An open file.
-        decodes (bool): True if the caller decodes the pixels.
-        formats (tuple[str]): Names of pillow; by default those of :func:`list_formats`.
+    """Open an image with pillow, which may raise anything for a damaged file; ``formats`` are its names.
 
     Raises:
-        TooCostly: The header asks for too much work.
-        Exception: The file is damaged; pillow may raise anything.
+        TooCostly: With ``decodes``, the header asks for too much work.
     """
     from PIL import Image
 
     stored = file.seek(0, io.SEEK_END)
-    with Image.open(_Bounded(file, stored), formats=formats or list_formats()) as image:
+    with Image.open(_Bounded(file, stored), formats=formats or _list_formats()) as image:
         if decodes:
-            _check_work(image, stored)
+            pixels = image.width * image.height
+            if pixels > max(FREE, stored * MOST_PER_BYTE * (8 if image.mode == '1' else 1)):
+                raise TooCostly('too many pixels for its bytes')
+            if pixels * _BYTES.get(image.mode, 4) > MOST_DECODED:
+                raise TooCostly('too large')
+            if image.format in ('JPEG', 'MPO') or image.info.get('compression') == 'jpeg':
+                file.seek(0)
+                if pixels * file.read(MOST_DECODED).count(b'\xff\xda') > MOST_SCANNED:
+                    raise TooCostly('too many parts')
         yield image
-
-
-def _check_work(image: Any, stored: int) -> None:
-    pixels = image.width * image.height
-    if pixels > max(FREE, stored * MOST_PER_BYTE):
-        raise TooCostly('too many pixels for its bytes')
-    if pixels * _BYTES.get(image.mode, 4) > MOST_DECODED:
-        raise TooCostly('too large')
-    tags = getattr(image, 'tag_v2', {})
-    for value in (tags[tag] for tag in _SIZES if tag in tags):
-        if sum(value if isinstance(value, tuple) else [value]) > 2 * stored:
-            raise TooCostly('overlapping strips')
 
 
 class _Bounded(io.BufferedReader):

@@ -11,7 +11,7 @@ import tempfile
 import uuid
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Callable, Iterator, NamedTuple, Optional, Tuple, Union
+from typing import BinaryIO, Callable, Iterator, Optional, Tuple, Union
 
 #: O_NONBLOCK: a FIFO that replaces a file between check and opening must not block.
 _READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
@@ -22,16 +22,15 @@ def check_regular(path: Union[str, os.PathLike[str]]) -> None:
     _check(os.stat(path).st_mode)
 
 
-def open_regular(path: Union[str, os.PathLike[str]], follow: bool = True) -> BinaryIO:
-    """Open a regular file for reading; without ``follow`` no link.
+def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
+    """Open a regular file for reading.
 
     Raises:
         OSError: The file does not exist, may not be read, or is a folder, a FIFO, a socket or a device.
         ValueError: The path has a null byte.
     """
-    _check(os.stat(path, follow_symlinks=follow).st_mode)
-    flags = _READ if follow else _READ | getattr(os, 'O_NOFOLLOW', 0)
-    file = open(path, 'rb', opener=lambda name, _: os.open(name, flags))  # noqa: SIM115  the caller closes it
+    check_regular(path)
+    file = open(path, 'rb', opener=lambda name, _: os.open(name, _READ))  # noqa: SIM115  the caller closes it
     try:
         _check(os.fstat(file.fileno()).st_mode)
     except BaseException:
@@ -40,14 +39,14 @@ def open_regular(path: Union[str, os.PathLike[str]], follow: bool = True) -> Bin
     return file
 
 
-def read_regular(path: Union[str, os.PathLike[str]], limit: int = 1 << 24, follow: bool = True) -> bytes:
+def read_regular(path: Union[str, os.PathLike[str]], limit: int = 1 << 24) -> bytes:
     """Read a regular file of at most the given number of bytes.
 
     Raises:
         OSError: As :func:`open_regular`, or the file is larger.
         ValueError: The path has a null byte.
     """
-    with open_regular(path, follow) as file:
+    with open_regular(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise OSError(errno.EFBIG, f'it is larger than {limit >> 20} MiB')
@@ -66,8 +65,8 @@ except ImportError:  # Windows
 
 #: Prefix of temporary folders.
 _PREFIX = 'mmguard-files-'
-#: Neither a FIFO nor a link is a folder.
-_FOLDER = os.O_RDONLY | sum(getattr(os, name, 0) for name in ('O_DIRECTORY', 'O_NOFOLLOW'))
+#: Neither a FIFO nor a link is opened as a folder.
+_FOLDER = os.O_RDONLY | getattr(os, 'O_DIRECTORY', 0) | getattr(os, 'O_NOFOLLOW', 0)
 #: Opening a pipe must not wait, and a link must not be followed.
 _WRITE = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
 NOT_REGULAR_FAULT = 'is not a regular file'
@@ -77,11 +76,7 @@ _OWNER_SIZE = 200
 
 
 def write_whole(
-    path: Path,
-    content: bytes,
-    check: Optional[Callable[[Path], None]] = None,
-    root: Optional[OpenFolder] = None,
-    mode: Optional[int] = None,
+    path: Path, content: bytes, check: Optional[Callable[[Path], None]] = None, mode: Optional[int] = None
 ) -> None:
     """Write a file next to its destination, then rename it; on an error the existing file is unchanged.
 
@@ -92,7 +87,6 @@ def write_whole(
         path (Path): The file; its folder is created.
         content (bytes): Its content.
         check (callable, optional): Called with the draft before it is renamed; an exception stops the writing.
-        root (OpenFolder, optional): Folder that ``path`` is relative to.
         mode (int, optional): Permissions; by default those of the file that is replaced.
 
     Raises:
@@ -100,60 +94,32 @@ def write_whole(
     """
     if not path.name:  # '.' or '/': a draft cannot be placed next to it
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    with open_parent(path, root) as (folder, name):
-        with suppress(FileNotFoundError):
-            known = os.lstat(name, dir_fd=folder).st_mode
-            if not stat.S_ISREG(known):
-                raise OSError(errno.EEXIST, NOT_REGULAR_FAULT, str(path))
-            mode = known if mode is None else mode
-        descriptor, draft = _open_draft(name, folder)
-        try:
-            with os.fdopen(descriptor, 'wb') as file:
-                if mode is not None:
-                    with suppress(OSError, AttributeError):  # a file system without permissions; Windows
-                        os.fchmod(descriptor, mode & 0o777)
-                file.truncate()
-                file.write(content)
-                file.flush()
-                if check is not None:
-                    check(draft)
-                if fcntl is None:
-                    file.close()  # Windows cannot rename an open file; elsewhere it stays locked until it has its name
-                os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException as error:
-            with suppress(FileNotFoundError):  # interrupted after it got its name
-                os.unlink(draft, dir_fd=folder)
-            if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk names no file
-                raise OSError(error.errno, error.strerror, str(path)) from error
-            raise
-
-
-class OpenFolder(NamedTuple):
-    """A folder that keeps its identity if its path is replaced by a link: its path and descriptor (not on Windows)."""
-
-    path: Path
-    descriptor: Optional[int]
-
-
-@contextmanager
-def open_parent(path: Path, root: Optional[OpenFolder] = None) -> Iterator[Tuple[Optional[int], Path]]:
-    """Create the folder of a path and yield its descriptor, if it is below ``root``, and the path relative to it.
-
-    Below ``root`` no link is followed.
-    """
-    if root is None or root.descriptor is None:
-        path = path if root is None else root.path / path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield None, path
-        return
-    with ExitStack() as stack:
-        folder = root.descriptor
-        for part in path.parent.parts:
-            with suppress(FileExistsError):
-                os.mkdir(part, dir_fd=folder)
-            folder = os.open(part, _FOLDER, dir_fd=folder)
-            stack.callback(os.close, folder)
-        yield folder, Path(path.name)
+    if os.path.lexists(path):
+        known = os.lstat(path).st_mode
+        if not stat.S_ISREG(known):
+            raise OSError(errno.EEXIST, NOT_REGULAR_FAULT, str(path))
+        mode = known if mode is None else mode
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, draft = _open_draft(path)
+    try:
+        with os.fdopen(descriptor, 'wb') as file:
+            if mode is not None:
+                with suppress(OSError, AttributeError):  # a file system without permissions; Windows
+                    os.fchmod(descriptor, mode & 0o777)
+            file.truncate()
+            file.write(content)
+            file.flush()
+            if check is not None:
+                check(draft)
+            if fcntl is None:
+                file.close()  # Windows cannot rename an open file; elsewhere it stays locked until it has its name
+            os.replace(draft, path)
+    except BaseException as error:
+        with suppress(FileNotFoundError):  # interrupted after it got its name
+            os.unlink(draft)
+        if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk names no file
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 def open_append(path: str) -> int:
@@ -164,12 +130,10 @@ def open_append(path: str) -> int:
     """
     os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
     descriptor = os.open(path, _WRITE | os.O_APPEND, 0o644)
-    try:
-        _check(os.fstat(descriptor).st_mode)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EEXIST, NOT_REGULAR_FAULT, path)
 
 
 @contextmanager
@@ -199,34 +163,37 @@ def is_draft(name: str) -> bool:
 
 
 @contextmanager
-def hold_folder(folder: Path) -> Iterator[OpenFolder]:
-    """Open a folder and lock it against writes by other processes; a killed process holds no lock.
+def hold_folder(folder: Path) -> Iterator[Path]:
+    """Lock a folder against writes by other processes; a killed process holds no lock.
+
+    Yields:
+        Path: A path of the folder that stays the same if a link takes its place (on Linux).
 
     Raises:
         BlockingIOError: Another process holds the lock.
         OSError: The folder is not writable.
     """
     with ExitStack() as stack:
-        root = OpenFolder(folder, None if fcntl is None else os.open(os.path.realpath(folder), _FOLDER))
-        if root.descriptor is not None:
-            stack.callback(os.close, root.descriptor)
-        at, path = stack.enter_context(open_parent(Path(LOCK), root))
-        stack.callback(os.close, _take(path, at))
+        if os.path.isdir('/proc/self/fd'):
+            opened = os.open(folder, _FOLDER)
+            stack.callback(os.close, opened)
+            folder = Path(f'/proc/self/fd/{opened}')
+        stack.callback(os.close, _take(folder / LOCK))
         try:
-            yield root
+            yield folder
         finally:
             with suppress(OSError):
-                os.unlink(path, dir_fd=at)
+                os.unlink(folder / LOCK)
 
 
-def _take(path: Path, folder: Optional[int]) -> int:
+def _take(path: Path) -> int:
     for _ in range(3):  # the holder may release it in between
-        is_new = not os.access(path, os.F_OK, dir_fd=folder)
-        descriptor = os.open(path, _WRITE, 0o666, dir_fd=folder)
+        is_new = not os.path.lexists(path)
+        descriptor = os.open(path, _WRITE, 0o666)
         is_locked = _try_lock(descriptor)
         with suppress(OSError):
             is_free = is_new or _is_of_dead(os.read(descriptor, _OWNER_SIZE)) if is_locked is None else is_locked
-            if is_free and os.path.samestat(os.fstat(descriptor), os.stat(path, dir_fd=folder)):
+            if is_free and os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 if is_locked is None:
                     os.ftruncate(descriptor, 0)
                     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -267,20 +234,20 @@ def _try_lock(descriptor: int) -> Optional[bool]:
     return True
 
 
-def _open_draft(path: Path, folder: Optional[int]) -> Tuple[int, Path]:
+def _open_draft(path: Path) -> Tuple[int, Path]:
     """Open the draft of a file; a different one if another process is writing it."""
     stem = f'.{path.name}'[:40]
     draft = path.with_name(f'{stem}.part')
     with suppress(OSError):  # belongs to another user, or is a link
-        descriptor = os.open(draft, _WRITE, 0o666, dir_fd=folder)
-        if _is_alone(descriptor, draft, folder):
+        descriptor = os.open(draft, _WRITE, 0o666)
+        if _is_alone(descriptor, draft):
             return descriptor, draft
         os.close(descriptor)
     draft = path.with_name(f'{stem}.{uuid.uuid4().hex[:8]}.part')
-    return os.open(draft, _WRITE | os.O_EXCL, 0o666, dir_fd=folder), draft
+    return os.open(draft, _WRITE | os.O_EXCL, 0o666), draft
 
 
-def _is_alone(descriptor: int, draft: Path, folder: Optional[int]) -> bool:
+def _is_alone(descriptor: int, draft: Path) -> bool:
     """Lock a draft; return True if no other process writes it or has renamed it."""
     opened = os.fstat(descriptor)
     if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # otherwise the target of a link would be truncated
@@ -289,7 +256,7 @@ def _is_alone(descriptor: int, draft: Path, folder: Optional[int]) -> bool:
     if not is_locked:
         return is_locked is None
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(draft, dir_fd=folder))
+        return os.path.samestat(os.fstat(descriptor), os.stat(draft))
     except FileNotFoundError:
         return False
 

@@ -22,7 +22,7 @@ import numpy as np
 from mmguard.errors import CannotRun
 from mmguard.files.containment import OUTSIDE_REASON, OutsideError, find_inside, resolve_inside
 from mmguard.files.images import open_image
-from mmguard.files.regular import open_regular
+from mmguard.files.regular import open_regular, read_regular
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import EXAMPLES
 from mmguard.text import shorten
@@ -74,11 +74,8 @@ class Files:
         Raises:
             OSError: As :meth:`open`, or the file is larger.
         """
-        with self.open(path) as file:
-            data = file.read(limit + 1)
-        if len(data) > limit:
-            raise OSError(errno.EFBIG, f'it is larger than {limit >> 20} MiB')
-        return data
+        held = self.get_replacement(path)
+        return read_regular(path, limit) if held is None else held
 
 
 FILES = Files()

@@ -8,10 +8,10 @@ import time
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Set
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from mmguard.files.plain_data import DEEPEST, is_nested
-from mmguard.files.regular import open_append, open_regular, read_regular, write_whole
+from mmguard.files.regular import NOT_REGULAR_FAULT, open_append, read_regular, write_whole
 from mmguard.files.typed_json import parse_object
 from mmguard.labels.tally import UNKNOWN, Tally, find_path, make_relative
 from mmguard.language import translate
@@ -210,7 +210,7 @@ class RunLog:
         self._names = [os.path.join(folder, name_for_rank(name, rank)) for name in (NAME, RECORD)]
         self.lines, self.record = self._names
         self._lines = JsonLines(self.lines)
-        self._kept = ''
+        self._kept: Optional[Tuple[str, Any]] = None  #: A file that is not continued, and why.
         self._run: Dict[str, Any] = {
             'mmguard': __version__,
             'framework': framework,
@@ -292,14 +292,14 @@ class RunLog:
         """Return the earlier runs of the record; use the next names if a file cannot be read or continued."""
         for number in count(2):
             try:
-                if os.path.lexists(self.lines):
-                    open_regular(self.lines, follow=False).close()
-                return _read_runs(self.record)
+                for path in (self.lines, self.record):
+                    if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+                        raise OSError(0, NOT_REGULAR_FAULT)
+                return _read_runs(path)
             except (OSError, ValueError) as error:
-                # Otherwise the folder cannot be used, which is reported when it is written to.
-                if not any(map(os.path.lexists, (self.lines, self.record))):
+                if not os.path.lexists(path):  # the folder cannot be used, which is reported when it is written to
                     return []
-                self._kept = self._kept or str(getattr(error, 'strerror', None) or error)
+                self._kept = self._kept or (path, getattr(error, 'strerror', None) or error)
             self.lines, self.record = (f'.{number}'.join(os.path.splitext(name)) for name in self._names)
             self._lines.path = self.lines
         return []
@@ -319,22 +319,15 @@ class RunLog:
             problems['full'] = translate(template, file=self.lines, record=self.record)
         if self._kept:
             template = '{file} is not continued ({error}) and kept as it is: this run is recorded in {record}'
-            problems['kept'] = translate(template, file=self._names[1], error=self._kept, record=self.record)
+            problems['kept'] = translate(template, file=self._kept[0], error=self._kept[1], record=self.record)
         new = [text for name, text in problems.items() if name not in self._reported]
         self._reported.update(problems)
         return new
 
 
 def _read_runs(path: str) -> List[Any]:
-    """Return the runs in a file, none if it is missing or empty.
-
-    Raises:
-        OSError, ValueError: The file cannot be read, is damaged, or has another format.
-    """
-    try:
-        content = read_regular(path, _LARGEST, follow=False)
-    except FileNotFoundError:
-        return []
+    """Return the runs in a file, none if it is missing or empty; raise OSError or ValueError if it cannot be read."""
+    content = read_regular(path, _LARGEST) if os.path.exists(path) else b''
     record = parse_object(content) if content else {'format': RECORD_FORMAT, 'runs': []}
     runs = record.get('runs')
     if record.get('format') != RECORD_FORMAT or not isinstance(runs, list) or is_nested(runs, DEEPEST):

@@ -14,8 +14,6 @@ from mmengine.structures import InstanceData, PixelData
 from PIL import Image
 
 from mmguard.config.classes import find_class, get_type_name
-from mmguard.files.images import open_image
-from mmguard.files.regular import open_regular
 from mmguard.labels.spaces import VOID
 from mmguard.properties.datasets import get_class_names, seed_all, select_indices
 from mmguard.properties.pipelines import look
@@ -190,7 +188,7 @@ def _predict_panoptic(program: Program, metric: Any, sample: Any, info: Dict[str
     segments = info.get('segments_info') or ()
     if not segments or not os.path.isfile(info.get('seg_map_path') or ''):
         raise Unavailable('its samples have no segments, or their panoptic maps are missing')
-    with open_regular(info['seg_map_path']) as file, open_image(file, decodes=True) as image:
+    with Image.open(info['seg_map_path']) as image:
         ids = np.asarray(image.convert('RGB')).astype(np.int64) @ (1, 1 << 8, 1 << 16)
     truth = np.full(ids.shape, len(get_class_names(program.build_leaves('val')[0])), np.int64)
     labels = _translate(program, [one['category'] for one in segments])

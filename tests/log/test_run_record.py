@@ -178,6 +178,7 @@ def test_neither_links_nor_pipes_are_opened_in_a_training(tmp_path: Path, name: 
         loop(log, ('train', 'val')[number], iteration(3))
     (problem,) = log.take_problems()
     assert 'label_guard.2.json' in problem
+    assert f'{tmp_path}/run/{name} ' in problem
     assert (tmp_path / 'victim').read_text() == 'keep'
     assert set(runs(tmp_path / 'run' / 'label_guard.2.json')[0]['modes']) == {'train', 'val'}
     assert len(Path(log.lines).read_text().splitlines()) == 2

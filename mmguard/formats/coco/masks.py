@@ -32,8 +32,8 @@ UNREAD = np.empty(0, MASK)
 _FEWEST = 6
 #: Largest side, in pixels, of thin polygons that are drawn.
 _LARGEST_SIDE = 1 << 14
-#: Maximum number of points, five per pixel of outline, that are drawn for a block of the file; cost of a polygon.
-MOST_DRAWN, _PER_POLYGON = 1 << 23, 200
+#: Maximum number of points, five per pixel of outline and 64 per corner, that are drawn for a block of the file.
+MOST_DRAWN = 1 << 23
 #: Maximum number of characters of a number in an RLE: 32 bits, 5 per character.
 _LONGEST = 7
 
@@ -137,9 +137,7 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
     with np.errstate(all='ignore'):
         crossed = points[:, 0] * points[following, 1] - points[:, 1] * points[following, 0]
         areas = np.add.reduceat(np.abs(np.add.reduceat(crossed, firsts)) / 2, np.flatnonzero(starts))
-        drawn = 1 + 5 * np.abs(points[following] - points).max(axis=1)
-        drawn[firsts] += _PER_POLYGON
-        drawn = np.add.reduceat(drawn, firsts[starts])
+        drawn = np.add.reduceat(64 + 5 * np.abs(points[following] - points).max(axis=1), firsts[starts])
     owner = owner[starts]
     column['span'][owner, :2] = np.minimum.reduceat(points, firsts[starts])
     column['span'][owner, 2:] = np.maximum.reduceat(points, firsts[starts])

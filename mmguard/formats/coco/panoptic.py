@@ -135,7 +135,4 @@ def _read_ids(path: str) -> np.ndarray:
         if opened.mode not in ('RGB', 'RGBA'):
             raise _NoColourError(opened.mode)
         pixels = np.asarray(opened)
-    ids = pixels[..., 2].astype(np.int32)
-    for channel in (1, 0):
-        ids = (ids << 8) | pixels[..., channel]
-    return ids
+    return pixels[..., 2].astype(np.int32) << 16 | pixels[..., 1].astype(np.int32) << 8 | pixels[..., 0]

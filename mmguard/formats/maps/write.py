@@ -111,11 +111,8 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
 
 def _look_up_labels(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
     labels = np.full(1 << 24, _UNLISTED, np.int32)
-    for (red, green, blue), label in table.items():
-        labels[red << 16 | green << 8 | blue] = label
-    codes = rgb[..., 0].astype(np.int32)
-    for channel in (1, 2):
-        codes = (codes << 8) | rgb[..., channel]
+    labels[[red << 16 | green << 8 | blue for red, green, blue in table]] = list(table.values())
+    codes = rgb[..., 0].astype(np.int32) << 16 | rgb[..., 1].astype(np.int32) << 8 | rgb[..., 2]
     found = labels[codes]
     unknown = np.unique(codes[found == _UNLISTED]).tolist()
     if unknown:

@@ -129,9 +129,11 @@ def _parse_colours(text: str) -> Dict[Colour, int]:
     try:
         written = read_regular(text).decode() if text.endswith('.json') else text
         table: Dict[Colour, int] = {}
-        for colour, label in ast.literal_eval(written).items():  # JSON has no tuples as keys: "128,0,0"
-            red, green, blue = map(int, colour.split(',') if isinstance(colour, str) else colour)
-            table[red, green, blue] = int(label)
+        for colour, value in ast.literal_eval(written).items():  # JSON has no tuples as keys: "128,0,0"
+            red, green, blue = bytes(map(int, colour.split(',') if isinstance(colour, str) else colour))
+            table[red, green, blue] = int(value)
+            if abs(int(value)) >> 31:
+                raise ValueError(f'{value} is not a label')
         return table
     except (OSError, ValueError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError) as error:
         raise argparse.ArgumentTypeError(f'must be {{(R, G, B): label, ...}}, or a .json file: {error}') from error

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Union
 
-from mmguard.files.containment import OutsideError, make_inside_check, resolve_inside
-from mmguard.files.regular import (
-    LOCK,
-    NOT_REGULAR_FAULT,
-    OpenFolder,
-    check_regular,
-    hold_folder,
-    is_draft,
-    open_parent,
-    open_regular,
-    read_regular,
-    write_whole,
-)
+from mmguard.files.containment import OutsideError, is_really_inside, resolve_inside
+from mmguard.files.regular import LOCK, check_regular, hold_folder, is_draft, open_regular, read_regular, write_whole
 from mmguard.formats.correction import (
     LARGEST,
     MANIFEST,
@@ -74,22 +62,21 @@ def check_places(target: Path, out: Path) -> None:
 
 
 def _is_output(folder: Path) -> bool:
-    """Return True if `mmguard fix` wrote the manifest of a folder."""
     with suppress(OSError), open_regular(folder / MANIFEST) as file:
         return file.read(len(_HEAD)) == _HEAD
     return False
 
 
-def begin(out: OpenFolder, target: str, options: FixOptions) -> None:
+def begin(out: Path, target: str, options: FixOptions) -> None:
     """Mark a folder as written by mmguard, and remove partial files of a run that was killed."""
     write_manifest(out, target, options, finished=False)
-    for _, _, names, folder in () if out.descriptor is None else os.fwalk(dir_fd=out.descriptor):
-        for name in names:
-            if is_draft(name) and name != LOCK and stat.S_ISREG(os.lstat(name, dir_fd=folder).st_mode):
-                os.unlink(name, dir_fd=folder)
+    for place, _, names in os.walk(out):
+        for path in (Path(place, name) for name in names):
+            if _is_draft_file(path) and path.name != LOCK:
+                path.unlink()
 
 
-def write_manifest(out: OpenFolder, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
+def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
     """Write the manifest; ``finished=False`` at the start of a run."""
     record = {
         'written_by': WRITER,
@@ -101,7 +88,7 @@ def write_manifest(out: OpenFolder, target: str, options: FixOptions, finished: 
     }
     text = json.dumps(record, indent=1, ensure_ascii=False) + '\n'
     # File names that are not UTF-8 contain lone surrogates, which JSON can hold only as escapes.
-    write_whole(Path(MANIFEST), text.encode(errors='backslashreplace'), root=out)
+    write_whole(out / MANIFEST, text.encode(errors='backslashreplace'))
 
 
 def _is_draft_file(path: Path) -> bool:
@@ -109,36 +96,36 @@ def _is_draft_file(path: Path) -> bool:
 
 
 def place_in(out: Path, name: str) -> Path:
-    """Return the path of a file's copy, relative to ``out``; refuse a name that leads out of it."""
+    """Return the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
     try:
-        return Path(os.path.relpath(resolve_inside(str(out), name), out))
+        path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
         raise NotCorrected(str(error)) from error
+    if not is_really_inside(str(path.parent), str(out)):
+        raise NotCorrected('a link in --out leads out of it: no copy is written there')
+    return path
 
 
-def link(file: str, path: Path, out: OpenFolder, stays_link: bool) -> None:
+def link(file: str, path: Path, stays_link: bool) -> None:
     """Put an uncorrected file into the copy.
 
     Create a hard link, or a copy if the file system has none. ``stays_link``: a link that leads out of the target
     stays a link, so that its destination never becomes a file of the copy.
     """
-    source = os.path.realpath(file)
-    status = os.stat(source)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(NOT_REGULAR_FAULT)
-    with open_parent(path, out) as (folder, name):
-        with suppress(FileNotFoundError):
-            known = os.lstat(name, dir_fd=folder)
-            if not stays_link and os.path.samestat(known, status):
-                return
-            os.unlink(name, dir_fd=folder)
-        if stays_link:
-            os.symlink(source, name, dir_fd=folder)
-            return
-        with suppress(OSError):
-            os.link(source, name, dst_dir_fd=folder)
-            return
-    write_whole(path, read_regular(source, LARGEST), root=out, mode=status.st_mode)
+    check_regular(file)
+    source = Path(file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
+        return
+    if path.is_file() or path.is_symlink():
+        path.unlink()
+    if stays_link:
+        path.symlink_to(source.resolve())
+        return
+    try:
+        os.link(source.resolve(), path)
+    except OSError:
+        write_whole(path, read_regular(source, LARGEST), mode=source.stat().st_mode)
 
 
 def write_copies(
@@ -148,6 +135,7 @@ def write_copies(
     one."""
     target = os.fspath(target)
     check_places(Path(target), out)
+    out = out.resolve()  # a link that takes its place later is refused
     files = (data_format or detect_correctable(target, options.suffix)).files(target, options)
     out.mkdir(parents=True, exist_ok=True)
     try:
@@ -160,6 +148,8 @@ def write_copies(
             f'another mmguard fix writes to --out {out}: wait for it, or name another folder (if none is '
             f'running, delete {out / LOCK})'
         ) from error
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(out)) from error
     return copies
 
 
@@ -183,7 +173,7 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
     return found
 
 
-def _write(target: str, out: OpenFolder, files: LabelFiles) -> Copies:
+def _write(target: str, out: Path, files: LabelFiles) -> Copies:
     done: List[Dict[str, Any]] = []
     left_out: List[Dict[str, str]] = []
     failures: List[Exception] = []
@@ -191,17 +181,20 @@ def _write(target: str, out: OpenFolder, files: LabelFiles) -> Copies:
     linked = 0
 
     def leave_out(name: str, error: Exception) -> None:
-        reason = getattr(error, 'strerror', None) or str(error) or type(error).__name__
-        left_out.append({'file': name, 'reason': reason})
+        left_out.append(
+            {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
+        )
 
-    is_of_target = make_inside_check(target if os.path.isdir(target) else os.path.dirname(target))
+    folder = target if os.path.isdir(target) else os.path.dirname(target)
     for path, name in files.files:
+        if is_really_inside(path, str(out)):  # a copy of an earlier run, next to a TARGET that is a file
+            continue
         try:
             if name in files.images:
-                link(path, place_in(out.path, name), out, not is_of_target(path))
+                link(path, place_in(out, name), not is_really_inside(path, folder))
                 linked += 1
                 continue
-            if path != target and not is_of_target(path):
+            if path != target and not is_really_inside(path, folder):
                 check_regular(path)
                 raise NotCorrected(
                     'a symbolic link that leads out of TARGET: replace it with a copy of the file (cp -L)'
@@ -210,7 +203,7 @@ def _write(target: str, out: OpenFolder, files: LabelFiles) -> Copies:
             new_name = name[: len(name) - len(get_ending(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the same name as that of {taken[new_name]}')
-            write_whole(place_in(out.path, new_name), corrected.data, root=out, mode=mode)
+            write_whole(place_in(out, new_name), corrected.data, mode=mode)
         except (NotCorrected, OSError, MemoryError) as error:
             leave_out(name, error)
             continue
@@ -233,8 +226,8 @@ def _write(target: str, out: OpenFolder, files: LabelFiles) -> Copies:
         )
     for entry in left_out:  # an earlier run may have written it
         for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys() - files.images:
-            with suppress(OSError, NotCorrected), open_parent(place_in(out.path, name), out) as (folder, last):
-                os.unlink(last, dir_fd=folder)
+            with suppress(OSError, NotCorrected):
+                place_in(out, name).unlink()
     searched = files.folder or target
     if os.path.isdir(searched):  # the scan reports these, too
         deque(walk(searched, lambda at, error: leave_out(os.path.relpath(at, searched), error)), maxlen=0)

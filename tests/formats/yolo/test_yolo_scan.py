@@ -123,15 +123,18 @@ def test_only_what_a_data_yaml_names_is_copied(target: str, tmp_path: Path) -> N
         assert set(scanned(written / target, tmp_path / 'scan.json')) == {'', 'MG100'}
 
 
-def test_earlier_copies_below_a_list_of_names_are_left_out(tmp_path: Path) -> None:
+def test_copies_below_a_list_of_names_are_not_copied_into_themselves(tmp_path: Path) -> None:
     root = make(tmp_path / 'set')
     (root / 'data.yaml').unlink()
     (root / 'names.yaml').write_text(json.dumps({'names': list(NAMES)}))
-    for out in ('one', 'two'):
-        assert main(['fix', str(root / 'names.yaml'), '--out', str(root / out)]) == 0
-    assert sorted(path.name for path in (root / 'two').iterdir()) == [
-        'images', 'labels', 'mmguard.manifest', 'names.yaml',
-    ]  # fmt: skip
+    for _ in range(2):
+        assert main(['fix', str(root / 'names.yaml'), '--out', str(root / 'one')]) == 0
+    assert sorted(path.name for path in (root / 'one').iterdir()) == [
+        'images',
+        'labels',
+        'mmguard.manifest',
+        'names.yaml',
+    ]
 
 
 @pytest.mark.parametrize('kind', ['outlines', 'oriented'])
