@@ -9,9 +9,9 @@ import shutil
 import stat
 import tempfile
 import uuid
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Callable, Iterator, Optional, Tuple, Union
+from typing import BinaryIO, Iterator, Optional, Tuple, Union
 
 #: O_NONBLOCK: a FIFO that replaces a file between check and opening must not block.
 _READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
@@ -75,9 +75,7 @@ LOCK = '.mmguard-lock.part'
 _OWNER_SIZE = 200
 
 
-def write_whole(
-    path: Path, content: bytes, check: Optional[Callable[[Path], None]] = None, mode: Optional[int] = None
-) -> None:
+def write_whole(path: Path, content: bytes, mode: Optional[int] = None) -> None:
     """Write a file next to its destination, then rename it; on an error the existing file is unchanged.
 
     A draft left by a killed process is reused by the next one that writes the same file. Only a regular
@@ -86,7 +84,6 @@ def write_whole(
     Args:
         path (Path): The file; its folder is created.
         content (bytes): Its content.
-        check (callable, optional): Called with the draft before it is renamed; an exception stops the writing.
         mode (int, optional): Permissions; by default those of the file that is replaced.
 
     Raises:
@@ -109,8 +106,6 @@ def write_whole(
             file.truncate()
             file.write(content)
             file.flush()
-            if check is not None:
-                check(draft)
             if fcntl is None:
                 file.close()  # Windows cannot rename an open file; elsewhere it stays locked until it has its name
             os.replace(draft, path)
@@ -163,27 +158,35 @@ def is_draft(name: str) -> bool:
 
 
 @contextmanager
-def hold_folder(folder: Path) -> Iterator[Path]:
-    """Lock a folder against writes by other processes; a killed process holds no lock.
+def pin_folder(folder: Path, flags: int = _FOLDER) -> Iterator[Path]:
+    """Yield a path of a folder that stays its path if a link takes its place (on Linux); by default not of a link."""
+    if not os.path.isdir('/proc/self/fd'):
+        yield folder
+        return
+    opened = os.open(folder, flags)
+    try:
+        yield Path(f'/proc/self/fd/{opened}')
+    finally:
+        os.close(opened)
 
-    Yields:
-        Path: A path of the folder that stays the same if a link takes its place (on Linux).
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[Path]:
+    """Lock a folder against writes by other processes, and pin it; a killed process holds no lock.
 
     Raises:
         BlockingIOError: Another process holds the lock.
         OSError: The folder is not writable.
     """
-    with ExitStack() as stack:
-        if os.path.isdir('/proc/self/fd'):
-            opened = os.open(folder, _FOLDER)
-            stack.callback(os.close, opened)
-            folder = Path(f'/proc/self/fd/{opened}')
-        stack.callback(os.close, _take(folder / LOCK))
+    with pin_folder(folder) as pinned:
+        path = pinned / LOCK
+        descriptor = _take(path)
         try:
-            yield folder
+            yield pinned
         finally:
             with suppress(OSError):
-                os.unlink(folder / LOCK)
+                os.unlink(path)
+            os.close(descriptor)
 
 
 def _take(path: Path) -> int:

@@ -27,7 +27,7 @@ RECORD_FORMAT = 1
 #: Seconds between two writes of the sums while a loop runs: a killed run misses counts of at most that time.
 EVERY = 60.0
 #: Limit of a record that is continued, in bytes.
-_LARGEST = 1 << 23
+_LARGEST = 1 << 20
 
 _FULL_NOTE = 'limit reached: no further lines, label_guard.json goes on with the sums'
 

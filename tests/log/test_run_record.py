@@ -132,7 +132,7 @@ def test_a_run_in_the_same_folder_keeps_the_one_before(tmp_path: Path) -> None:
 
 
 DEEP = b'[' * 200_000
-UNREAD = [b'{', b'[]', DEEP, b'{"format": 1, "runs": [%s]}' % (b'[' * 200 + b']' * 200), b'\xff', b' ' * (1 << 23 | 1)]
+UNREAD = [b'{', b'[]', DEEP, b'{"format": 1, "runs": [%s]}' % (b'[' * 200 + b']' * 200), b'\xff', b' ' * (1 << 20 | 1)]
 NEWER = [b'{"format": 99, "runs": [1]}', b'{"format": 1, "runs": 3}']
 
 

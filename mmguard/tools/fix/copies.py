@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
 
 from mmguard.files.containment import OutsideError, is_really_inside, resolve_inside
-from mmguard.files.regular import LOCK, check_regular, hold_folder, is_draft, open_regular, read_regular, write_whole
+from mmguard.files.regular import (
+    LOCK,
+    check_regular,
+    hold_folder,
+    is_draft,
+    open_regular,
+    pin_folder,
+    read_regular,
+    write_whole,
+)
 from mmguard.formats.correction import (
     LARGEST,
     MANIFEST,
@@ -95,15 +104,23 @@ def _is_draft_file(path: Path) -> bool:
     return is_draft(path.name) and path.is_file() and not path.is_symlink()
 
 
-def place_in(out: Path, name: str) -> Path:
-    """Return the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
+@contextmanager
+def place_in(out: Path, name: str) -> Iterator[Path]:
+    """Yield the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
     try:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
         raise NotCorrected(str(error)) from error
-    if not is_really_inside(str(path.parent), str(out)):
+    _check_inside(path.parent, out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with pin_folder(path.parent, os.O_RDONLY) as folder:
+        _check_inside(folder, out)  # what was opened, in case a link took its place
+        yield folder / path.name
+
+
+def _check_inside(folder: Path, out: Path) -> None:
+    if not is_really_inside(str(folder), str(out)):
         raise NotCorrected('a link in --out leads out of it: no copy is written there')
-    return path
 
 
 def link(file: str, path: Path, stays_link: bool) -> None:
@@ -114,7 +131,6 @@ def link(file: str, path: Path, stays_link: bool) -> None:
     """
     check_regular(file)
     source = Path(file)
-    path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
         return
     if path.is_file() or path.is_symlink():
@@ -191,7 +207,8 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
             continue
         try:
             if name in files.images:
-                link(path, place_in(out, name), not is_really_inside(path, folder))
+                with place_in(out, name) as place:
+                    link(path, place, not is_really_inside(path, folder))
                 linked += 1
                 continue
             if path != target and not is_really_inside(path, folder):
@@ -203,7 +220,8 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
             new_name = name[: len(name) - len(get_ending(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the same name as that of {taken[new_name]}')
-            write_whole(place_in(out, new_name), corrected.data, mode=mode)
+            with place_in(out, new_name) as place:
+                write_whole(place, corrected.data, mode=mode)
         except (NotCorrected, OSError, MemoryError) as error:
             leave_out(name, error)
             continue
@@ -226,8 +244,8 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
         )
     for entry in left_out:  # an earlier run may have written it
         for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys() - files.images:
-            with suppress(OSError, NotCorrected):
-                place_in(out, name).unlink()
+            with suppress(OSError, NotCorrected), place_in(out, name) as place:
+                place.unlink()
     searched = files.folder or target
     if os.path.isdir(searched):  # the scan reports these, too
         deque(walk(searched, lambda at, error: leave_out(os.path.relpath(at, searched), error)), maxlen=0)

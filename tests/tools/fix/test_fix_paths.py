@@ -129,7 +129,7 @@ def test_out_is_never_the_target_in_it_or_around_it_however_it_is_spelled(out: s
 )
 def test_a_name_that_leads_out_of_the_copy_has_no_place_in_it(name: str, tmp_path: Path) -> None:
     with pytest.raises(NotCorrected) as raised:
-        place_in(tmp_path, name)
+        place_in(tmp_path, name).__enter__()
     assert isinstance(raised.value.__cause__, OutsideError)
 
 
