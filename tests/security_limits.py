@@ -6,33 +6,105 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from security_rows import COCO, MODEL, count_unreadable, line, png, scan, scan_facts, write, write_yolo
 
 from mmguard.cli import main
-from mmguard.files import plain_data
+from mmguard.files import images, plain_data
 from mmguard.files.containment import OutsideError, resolve_inside
 from mmguard.files.regular import hold_folder
+from mmguard.formats.coco import masks
+from mmguard.formats.coco.file import BLOCK
+from mmguard.formats.correction import LARGEST, MANIFEST
 from mmguard.formats.maps import forms
+from mmguard.formats.nnunet import volume
 from mmguard.formats.voc import records as voc_xml
 from mmguard.formats.yolo import data_yaml as declared
 from mmguard.formats.yolo import rows as settings
+from mmguard.log import run_log
 from mmguard.tools.child import build_python_command
 from mmguard.tools.explain import log_errors
 
 
 @line('an image')
 def check_image(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert f'{forms.MOST_INFLATED:,} times' in row
-    header = b'IHDR' + (30_000).to_bytes(4, 'big') * 2 + png()[24:29]
+    for figure in (images.FREE, images.MOST_PER_BYTE, images.MOST_SCANNED, images._TIMES):
+        assert f'{figure:,}' in row
+    limits = [images.MOST_DECODED, images.MOST_DECODED // 2, images._READ]
+    assert re.findall(r'(\d+) MiB', row) == [str(limit >> 20) for limit in limits]
+    assert f'{images._CALL >> 10} KiB' in row
+    assert images._BYTES['I'] == images._BYTES['F'] == 8
+    header = b'IHDR' + (13_000).to_bytes(4, 'big') * 2 + png()[24:29]
     bomb = png()[:12] + header + zlib.crc32(header).to_bytes(4, 'big') + png()[33:]
     write(folder, maps__a_png=bomb, maps__b_png=png())
-    assert count_unreadable(scan_facts('maps', folder, '--num-classes', 3)) == 1
+    facts = scan_facts('maps', folder, '--num-classes', 3)
+    assert list(facts['maps']['unreadable']) == ['too many pixels for its bytes']
+
+
+@line('a NumPy file, a volume')
+def check_volume(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert row.startswith(f'{forms._LARGEST_ARRAY >> 20} MiB')
+    assert f'{volume.MOST_VOXELS >> 30} GiB' in row
+    assert f'{volume.MOST_INFLATED:,} times' in row
+    head = b"{'descr': '|u1', 'fortran_order': False, 'shape': (30000, 30000), }"
+    array = b'\x93NUMPY\1\0' + len(head).to_bytes(2, 'little') + head
+    write(folder, maps__a_npy=array)
+    with (folder / 'maps/a.npy').open('r+b') as file:
+        file.truncate(len(array) + 30_000**2)  # takes no disk
+    np.save(folder / 'maps' / 'b.npy', np.zeros((4, 4), np.uint8))
+    facts = scan_facts('maps', folder, '--num-classes', 3, '--suffix', '.npy')
+    assert list(facts['maps']['unreadable']) == ['too large']
+
+
+@line('masks of a COCO file')
+def check_masks(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{masks.MOST_DRAWN:,} points' in row
+    assert f'{BLOCK >> 20} MiB' in row
+    zigzag = [x for n in range(12_000) for x in ((0.0, 0.0) if n % 2 else (16_000.0, 16_000.0))]
+    annotation = {**COCO['annotations'][0], 'segmentation': [zigzag]}
+    write(folder, train_json={**COCO, 'annotations': [annotation]})
+    assert list(scan_facts('train.json', folder, '--masks')['annotations']['mask_faults']) == [masks.MASK_FAULTS[-1]]
+
+
+@line('folders')
+def check_folders(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    write(folder, set__data_yaml='path: /proc\ntrain: self\nval: self\nnames: [a]\n', set__a_txt='0 .5 .5 .1 .1\n')
+    assert scan('set') == 1
+    assert '/proc/self' in capsys.readouterr().out
+    write(folder, maps__a_png=png())
+    for place in ('/proc', '/sys', '/dev'):
+        assert place in row
+        (folder / 'maps' / place[1:]).symlink_to(place)
+    assert count_unreadable(scan_facts('maps', folder, '--num-classes', 3)) == 3
+
+
+@line('a file that `fix` corrects')
+def check_corrected(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert row == f'{LARGEST >> 30} GiB'
+    write(folder, maps__a_png=png())
+    with (folder / 'maps' / 'b.png').open('wb') as file:
+        file.truncate(LARGEST + 1)
+    assert main(['fix', 'maps', '-o', 'out', '--num-classes', '3']) == 1
+    assert sorted(os.listdir('out')) == ['a.png', MANIFEST]
+
+
+@line('the log of a training')
+def check_log(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    assert f'{run_log._LARGEST >> 20} MiB' in row
+    os.mkfifo(folder / 'label_guard.json')
+    log = run_log.RunLog(str(folder))
+    log.begin('train')
+    log.end('train')
+    (problem,) = log.take_problems()
+    assert 'label_guard.2.json' in problem
+    assert json.loads((folder / 'label_guard.2.json').read_text())['runs'][0]['modes']['train']['ended']
 
 
 @line('YAML, JSON of settings')
@@ -105,11 +177,16 @@ def check_links(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     main(['fix', 'set', '-o', 'out'])
     written = [path for path in (folder / 'out').rglob('*') if path.is_file() and not path.is_symlink()]
     assert (folder / 'out/labels/a.txt') in written
-    assert not [path for path in written if b'PRIVATE' in path.read_bytes() and path.name != 'manifest.json']
+    assert not [path for path in written if b'PRIVATE' in path.read_bytes() and path.name != 'mmguard.manifest']
     os.unlink(folder / 'out/labels/a.txt')
     (folder / 'out/labels/a.txt').symlink_to(folder / 'secret.key')
     main(['fix', 'set', '-o', 'out'])
     assert (folder / 'secret.key').read_text() == 'PRIVATE'
+    shutil.rmtree(folder / 'out/labels')
+    (folder / 'victim').mkdir()
+    (folder / 'out/labels').symlink_to(folder / 'victim')
+    main(['fix', 'set', '-o', 'out'])
+    assert os.listdir(folder / 'victim') == []
 
 
 @line('`--json`, `--html`')
@@ -135,6 +212,14 @@ def check_fix_out(row: str, folder: Path, mark: Path, capsys: Any) -> None:
         assert main(['fix', 'maps', '-o', out, '--num-classes', '2']) == 2
     assert sorted(os.listdir('maps') + os.listdir('other')) == ['a.png', 'b.txt']
     assert [main(['fix', 'maps', '-o', 'out', '--num-classes', n]) for n in '22'] == [0, 0]
+    assert f'`{MANIFEST}`' in row
+    os.chmod('maps/a.png', 0o600)
+    os.mkfifo('maps/b.png')
+    (folder / 'maps' / MANIFEST).write_bytes((folder / 'out' / MANIFEST).read_bytes())
+    assert main(['fix', 'maps', '-o', 'out', '--num-classes', '2']) == 1
+    manifest = json.loads((folder / 'out' / MANIFEST).read_text())
+    assert [entry['file'] for entry in (*manifest['files'], *manifest['left_out'])] == ['a.png', 'b.png']
+    assert os.stat('out/a.png').st_mode & 0o777 == 0o600
     with hold_folder(folder / 'out'):
         assert main(['fix', 'maps', '-o', 'out', '--num-classes', '2']) == 2
 

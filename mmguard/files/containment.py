@@ -21,8 +21,6 @@ from __future__ import annotations
 
 import os
 import re
-from functools import lru_cache
-from typing import Callable
 
 #: Note after the name of a file that is not read.
 OUTSIDE_REASON = 'outside of the data set'
@@ -94,19 +92,6 @@ def find_inside(root: str, name: str, boundary: str = '') -> str:
 def is_really_inside(path: str, root: str) -> bool:
     """Return True if a path, with all links followed, is in a folder or is the folder itself."""
     return _is_in(os.path.realpath(path), os.path.realpath(root))
-
-
-def make_inside_check(root: str) -> Callable[[str], bool]:
-    """Return :func:`is_really_inside` for many files of a folder, resolving each folder only once."""
-
-    @lru_cache(maxsize=None)
-    def is_folder_inside(folder: str) -> bool:
-        return is_really_inside(folder, root)
-
-    def is_inside(path: str) -> bool:
-        return is_really_inside(path, root) if os.path.islink(path) else is_folder_inside(os.path.dirname(path))
-
-    return is_inside
 
 
 def _is_in(path: str, root: str) -> bool:

@@ -11,7 +11,7 @@ import tempfile
 import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Callable, Iterator, Optional, Tuple, Union
+from typing import BinaryIO, Iterator, Optional, Tuple, Union
 
 #: O_NONBLOCK: a FIFO that replaces a file between check and opening must not block.
 _READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
@@ -39,7 +39,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
     return file
 
 
-def read_regular(path: Union[str, os.PathLike[str]], limit: int) -> bytes:
+def read_regular(path: Union[str, os.PathLike[str]], limit: int = 1 << 24) -> bytes:
     """Read a regular file of at most the given number of bytes.
 
     Raises:
@@ -64,7 +64,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 #: Prefix of temporary folders.
-_FOLDER = 'mmguard-files-'
+_PREFIX = 'mmguard-files-'
+#: Neither a FIFO nor a link is opened as a folder.
+_FOLDER = os.O_RDONLY | getattr(os, 'O_DIRECTORY', 0) | getattr(os, 'O_NOFOLLOW', 0)
 #: Opening a pipe must not wait, and a link must not be followed.
 _WRITE = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
 NOT_REGULAR_FAULT = 'is not a regular file'
@@ -73,7 +75,7 @@ LOCK = '.mmguard-lock.part'
 _OWNER_SIZE = 200
 
 
-def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], None]] = None) -> None:
+def write_whole(path: Path, content: bytes, mode: Optional[int] = None) -> None:
     """Write a file next to its destination, then rename it; on an error the existing file is unchanged.
 
     A draft left by a killed process is reused by the next one that writes the same file. Only a regular
@@ -82,24 +84,28 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
     Args:
         path (Path): The file; its folder is created.
         content (bytes): Its content.
-        check (callable, optional): Called with the draft before it is renamed; an exception stops the writing.
+        mode (int, optional): Permissions; by default those of the file that is replaced.
 
     Raises:
         OSError: The file cannot be written, or the path exists and is not a regular file.
     """
     if not path.name:  # '.' or '/': a draft cannot be placed next to it
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise OSError(errno.EEXIST, NOT_REGULAR_FAULT, str(path))
+    if os.path.lexists(path):
+        known = os.lstat(path).st_mode
+        if not stat.S_ISREG(known):
+            raise OSError(errno.EEXIST, NOT_REGULAR_FAULT, str(path))
+        mode = known if mode is None else mode
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, draft = _open_draft(path)
     try:
         with os.fdopen(descriptor, 'wb') as file:
+            if mode is not None:
+                with suppress(OSError, AttributeError):  # a file system without permissions; Windows
+                    os.fchmod(descriptor, mode & 0o777)
             file.truncate()
             file.write(content)
             file.flush()
-            if check is not None:
-                check(draft)
             if fcntl is None:
                 file.close()  # Windows cannot rename an open file; elsewhere it stays locked until it has its name
             os.replace(draft, path)
@@ -111,16 +117,30 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
         raise
 
 
+def open_append(path: str) -> int:
+    """Open a regular file for appending, created if missing; the caller closes the descriptor.
+
+    Raises:
+        OSError: The file cannot be written, or the path is a folder, a link, a FIFO, a socket or a device.
+    """
+    os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
+    descriptor = os.open(path, _WRITE | os.O_APPEND, 0o644)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EEXIST, NOT_REGULAR_FAULT, path)
+
+
 @contextmanager
 def temporary_folder() -> Iterator[str]:
     """Yield a temporary folder, and remove those left by killed processes."""
-    for left in Path(tempfile.gettempdir()).glob(f'{_FOLDER}*'):
+    for left in Path(tempfile.gettempdir()).glob(f'{_PREFIX}*'):
         lock = _lock(left, wait=False)
         if lock is not None:
             shutil.rmtree(left, ignore_errors=True)
             os.close(lock)
     while True:
-        folder = tempfile.mkdtemp(prefix=_FOLDER)
+        folder = tempfile.mkdtemp(prefix=_PREFIX)
         lock = _lock(folder, wait=True)
         if os.path.isdir(folder):  # otherwise another process removed it as a leftover
             break
@@ -138,21 +158,35 @@ def is_draft(name: str) -> bool:
 
 
 @contextmanager
-def hold_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder against writes by other processes; a killed process holds no lock.
+def pin_folder(folder: Path, flags: int = _FOLDER) -> Iterator[Path]:
+    """Yield a path of a folder that stays its path if a link takes its place (on Linux); by default not of a link."""
+    if not os.path.isdir('/proc/self/fd'):
+        yield folder
+        return
+    opened = os.open(folder, flags)
+    try:
+        yield Path(f'/proc/self/fd/{opened}')
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[Path]:
+    """Lock a folder against writes by other processes, and pin it; a killed process holds no lock.
 
     Raises:
         BlockingIOError: Another process holds the lock.
         OSError: The folder is not writable.
     """
-    path = folder / LOCK
-    descriptor = _take(path)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.unlink(path)
-        os.close(descriptor)
+    with pin_folder(folder) as pinned:
+        path = pinned / LOCK
+        descriptor = _take(path)
+        try:
+            yield pinned
+        finally:
+            with suppress(OSError):
+                os.unlink(path)
+            os.close(descriptor)
 
 
 def _take(path: Path) -> int:
@@ -235,10 +269,11 @@ def _lock(folder: Union[str, Path], wait: bool) -> Optional[int]:
     if fcntl is None:
         return None
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, _FOLDER)
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+            status = os.fstat(descriptor)
+            if status.st_uid == os.getuid() and os.path.samestat(status, os.stat(folder)):
                 return descriptor
         os.close(descriptor)
     return None

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 from contextlib import suppress
-from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.files.regular import open_regular, read_regular
+from mmguard.files.regular import read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.formats.files import FILES
-from mmguard.formats.options import FixOptions
+from mmguard.formats.files import FILES, walk
 from mmguard.labels.instances import LABEL_REASON, NO_AREA, NOT_FINITE, OUTSIDE, describe_boxes
+
+#: Maximum number of bytes of a file that is corrected.
+LARGEST = 1 << 31
 
 
 class NotCorrected(Exception):
@@ -63,6 +64,7 @@ class LabelFiles(NamedTuple):
         read (callable, optional): Reads one corrected file as a scan does (``None``: not a label file); what the scan
             rejects is not written.
         changed_copies (frozenset): Names of files that change only because their copy is elsewhere.
+        folder (str): Folder that was searched, by default the target.
     """
 
     files: List[Tuple[str, str]]
@@ -70,30 +72,27 @@ class LabelFiles(NamedTuple):
     images: FrozenSet[str] = frozenset()
     read: Optional[Callable[[str], Optional[LabelFacts]]] = None
     changed_copies: FrozenSet[str] = frozenset()
+    folder: str = ''
 
 
-def correct_file(
-    files: LabelFiles, path: str, name: str, final_digests: AbstractSet[str] = frozenset()
-) -> Tuple[bytes, Corrected]:
-    """Return the bytes of a label file, and its correction.
+def correct_file(files: LabelFiles, path: str, name: str) -> Tuple[bytes, Corrected, int]:
+    """Return the bytes of a label file, its correction, and its permissions.
 
     Args:
         files (LabelFiles): The label files of the target.
         path (str): Path of the file.
         name (str): Its name in the copy.
-        final_digests (set[str]): Digests of files that are corrected already; they must not be mapped twice.
 
     Raises:
         NotCorrected: The file is left out.
         OSError: The file cannot be read.
     """
-    with open_regular(path) as file:
-        data = file.read()
-    corrected = keep_file(data, name) if compute_digest(data) in final_digests else files.correct(data, name)
+    data, mode = read_regular(path, LARGEST), os.stat(path).st_mode
+    corrected = files.correct(data, name)
     if files.read is not None:
         with FILES.replaced({path: corrected.data}), suppress(ValueError):  # an image may have no object
             _check(files.read(path) or LabelFacts())
-    return data, corrected
+    return data, corrected, mode
 
 
 def compute_digest(data: bytes) -> str:
@@ -123,40 +122,16 @@ def get_ending(name: str) -> str:
 
 
 def list_names_below(folder: str) -> Iterator[str]:
-    """Yield the names of all files in a folder and its subfolders, relative to it, except outputs of `mmguard fix`."""
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if read_manifest(os.path.join(place, name)) is None]
+    """Yield the names of all files in a folder and its subfolders that a scan sees, relative to it."""
+    for place, names in walk(folder, lambda *_: None):
         for name in names:
-            yield os.path.relpath(os.path.join(place, name), folder)
+            path = os.path.relpath(os.path.join(place, name), folder)
+            if path != MANIFEST:
+                yield path
 
 
-#: Manifest that `mmguard fix` writes, and the name of its writer there.
-MANIFEST, WRITER = 'manifest.json', 'mmguard fix'
-_LARGEST = 1 << 30
-
-
-def read_manifest(folder: str) -> Optional[Dict[str, Any]]:
-    """Return the manifest that `mmguard fix` wrote into a folder; ``None`` if missing."""
-    try:
-        record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) and record.get('written_by') == WRITER else None
-
-
-def read_final_digests(target: str, options: FixOptions) -> Set[str]:
-    """Return the digests of files that were already corrected by the same rules; they must not be mapped twice."""
-    earlier = read_manifest(target) if os.path.isdir(target) else None
-    if earlier is None:
-        return set()
-    if earlier.get('finished') is False:
-        raise CannotCorrect(
-            f'{target} was left by an interrupted `mmguard fix {earlier.get("target")}`: run that command again first'
-        )
-    files = earlier.get('files') if earlier.get('options') == options.to_json() else None
-    listed = files if isinstance(files, list) else []
-    return {str(entry.get('sha256_after')) for entry in listed if isinstance(entry, dict)}
-
+#: Manifest that `mmguard fix` writes, JSON without its ending: no label file has this name. And its writer there.
+MANIFEST, WRITER = 'mmguard.manifest', 'mmguard fix'
 
 Corners = Tuple[float, float, float, float]
 

@@ -7,6 +7,7 @@ import os
 from bisect import insort
 from typing import Any, Dict, List, Optional
 
+from mmguard.files.images import TooCostly
 from mmguard.text import visible_name
 
 MISSING = 'missing'
@@ -25,6 +26,7 @@ _BY_NUMBER = {
     errno.EISDIR: NOT_A_FILE,
     errno.ELOOP: 'link loop',
     errno.ENAMETOOLONG: 'name too long',
+    errno.EXDEV: 'on another file system',
 }
 _SIGNATURES = (b'\x89PNG', b'\xff\xd8\xff', b'BM', b'II*\0', b'MM\0*', b'GIF8', b'RIFF')
 
@@ -40,7 +42,7 @@ def describe_fault(error: BaseException, head: bytes = b'') -> str:
     """
     # Compare Pillow's errors by name: folders and annotation files are read without Pillow.
     kind = type(error).__name__
-    if isinstance(error, NoLabels):
+    if isinstance(error, (NoLabels, TooCostly)):
         return str(error)
     if kind == 'UnidentifiedImageError':
         return 'damaged' if head.startswith(_SIGNATURES) else NOT_AN_IMAGE

@@ -13,6 +13,7 @@ import re
 import warnings
 from contextlib import contextmanager
 from itertools import islice
+from operator import itemgetter
 from random import Random
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar
 
@@ -20,7 +21,8 @@ import numpy as np
 
 from mmguard.errors import CannotRun
 from mmguard.files.containment import OUTSIDE_REASON, OutsideError, find_inside, resolve_inside
-from mmguard.files.regular import open_regular
+from mmguard.files.images import open_image
+from mmguard.files.regular import open_regular, read_regular
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import EXAMPLES
 from mmguard.text import shorten
@@ -69,11 +71,8 @@ class Files:
         Raises:
             OSError: As :meth:`open`, or the file is larger.
         """
-        with self.open(path) as file:
-            data = file.read(limit + 1)
-        if len(data) > limit:
-            raise OSError(errno.EFBIG, f'it is larger than {limit >> 20} MiB')
-        return data
+        held = self.get_replacement(path)
+        return read_regular(path, limit) if held is None else held
 
 
 FILES = Files()
@@ -122,30 +121,42 @@ _Any = TypeVar('_Any')
 def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[str, List[str]]]:
     """Walk a folder and its subfolders, each once, following links; pass unreadable folders to ``on_error``.
 
+    Folders of the system, and other file systems that no link leads to, are passed to it, too.
+
     Yields:
         tuple[str, list[str]]: A folder, and the sorted names of its entries that are not folders.
     """
     seen: Set[Tuple[int, int]] = set()
-    waiting = [root]
+    waiting: List[Tuple[str, Optional[int]]] = [(root, None)]  # and the device that holds it
     while waiting:
-        folder = waiting.pop()
+        folder, device = waiting.pop()
         files: List[str] = []
-        folders: List[str] = []
+        folders: List[Tuple[str, Optional[int]]] = []
         try:
             status = os.stat(folder)
             if (status.st_dev, status.st_ino) in seen:
                 continue  # visited already: a link leads to it
+            if device not in (None, status.st_dev) or _SYSTEM.match(
+                os.path.realpath(folder) if device is None else folder
+            ):
+                raise OSError(errno.EXDEV, 'it is on another file system, which is not searched')
             seen.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    (folders if is_folder(entry) else files).append(entry.name)
+                    if is_folder(entry):
+                        folders.append((entry.path, None if entry.is_symlink() else status.st_dev))
+                    else:
+                        files.append(entry.name)
         except OSError as error:
             on_error(folder, error)
             continue
         files.sort()
-        folders.sort(reverse=True)
         yield folder, files
-        waiting += [os.path.join(folder, name) for name in folders]
+        waiting += sorted(folders, key=itemgetter(0), reverse=True)
+
+
+#: Folders of the system, which are not searched; /dev/shm is a disk in memory.
+_SYSTEM = re.compile(r'/(proc|sys|dev(?!/shm(/|$)))(/|$)')
 
 
 def _list_first_entries(folder: str, limit: Optional[int] = None) -> List[os.DirEntry]:
@@ -181,9 +192,7 @@ def is_folder(entry: os.DirEntry) -> bool:
 def is_gray(path: str) -> bool:
     """Return True if an image has one channel, as label maps have."""
     try:
-        from PIL import Image
-
-        with FILES.open(path) as file, Image.open(file) as opened:
+        with FILES.open(path) as file, open_image(file) as opened:
             return opened.mode in ('1', 'L', 'P', 'I', 'I;16')
     except Exception:  # a damaged file may raise anything
         return False
@@ -258,12 +267,10 @@ def find_size_mismatches(
 
 def _read_sizes(path: str) -> Optional[List[Size]]:
     """Return :func:`read_shown_size` of a file and its stored size; ``None`` if it cannot be read."""
-    from PIL import Image
-
     try:
         with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            with Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')) as image:
+            with open_image(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')) as image:
                 return [read_shown_size(image), (image.height, image.width)]
     except Exception:  # decoders raise many types for a damaged file; unreadable images are reported elsewhere
         return None

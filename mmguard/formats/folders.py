@@ -7,6 +7,7 @@ import re
 from functools import partial
 from typing import Dict, List, Optional, Sequence
 
+from mmguard.files.images import open_image
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults
@@ -153,9 +154,7 @@ def _list_images(folder: str) -> List[str]:
 def _is_photo(path: str) -> bool:
     """Return True if an image is a photograph, not a label map: it has more colors than a data set has classes."""
     try:
-        from PIL import Image
-
-        with open_regular(path) as file, Image.open(file) as opened:
+        with open_regular(path) as file, open_image(file, decodes=True) as opened:
             return opened.mode in ('RGB', 'CMYK') and opened.getcolors(_COLORS) is None
     except Exception:  # decoders raise many types for a damaged file
         return False

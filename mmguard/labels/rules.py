@@ -19,6 +19,8 @@ LabelMap = Mapping[Union[int, str], Union[int, str]]
 ON_INVALID = ('ignore', 'clip', 'raise')
 #: Value ranges up to this size are counted and mapped with a table; wider ones are sorted.
 _TABLE = 1 << 16
+#: Number of labels that are counted at once.
+_AT_ONCE = 1 << 22
 
 
 class BaseRule:
@@ -252,11 +254,15 @@ def count_values(label: np.ndarray) -> Dict[int, int]:
         return {}
     low, high = int(label.min()), int(label.max())
     if high - low < _TABLE:
-        if label.dtype == np.uint64:  # bincount does not take uint64; the shifted values fit int64
-            shifted = (label - label.min()).astype(np.int64)
-        else:
-            shifted = label if low == 0 else label.astype(np.int64) - low
-        counts = np.bincount(shifted.ravel())
+        counts = np.zeros(high - low + 1, np.int64)
+        flat = label.reshape(-1)
+        for begin in range(0, flat.size, _AT_ONCE):  # bincount copies labels of 8 bits to 64
+            some = flat[begin : begin + _AT_ONCE]
+            if label.dtype == np.uint64:  # bincount does not take uint64; the shifted values fit int64
+                some = (some - label.min()).astype(np.int64)
+            elif low:
+                some = some.astype(np.int64) - low
+            counts += np.bincount(some, minlength=len(counts))
         return {int(value) + low: int(counts[value]) for value in np.flatnonzero(counts)}
     values, numbers = np.unique(label, return_counts=True)
     return {int(value): int(count) for value, count in zip(values, numbers)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Deque, Dict, List, Optional
 
-from mmguard.files.regular import open_regular, write_whole
+from mmguard.files.regular import open_append, open_regular, write_whole
 from mmguard.files.typed_json import Rank, parse_object
 from mmguard.log.lines import UnreadParts, read_lines
 from mmguard.log.run_log import encode_line
@@ -81,7 +81,7 @@ class FlightRecord:
         self.close()
         write_whole(Path(self.path), self._head + b''.join(self._kept))
         self._lines = len(self._kept)
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        self._file = open_append(self.path)
         with contextlib.suppress(ImportError, OSError):  # Windows; a file system without locks
             import fcntl
 

@@ -6,10 +6,13 @@ import json
 import os
 import time
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Set
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
-from mmguard.files.regular import write_whole
+from mmguard.files.plain_data import DEEPEST, is_nested
+from mmguard.files.regular import NOT_REGULAR_FAULT, open_append, read_regular, write_whole
+from mmguard.files.typed_json import parse_object
 from mmguard.labels.tally import UNKNOWN, Tally, find_path, make_relative
 from mmguard.language import translate
 from mmguard.log.statistics import KINDS, ByKind, PerFileStats, Stats
@@ -23,6 +26,8 @@ MAX_MB = 256
 RECORD_FORMAT = 1
 #: Seconds between two writes of the sums while a loop runs: a killed run misses counts of at most that time.
 EVERY = 60.0
+#: Limit of a record that is continued, in bytes.
+_LARGEST = 1 << 20
 
 _FULL_NOTE = 'limit reached: no further lines, label_guard.json goes on with the sums'
 
@@ -71,8 +76,7 @@ class JsonLines:
         return self.error is None and not self.is_full
 
     def _open(self) -> int:
-        os.makedirs(os.path.dirname(self.path) or '.', exist_ok=True)
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        file = open_append(self.path)
         self._size = os.fstat(file).st_size
         if self._size:
             os.lseek(file, self._size - 1, os.SEEK_SET)
@@ -179,8 +183,9 @@ class RunLog:
 
     The sums are in a file of their own, because readers of the log (``pandas.read_json(lines=True)``, ``jq``) rely on
     one iteration per line. They are written at the start and the end of a loop, and once a minute in between. A run
-    that continues in the same folder adds its sums to those of the file. Nothing is raised if the disk cannot be
-    written: see :meth:`take_problems`.
+    that continues in the same folder adds its sums to those of the file; a file that cannot be read is kept, and the
+    run gets ``label_guard.2.json`` and ``label_guard.2.jsonl``. Nothing is raised if the disk cannot be written: see
+    :meth:`take_problems`.
 
     Args:
         folder (str): Folder of the files; created with the first.
@@ -202,8 +207,10 @@ class RunLog:
         config: Optional[str] = None,
     ) -> None:
         self.modes: Dict[str, ModeStats] = {}
-        self.lines, self.record = (os.path.join(folder, name_for_rank(name, rank)) for name in (NAME, RECORD))
+        self._names = [os.path.join(folder, name_for_rank(name, rank)) for name in (NAME, RECORD)]
+        self.lines, self.record = self._names
         self._lines = JsonLines(self.lines)
+        self._kept: Optional[Tuple[str, Any]] = None  #: A file that is not continued, and why.
         self._run: Dict[str, Any] = {
             'mmguard': __version__,
             'framework': framework,
@@ -271,7 +278,7 @@ class RunLog:
             return
         self._written = time.monotonic()
         if self._earlier is None:
-            self._earlier = _read_runs(self.record)
+            self._earlier = self._read_earlier()
         for mode, stats in self.modes.items():
             self._run['modes'][mode].update(stats.to_json())
         try:
@@ -280,6 +287,22 @@ class RunLog:
             self._error = None
         except OSError as error:
             self._error = error
+
+    def _read_earlier(self) -> List[Any]:
+        """Return the earlier runs of the record; use the next names if a file cannot be read or continued."""
+        for number in count(2):
+            try:
+                for path in (self.lines, self.record):
+                    if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+                        raise OSError(0, NOT_REGULAR_FAULT)
+                return _read_runs(path)
+            except (OSError, ValueError) as error:
+                if not os.path.lexists(path):  # the folder cannot be used, which is reported when it is written to
+                    return []
+                self._kept = self._kept or (path, getattr(error, 'strerror', None) or error)
+            self.lines, self.record = (f'.{number}'.join(os.path.splitext(name)) for name in self._names)
+            self._lines.path = self.lines
+        return []
 
     def close(self) -> None:
         """Close the file of lines; a later line opens it again."""
@@ -294,16 +317,19 @@ class RunLog:
         if self._lines.is_full:
             template = '{file} has reached its limit and gets no further lines; the sums go on in {record}'
             problems['full'] = translate(template, file=self.lines, record=self.record)
+        if self._kept:
+            template = '{file} is not continued ({error}) and kept as it is: this run is recorded in {record}'
+            problems['kept'] = translate(template, file=self._kept[0], error=self._kept[1], record=self.record)
         new = [text for name, text in problems.items() if name not in self._reported]
         self._reported.update(problems)
         return new
 
 
 def _read_runs(path: str) -> List[Any]:
-    """Return the runs in a file, none if it is unreadable or has another format."""
-    try:
-        record = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError):
-        return []
-    runs = record.get('runs') if isinstance(record, dict) and record.get('format') == RECORD_FORMAT else None
-    return runs if isinstance(runs, list) else []
+    """Return the runs in a file, none if it is missing or empty; raise OSError or ValueError if it cannot be read."""
+    content = read_regular(path, _LARGEST) if os.path.exists(path) else b''
+    record = parse_object(content) if content else {'format': RECORD_FORMAT, 'runs': []}
+    runs = record.get('runs')
+    if record.get('format') != RECORD_FORMAT or not isinstance(runs, list) or is_nested(runs, DEEPEST):
+        raise ValueError(f'it is not a record of format {RECORD_FORMAT}')
+    return runs

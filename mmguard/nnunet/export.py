@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Callable, Dict, Optional
 
 from mmguard.errors import CannotRun
+from mmguard.files.regular import read_regular
 
 #: nnU-Net's variable: folders with trainers, separated as in PATH.
 VARIABLE = 'nnUNet_extTrainer'
@@ -69,7 +70,7 @@ def _explain_failure() -> str:
     package = Path(next(iter(spec.submodule_search_locations)))
     # Read, not imported: nnU-Net takes seconds to import.
     paths = package / 'paths.py'
-    if not paths.is_file() or VARIABLE not in paths.read_text(encoding='utf-8'):
+    if not paths.is_file() or VARIABLE.encode() not in read_regular(paths):
         return (
             f'this nnU-Net does not have {VARIABLE}. Update it, or copy {FOLDER / "nnUNetTrainerGuarded.py"} to '
             f'{package / "training" / "nnUNetTrainer"}'

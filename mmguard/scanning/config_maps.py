@@ -15,7 +15,7 @@ import numpy as np
 
 from mmguard.config.classes import find_class, get_type_name
 from mmguard.config.recognition import CHECK_TARGET_ADVICE
-from mmguard.files.regular import temporary_folder
+from mmguard.files.regular import temporary_folder, write_whole
 from mmguard.findings.facts import LoaderFacts
 from mmguard.formats.faults import make_printable
 from mmguard.formats.files import FILES, check_local_dataset, select_spread
@@ -74,7 +74,7 @@ def compare_with_loader(
             held = FILES.get_replacement(path)
             if held is not None:  # the loader reads a disk
                 info = {**info, 'seg_map_path': os.path.join(folder, f'{place}.png')}
-                Path(info['seg_map_path']).write_bytes(held)
+                write_whole(Path(info['seg_map_path']), held)
             loading.get_data_info = lambda _, info=info: dict(info)
             compare(facts, make_printable(path, root), counts, partial(_load_values, loading, place))
     return facts

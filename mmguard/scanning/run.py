@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.files.containment import make_inside_check
+from mmguard.files.containment import is_really_inside
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.combined_edits import Offer
 from mmguard.findings.edits import FileChanges
@@ -18,7 +18,7 @@ from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.messages import number_edits
 from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
-from mmguard.formats.correction import NotCorrected, NotTried, correct_file, read_final_digests
+from mmguard.formats.correction import NotCorrected, NotTried, correct_file
 from mmguard.formats.detection import find_format
 from mmguard.formats.format import Format, Mapper, ScanResult, Source, scan_here
 from mmguard.formats.options import SPLITS, FixOptions
@@ -163,16 +163,16 @@ def correct_files(files: FileChanges, data_format: Format) -> Dict[str, bytes]:
     contents: Dict[str, bytes] = {}
     for target, options in files:
         rules = FixOptions(**dict(options))
-        found, final = data_format.files(target, rules), read_final_digests(target, rules)
+        found = data_format.files(target, rules)
         labels = [(path, name) for path, name in found.files if name not in found.images | found.changed_copies]
         if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:
             raise NotTried(target)
-        is_of_target = make_inside_check(target if os.path.isdir(target) else os.path.dirname(target))
+        folder = target if os.path.isdir(target) else os.path.dirname(target)
         for path, name in labels:
             try:
-                if path != target and not is_of_target(path):
+                if path != target and not is_really_inside(path, folder):
                     raise NotTried(target)
-                data, corrected = correct_file(found, path, name, final)
+                data, corrected, _ = correct_file(found, path, name)
             except (NotCorrected, OSError, MemoryError) as error:
                 raise NotTried(target) from error
             if corrected.data is not data:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from pathlib import Path
 from typing import Any, Dict, Tuple
 
+from mmguard.files.regular import read_regular
 from mmguard.labels import OTHERS
 from mmguard.text import shorten
 
@@ -71,7 +71,7 @@ def class_names(text: str) -> Tuple[str, ...]:
         ('cat', 'dog')
     """
     try:
-        names = Path(text).read_text(encoding='utf-8-sig').splitlines() if os.path.isfile(text) else text.split(',')
+        names = read_regular(text).decode('utf-8-sig').splitlines() if os.path.isfile(text) else text.split(',')
     except (OSError, ValueError) as error:
         raise argparse.ArgumentTypeError(f'{shorten(text)} cannot be read: {error}') from error
     return tuple(name.strip() for name in names if name.strip())
@@ -85,7 +85,7 @@ def label_map(text: str) -> Dict[Any, int]:
         {7: 0, 8: 1, '*': 255}
     """
     try:
-        written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
+        written = read_regular(text).decode() if text.endswith('.json') else text
         if written.lstrip().startswith('{'):
             pairs = json.loads(written).items()
         else:

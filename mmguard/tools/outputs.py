@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Union
 
 from mmguard.errors import CannotRun
-from mmguard.files.regular import NOT_REGULAR_FAULT, write_whole
+from mmguard.files.regular import NOT_REGULAR_FAULT, open_regular, write_whole
 from mmguard.text import hide_credentials
 
 _HEAD = 1024
@@ -83,7 +83,7 @@ def _find_objection(path: str, option: str) -> str:
         return NOT_REGULAR_FAULT + (' (-: standard output)' if option == 'json' else '')
     if _is_stream(status):
         return 'is a standard stream of this command' + (' (-: standard output)' if option == 'json' else '')
-    with open(path, 'rb') as file:
+    with open_regular(path) as file:
         head = file.read(_HEAD)
     return '' if not head or _IS_OURS[option](head) else 'exists, and mmguard did not write it'
 

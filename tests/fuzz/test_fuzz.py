@@ -164,7 +164,7 @@ class Bench:
         if again.code != code:
             broken.append(f'fix again: exit code {again.code}, not {code}: {again.err[-200:]}')
         fixed = self.out / 'fixed'
-        copies = [path for path in fixed.glob('*.json') if path.name != 'manifest.json']
+        copies = [path for path in fixed.glob('*.json') if path.name != 'mmguard.manifest']
         written = self.out / 'copies.json'
         words = ['--processes', '1', '--json', str(written)]
         outcome = run(['scan', str(copies[0] if copies else fixed), *words])

@@ -200,10 +200,12 @@ def test_an_interrupted_fix_goes_on(kind: str, tmp_path: Path, request: pytest.F
     target = request.getfixturevalue(kind)
     options: List[Any] = ['--num-classes', 3] if kind == 'maps' else []
     place = tmp_path / 'place'
-    check(['fix', target, '--out', place / 'out', *options], place, begun=['out/manifest.json'])
+    check(['fix', target, '--out', place / 'out', *options], place, begun=['out/mmguard.manifest'])
 
 
-@pytest.mark.parametrize('left', [['.manifest.json.part'], ['.manifest.json.ab12cd34.part', '.0.png.12ab34cd.part']])
+@pytest.mark.parametrize(
+    'left', [['.mmguard.manifest.part'], ['.mmguard.manifest.ab12cd34.part', '.0.png.12ab34cd.part']]
+)
 def test_a_folder_that_holds_nothing_but_what_was_begun_is_taken_over(
     left: List[str], maps: Path, tmp_path: Path
 ) -> None:
@@ -212,13 +214,13 @@ def test_a_folder_that_holds_nothing_but_what_was_begun_is_taken_over(
     for name in left:
         (out / name).write_bytes(b'half')
     assert main(['fix', str(maps), '--out', str(out), '--num-classes', '3']) == 0
-    assert sorted(os.listdir(out)) == ['city_0', 'city_1', 'city_2', 'manifest.json']
+    assert sorted(os.listdir(out)) == ['city_0', 'city_1', 'city_2', 'mmguard.manifest']
 
 
 def test_what_an_interrupted_run_left_is_no_target(maps: Path, tmp_path: Path, capsys: Any) -> None:
     command = ['fix', str(maps), '--out', str(tmp_path / 'out'), '--num-classes', '3', '--label-map', '0:1,1:0']
     assert main(command) == 0
-    manifest = tmp_path / 'out' / 'manifest.json'
+    manifest = tmp_path / 'out' / 'mmguard.manifest'
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), 'finished': False}))
     assert main(['fix', str(tmp_path / 'out'), *command[2:3], str(tmp_path / 'again'), *command[4:]]) == 2
     assert str(tmp_path / 'out') in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any, List
@@ -16,6 +17,7 @@ from mmguard.labels.instances import InstanceRule
 from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import Tally
 from mmguard.log import run_log
+from mmguard.log.flight_record import FlightRecord
 from mmguard.log.run_files import read_run
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats, group_tallies
@@ -129,12 +131,69 @@ def test_a_run_in_the_same_folder_keeps_the_one_before(tmp_path: Path) -> None:
     assert [run['modes']['train']['totals']['pixels']['skipped'] for run in runs(path)] == [3, 4]
 
 
-@pytest.mark.parametrize('content', [b'', b'{', b'[]', b'{"format": 99, "runs": [1]}', b'{"format": 1, "runs": 3}'])
-def test_what_is_no_record_is_replaced(tmp_path: Path, content: bytes) -> None:
+DEEP = b'[' * 200_000
+UNREAD = [b'{', b'[]', DEEP, b'{"format": 1, "runs": [%s]}' % (b'[' * 200 + b']' * 200), b'\xff', b' ' * (1 << 20 | 1)]
+NEWER = [b'{"format": 99, "runs": [1]}', b'{"format": 1, "runs": 3}']
+
+
+@pytest.mark.parametrize('content', [*UNREAD, *NEWER], ids=range(8))
+def test_a_record_that_cannot_be_read_is_kept_and_the_run_gets_the_next_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / 'label_guard.json'
     path.write_bytes(content)
+    for skipped in (3, 4):
+        log = RunLog(str(tmp_path))
+        loop(log, 'train', iteration(skipped))
+        (problem,) = log.take_problems()
+        assert str(path) in problem
+        assert log.take_problems() == []
+    assert path.read_bytes() == content
+    assert len(runs(tmp_path / 'label_guard.2.json')) == 2
+    assert len((tmp_path / 'label_guard.2.jsonl').read_text().splitlines()) == 2
+
+
+def test_an_empty_record_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / 'label_guard.json').touch()
     RunLog(str(tmp_path)).begin('train')
-    assert len(runs(path)) == 1
+    assert len(runs(tmp_path / 'label_guard.json')) == 1
+
+
+def make_node(path: Path, kind: str) -> None:
+    if kind == 'fifo':
+        os.mkfifo(path)
+    elif kind == 'folder':
+        path.mkdir()
+    else:
+        path.symlink_to(kind)
+
+
+@pytest.mark.parametrize('kind', ['fifo', '/dev/zero', '/dev/full', '../victim', 'folder'])
+@pytest.mark.parametrize('name', ['label_guard.json', 'label_guard.jsonl'])
+@pytest.mark.timeout(60)
+def test_neither_links_nor_pipes_are_opened_in_a_training(tmp_path: Path, name: str, kind: str) -> None:
+    (tmp_path / 'victim').write_text('keep')
+    (tmp_path / 'run').mkdir()
+    make_node(tmp_path / 'run' / name, kind)
+    log = RunLog(str(tmp_path / 'run'))
+    for number in range(2):
+        loop(log, ('train', 'val')[number], iteration(3))
+    (problem,) = log.take_problems()
+    assert 'label_guard.2.json' in problem
+    assert f'{tmp_path}/run/{name} ' in problem
+    assert (tmp_path / 'victim').read_text() == 'keep'
+    assert set(runs(tmp_path / 'run' / 'label_guard.2.json')[0]['modes']) == {'train', 'val'}
+    assert len(Path(log.lines).read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize('kind', ['fifo', '/dev/zero', '../victim', 'folder'])
+@pytest.mark.timeout(60)
+def test_a_flight_record_opens_neither_links_nor_pipes(tmp_path: Path, kind: str) -> None:
+    (tmp_path / 'victim').write_text('keep')
+    (tmp_path / 'run').mkdir()
+    make_node(tmp_path / 'run' / 'flight.jsonl', kind)
+    record = FlightRecord(str(tmp_path / 'run' / 'flight.jsonl'), 3)
+    record.write(iter=1)
+    assert record.error is not None
+    assert (tmp_path / 'victim').read_text() == 'keep'
 
 
 LOGGED = Stats(

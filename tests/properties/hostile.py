@@ -175,7 +175,6 @@ CHANGES = {
     'move': lambda path: os.rename(path, f'{path}.old'),
     'remove': os.remove,
     'remove folder': shutil.rmtree,
-    'truncate': lambda path: os.truncate(path, 0),
 }
 
 

@@ -45,7 +45,7 @@ KINDS: Dict[str, Contents] = {
     'train/a.jpg': {'annotations/instances_train.json': json.dumps({**COCO, 'annotations': [BOX]}).encode()},
     'panoptic/a.png': {'panoptic.json': json.dumps({**COCO, 'annotations': [SEGMENTS]}).encode()},
     **dict.fromkeys(('b.csv', 'train/cat/0.png'), class_folders()),
-    **dict.fromkeys(('a.png', 'a.tif', 'a.npy', 'manifest.json'), MAPS),
+    **dict.fromkeys(('a.png', 'a.tif', 'a.npy', 'mmguard.manifest'), MAPS),
     **dict.fromkeys(CASE, CASE),
 }
 

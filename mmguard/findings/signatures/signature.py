@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Tuple, Union
 
+from mmguard.files.regular import read_regular
+
 #: Kinds of errors, those closest to their cause first: a kernel's assert, which names the fault; an exception, raised
 #: where the fault was noticed; the end of a process from outside, which gives no reason; a consequence of the end of
 #: another process; a sign, after which training continues; an open end, which may not be a fault.
@@ -128,7 +130,7 @@ def read_signatures() -> Tuple[Signature, ...]:
 
 
 def _load(name: str) -> Dict[str, Any]:
-    file: Dict[str, Any] = json.loads((Path(__file__).parent / f'{name}.json').read_text(encoding='utf-8'))
+    file: Dict[str, Any] = json.loads(read_regular(Path(__file__).parent / f'{name}.json'))
     return file
 
 

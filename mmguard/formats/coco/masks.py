@@ -20,8 +20,9 @@ MASK_FAULTS = (
     'the counts of an RLE do not add up to its size',
     'an RLE is empty',
     'polygons cover no pixel',
+    'thin polygons are too long to be checked',
 )
-_NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, _OTHER_SIZE, _COUNTS, _EMPTY, _NO_PIXEL = range(1, len(MASK_FAULTS))
+_NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, _OTHER_SIZE, _COUNTS, _EMPTY, _NO_PIXEL, _LONG = range(1, len(MASK_FAULTS))
 #: One element per annotation: fault code, bounding corners of its polygons, height and width of its RLE; NaN if
 #: missing.
 MASK = np.dtype([('fault', np.int8), ('span', float, (4,)), ('size', float, (2,))])
@@ -31,6 +32,8 @@ UNREAD = np.empty(0, MASK)
 _FEWEST = 6
 #: Largest side, in pixels, of thin polygons that are drawn.
 _LARGEST_SIDE = 1 << 14
+#: Maximum number of points, five per pixel of outline and 64 per corner, that are drawn for a block of the file.
+MOST_DRAWN = 1 << 23
 #: Maximum number of characters of a number in an RLE: 32 bits, 5 per character.
 _LONGEST = 7
 
@@ -134,13 +137,19 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
     with np.errstate(all='ignore'):
         crossed = points[:, 0] * points[following, 1] - points[:, 1] * points[following, 0]
         areas = np.add.reduceat(np.abs(np.add.reduceat(crossed, firsts)) / 2, np.flatnonzero(starts))
+        drawn = np.add.reduceat(64 + 5 * np.abs(points[following] - points).max(axis=1), firsts[starts])
     owner = owner[starts]
     column['span'][owner, :2] = np.minimum.reduceat(points, firsts[starts])
     column['span'][owner, 2:] = np.maximum.reduceat(points, firsts[starts])
     spans = column['span'][owner]
     sides = spans[:, 2:] - spans[:, :2]
     thin = (areas <= sides.sum(axis=1)) & (sides < _LARGEST_SIDE).all(axis=1) & (column['fault'][owner] == 0)
-    for place, span in zip(owner[thin].tolist(), spans[thin]):
+    left = float(MOST_DRAWN)
+    for place, span, cost in zip(owner[thin].tolist(), spans[thin], drawn[thin].tolist()):
+        if cost > left:
+            column['fault'][place] = _LONG
+            continue
+        left -= cost
         if not _covers_a_pixel(masks[int(np.searchsorted(places, place))], span):
             column['fault'][place] = _NO_PIXEL
 

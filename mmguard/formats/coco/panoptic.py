@@ -10,12 +10,12 @@ from typing import Any, Dict, Optional
 import numpy as np
 
 from mmguard.files.containment import find_inside
-from mmguard.files.regular import open_regular
+from mmguard.files.images import MOST_DECODED, open_image
+from mmguard.files.regular import read_regular
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.records import MISSING_ID, CocoFile
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import LOOKED_AT, find_missing_files
-from mmguard.formats.maps.forms import can_hold
 from mmguard.formats.table import EXAMPLES, NO_NUMBER
 from mmguard.text import shorten
 
@@ -126,18 +126,13 @@ class _NoColorError(Exception):
 
 
 def _read_ids(path: str) -> np.ndarray:
-    from PIL import Image
-
-    with open_regular(path) as file:
-        content = file.read()
+    content = read_regular(path, MOST_DECODED)
     if _END not in content:  # pillow accepts a file without end and checksums, OpenCV stops there
         raise OSError('truncated: it has no end')
-    with Image.open(io.BytesIO(content), formats=['PNG']) as opened:
+    with open_image(io.BytesIO(content), formats=('PNG',)) as opened:
         opened.verify()
-    with Image.open(io.BytesIO(content), formats=['PNG']) as opened:
+    with open_image(io.BytesIO(content), decodes=True, formats=('PNG',)) as opened:
         if opened.mode not in ('RGB', 'RGBA'):
             raise _NoColorError(opened.mode)
-        if not can_hold(len(content), opened.width * opened.height):
-            raise OSError(f'truncated: too few bytes for {opened.width} x {opened.height} pixels')
         pixels = np.asarray(opened)
-    return pixels[..., 0] + 256 * pixels[..., 1].astype(np.int32) + 65536 * pixels[..., 2].astype(np.int32)
+    return pixels[..., 2].astype(np.int32) << 16 | pixels[..., 1].astype(np.int32) << 8 | pixels[..., 0]

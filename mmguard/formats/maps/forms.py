@@ -11,19 +11,6 @@ import numpy as np
 from mmguard.config.recognition import CHECK_TARGET_ADVICE
 from mmguard.formats.faults import Examples, NoLabels
 
-#: Maximum number of bytes from one stored byte: 1,032 with deflate, 1,300 with LZW and codes of 12 bits.
-MOST_INFLATED = 2048
-
-
-def can_hold(stored: int, decoded: int) -> bool:
-    """Return True if ``stored`` bytes of deflate, LZW or run-length data can expand to ``decoded`` bytes.
-
-    Example:
-        >>> can_hold(300, 32767 * 32767), can_hold(1 << 20, 1 << 30)
-        (False, True)
-    """
-    return decoded <= stored * MOST_INFLATED
-
 
 def chunks_fit(png: bytes) -> bool:
     """Return True if no PNG chunk claims more bytes than the file has: OpenCV would allocate gigabytes for it."""
@@ -53,8 +40,6 @@ _FORMS = {
     'F': 'float',
 }
 _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
-#: Compressions of TIFF, as pillow calls them.
-_PACKED = ('tiff_lzw', 'tiff_deflate', 'tiff_adobe_deflate', 'packbits')
 
 
 def get_form(image: Any) -> str:
@@ -91,14 +76,9 @@ def is_lossy(image: Any, head: bytes) -> bool:
     return image.format in _LOSSY
 
 
-def is_packed(image: Any) -> bool:
-    """Return True if the maximum compression ratio of an opened file's method is known."""
-    return image.format in ('PNG', 'GIF') or (image.format == 'TIFF' and image.info.get('compression') in _PACKED)
-
-
 ARRAY_ENDING = '.npy'
 #: Maximum number of bytes of a label map.
-_LARGEST_ARRAY = 1 << 31
+_LARGEST_ARRAY = 1 << 29
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -137,7 +117,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
     if len(data) < wanted:
         raise OSError(f'truncated: {size:,} bytes cannot hold {shape[0]} x {shape[1]} numbers')
     values = np.frombuffer(data, kind).reshape(shape, order='F' if in_columns else 'C')
-    return values.astype(kind.newbyteorder('='))
+    return values.astype(kind.newbyteorder('='), copy=False)
 
 
 def get_array_form(values: np.ndarray) -> str:

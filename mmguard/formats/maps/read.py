@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import warnings
-from functools import lru_cache
+from collections import Counter
+from contextlib import suppress
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from mmguard.files.images import MOST_DECODED, open_image
 from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, describe_fault
 from mmguard.formats.files import FILES, read_shown_size
 from mmguard.formats.maps import forms
@@ -19,6 +21,8 @@ from mmguard.labels.rules import count_values
 
 #: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.
 _FEW = 16
+#: Number of pixels that are counted at once.
+_AT_ONCE = 1 << 22
 
 
 def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
@@ -33,19 +37,23 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
         >>> count_between(np.array([[0, 0, 5, 9, 9], [0, 0, 5, 9, 9]], dtype=np.uint8), invalid)
         {5: 2}
     """
-    found = np.flatnonzero(_find_invalid(label.ravel(), invalid))
-    if not found.size:
-        return {}
-    values = label.ravel()[found]
-    present = np.flatnonzero(np.bincount(values))
-    if found.size > label.size // _FEW:
-        between = _reduce_neighbours(label, np.minimum) < label
-        between &= _reduce_neighbours(label, np.maximum) > label
-        values = values[between.ravel()[found]]
-    else:
-        values = values[_are_between_neighbours(label, found, values)]
-    counts = np.bincount(values, minlength=256)
-    return {int(value): int(counts[value]) for value in present}
+    counts, present = np.zeros((2, 256), np.int64)
+    width = label.shape[1]
+    rows = max(1, _AT_ONCE // width)
+    for top in range(0, len(label), rows):
+        first = min(top, 1)  # with one row above and below, which are not counted
+        band = label[top - first : top + rows + 1]
+        found = np.flatnonzero(_find_invalid(band[first : first + rows].ravel(), invalid)) + first * width
+        values = band.ravel()[found]
+        present += np.bincount(values, minlength=256)
+        if found.size > band.size // _FEW:
+            between = _reduce_neighbours(band, np.minimum) < band
+            between &= _reduce_neighbours(band, np.maximum) > band
+            values = values[between.ravel()[found]]
+        elif found.size:
+            values = values[_are_between_neighbours(band, found, values)]
+        counts += np.bincount(values, minlength=256)
+    return {int(value): int(counts[value]) for value in np.flatnonzero(present)}
 
 
 def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
@@ -78,10 +86,9 @@ def _reduce_neighbours(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
     return pick(pick(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
 
 
-#: Formats that are read: only plain rasters, because pillow would start Ghostscript for an EPS that is named .png.
-_FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
 #: Maximum number of distinct values; more are not classes, and only the most frequent ones are kept.
 MAX_VALUES = 1024
+_MOST_COUNTED = 1 << 16
 MAX_COLORS = 256
 FEW_FRACTIONS = 16
 #: Maximum size of an image, in bytes, that is copied for counting.
@@ -91,22 +98,11 @@ _HEAD = 16
 _TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 
 
-@lru_cache(maxsize=None)
-def list_formats() -> Tuple[str, ...]:
-    """Return the formats that this build of pillow can read."""
-    from PIL import Image  # not at the top: annotation files are scanned without pillow
-
-    Image.init()
-    return tuple(name for name in _FORMATS if name in Image.OPEN)
-
-
 def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
     """Read a label map, and the header of its image; faults are in the record.
 
     ``invalid`` holds ``settings.find_invalid_values()``, bool (256,).
     """
-    from PIL import Image
-
     record = MapRecord(item.path, image=item.image, backend=settings.backend)
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # about large, odd or damaged files: the record reports them
@@ -126,12 +122,12 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
                     if any(invalid[value] for value in record.as_loaded):
                         record.between = count_between(_as_uint8(stored), invalid)
                     return record
-                with Image.open(file, formats=list_formats()) as image:
-                    _check_header(image, length)
+                with open_image(file, decodes=True) as image:
+                    _check_header(image)
                     label = _read_pixels(record, image, head)
                     if settings.backend != DEFAULT_BACKEND:
                         file.seek(0)
-                        label = _ask_decoder(record, file.read())
+                        label = _ask_decoder(record, file.read(MOST_DECODED))
                     if any(invalid[value] for value in record.as_loaded) and 'colors' not in record.changes:
                         label = np.asarray(image) if label is None else _as_uint8(label)
                         record.between = count_between(label, invalid)
@@ -141,20 +137,19 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
     return record
 
 
-def _check_header(image: Any, stored: int) -> None:
-    """Refuse forms that never hold labels, and sizes too large for the file, before allocating memory."""
+def _check_header(image: Any) -> None:
+    """Refuse forms that never hold labels."""
     if forms.get_form(image) == 'other':
         raise NoLabels(f'colors ({image.mode})')
-    width, height = image.size
-    if image.format == 'TIFF' and image.n_frames > 1:  # a loader reads the first
-        image.seek(1)
-        if image.size == (width, height):  # smaller ones are overviews
-            raise NoLabels('several pages')
+    if image.format == 'TIFF':  # a loader reads the first page
+        size = image.size
+        with suppress(EOFError):
+            image.seek(1)
+            if image.size == size:  # smaller ones are overviews
+                raise NoLabels('several pages')
         image.seek(0)
     if 1 in image.size:
         raise NoLabels('one row or column')  # mmseg's loader drops that axis
-    if forms.is_packed(image) and not forms.can_hold(stored, width * height // 8):
-        raise OSError(f'truncated: {stored:,} bytes cannot hold {width} x {height} pixels')
 
 
 def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
@@ -186,7 +181,7 @@ def _check_file(path: str) -> Tuple[str, int]:
 
 
 def _look_at_image(record: MapRecord, path: str) -> None:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import UnidentifiedImageError
 
     head = b''
     try:
@@ -195,8 +190,7 @@ def _look_at_image(record: MapRecord, path: str) -> None:
             return
         with FILES.open(path) as file:
             head = file.read(_HEAD)
-            file.seek(0)
-            with Image.open(file, formats=list_formats()) as image:
+            with open_image(file) as image:
                 record.image_form = forms.get_form(image)
                 record.image_shape = read_shown_size(image)
     except UnidentifiedImageError as error:
@@ -267,28 +261,33 @@ def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> Non
 
 
 def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
-    truncated = False
-    if record.form == 'float':
-        # NaN and numbers beyond 32 bits are not fractions: they often mark unlabeled pixels.
-        whole = np.nan_to_num(stored, nan=-1.0).clip(-(2.0**31), 2.0**31).astype(np.int64)
-        cut = stored[(whole != stored) & (np.abs(stored) < 2.0**31)]
-        truncated = bool(cut.size)
-        if truncated:
-            values, counts = np.unique(cut, return_counts=True)
-            record.fractions = {f'{value:.6g}': int(n) for value, n in zip(values[:FEW_FRACTIONS], counts)}
-        raw = count_values(whole)
-    else:
+    fractions: Counter = Counter()
+    raw: Counter = Counter()
+    wrapped = False
+    flat = stored.reshape(-1)
+    for begin in range(0, flat.size, _AT_ONCE):
+        part = flat[begin : begin + _AT_ONCE]
         # Cast, not viewed: True is a byte of 255 in pillow's arrays.
-        raw = count_values(stored.astype(np.uint8) if stored.dtype == np.bool_ else stored)
-    wrapped = bool(raw) and not 0 <= min(raw) <= max(raw) <= 255
-    record.changes += ['truncated'] * truncated + ['wrapped'] * wrapped
-    if truncated or wrapped or len(raw) > MAX_VALUES:
+        whole = part.astype(np.uint8) if part.dtype == np.bool_ else part
+        if record.form == 'float':
+            # NaN and numbers beyond 32 bits are not fractions: they often mark unlabeled pixels.
+            whole = np.nan_to_num(part, nan=-1.0).clip(-(2.0**31), 2.0**31).astype(np.int64)
+            values, counts = np.unique(part[(whole != part) & (np.abs(part) < 2.0**31)], return_counts=True)
+            fractions.update(dict(zip(values[:FEW_FRACTIONS].tolist(), counts.tolist())))
+        found = count_values(whole)
+        wrapped = wrapped or not 0 <= min(found) <= max(found) <= 255
+        raw.update(found)
+        if len(raw) > _MOST_COUNTED:
+            raw = Counter(dict(raw.most_common(MAX_VALUES + 1)))
+    record.fractions = {f'{value:.6g}': fractions[value] for value in sorted(fractions)[:FEW_FRACTIONS]}
+    record.changes += ['truncated'] * bool(fractions) + ['wrapped'] * wrapped
+    if fractions or wrapped or len(raw) > MAX_VALUES:
         record.loaded = count_values(_as_uint8(stored))
     elif record.form == 'bool' and record.backend == 'cv2' and 1 in raw:
         record.changes.append('scaled')  # OpenCV does not read single bits: 1 becomes 255
+    record.raw = dict(raw)
     if len(raw) > MAX_VALUES:
-        raw = dict(sorted(raw.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
-    record.raw = raw
+        record.raw = dict(sorted(raw.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
 
 
 def _as_uint8(stored: np.ndarray) -> np.ndarray:
@@ -302,7 +301,7 @@ def _store_colors(record: MapRecord, image: Any) -> None:
     record.changes.append('colors')
     channels = len(image.getbands())
     # Count each band: for a whole LA image pillow 10 counts the gray twice, and never the alpha.
-    histogram = [count for band in image.split() for count in band.histogram()]
+    histogram = [count for band in range(channels) for count in image.getchannel(band).histogram()]
     record.loaded = {}
     for position, count in enumerate(histogram):
         if count:
@@ -323,8 +322,8 @@ def _is_black(image: Any, counts: Dict[int, int]) -> bool:
 
 
 def _is_gray(image: Any) -> bool:
-    bands = np.asarray(image)
-    return bool((bands[..., 0] == bands[..., 1]).all() and (bands[..., 0] == bands[..., 2]).all())
+    red = np.asarray(image.getchannel(0))
+    return all((red == np.asarray(image.getchannel(band))).all() for band in (1, 2))
 
 
 def _move(counts: Dict[int, int], move: Any) -> Dict[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts, LoaderFacts
-from mmguard.formats.correction import NotCorrected, NotTried, Unreadable
+from mmguard.formats.correction import LARGEST, NotCorrected, NotTried, Unreadable
 from mmguard.formats.faults import CRASHES
 from mmguard.formats.files import FILES, select_spread
 from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
@@ -160,8 +160,7 @@ def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
     contents = {}
     for path in paths:
         try:
-            with FILES.open(path) as file:
-                data = file.read()
+            data = FILES.read(path, LARGEST)
             contents[name_of_copy(path)] = correct_map(data, os.path.splitext(path)[1], options).data
         except (OSError, Unreadable):  # another rule names the files that cannot be read
             continue

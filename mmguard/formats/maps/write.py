@@ -10,10 +10,11 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 
+from mmguard.files.images import open_image
 from mmguard.formats.correction import Corrected, NotCorrected, Unreadable
 from mmguard.formats.faults import Examples, describe_fault
 from mmguard.formats.maps.forms import get_array_form, get_form, get_scale, is_lossy, read_array
-from mmguard.formats.maps.read import FEW_FRACTIONS, list_formats
+from mmguard.formats.maps.read import FEW_FRACTIONS
 from mmguard.formats.maps.summary import MAX_COLORS, MapSummary, as_color
 from mmguard.formats.options import Color, FixOptions
 from mmguard.labels.rules import LabelRule, apply_label_map, count_values
@@ -24,6 +25,8 @@ _NUMPY = b'\x93NUMPY'
 #: Number of bytes needed to tell a damaged image from another kind of file.
 _HEAD = 16
 
+#: Label of a color that has none.
+_UNLISTED = np.iinfo(np.int32).min
 #: Largest rounding error of 1 / 255 in 32 bits, times 255.
 ROUNDING = 1e-4
 
@@ -75,8 +78,6 @@ def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
 
 def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
     """Return the values (H, W) as stored (thresholded, or listed colors' indices), the form, and True for a PNG."""
-    from PIL import Image
-
     scale, lossy, is_png, in_color = 1.0, False, False, False
     try:
         with warnings.catch_warnings():
@@ -85,7 +86,7 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                 stored = read_array(io.BytesIO(data), len(data))
                 form = get_array_form(stored)
             else:
-                with Image.open(io.BytesIO(data), formats=list_formats()) as image:
+                with open_image(io.BytesIO(data), decodes=True) as image:
                     form, scale = get_form(image), get_scale(image)
                     lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
                     image.load()
@@ -109,13 +110,15 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
 
 
 def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
-    codes = rgb.astype(np.int64) @ (1 << 16, 1 << 8, 1)
-    found, places = np.unique(codes, return_inverse=True)
-    colors = [(code >> 16, code >> 8 & 255, code & 255) for code in found.tolist()]
-    unknown = [color for color in colors if color not in table]
+    labels = np.full(1 << 24, _UNLISTED, np.int32)
+    labels[[red << 16 | green << 8 | blue for red, green, blue in table]] = list(table.values())
+    codes = rgb[..., 0].astype(np.int32) << 16 | rgb[..., 1].astype(np.int32) << 8 | rgb[..., 2]
+    found = labels[codes]
+    unknown = np.unique(codes[found == _UNLISTED]).tolist()
     if unknown:
-        raise NotCorrected(f'no label is listed for {quantity(len(unknown), "color")}, the first is {unknown[0]}')
-    return np.array([table[color] for color in colors], dtype=np.int64)[places].reshape(codes.shape)
+        first = (unknown[0] >> 16, unknown[0] >> 8 & 255, unknown[0] & 255)
+        raise NotCorrected(f'no label is listed for {quantity(len(unknown), "color")}, the first is {first}')
+    return found
 
 
 def _convert_values(stored: np.ndarray, form: str, scale: float, must_be_whole: bool = True) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import IO, Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
+from mmguard.files.images import open_image
 from mmguard.files.regular import check_regular, open_regular
 from mmguard.formats.faults import TOO_LARGE, describe_fault
 from mmguard.formats.nnunet.volume import CannotRead, Content, Geometry, Volume, count_rows_per_block, split_into_blocks
@@ -243,8 +244,6 @@ def open_flat(path: str) -> Volume:
 
 
 def _read_pixels(path: str) -> np.ndarray:
-    from PIL import Image
-
     head = b''
     try:
         with warnings.catch_warnings(), open_regular(path) as file:
@@ -252,8 +251,7 @@ def _read_pixels(path: str) -> np.ndarray:
             head = file.read(16)
             if not head:
                 raise CannotRead('empty', 'the file is empty')
-            file.seek(0)
-            with Image.open(file, formats=('PNG', 'BMP', 'JPEG')) as image:
+            with open_image(file, decodes=True, formats=('PNG', 'BMP', 'JPEG')) as image:
                 array = np.asarray(image.convert('RGB') if image.mode == 'P' else image)  # same as skimage
     except CannotRead:
         raise

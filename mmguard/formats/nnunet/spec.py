@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.plain_data import is_nested
-from mmguard.files.regular import open_regular
+from mmguard.files.regular import read_regular
 from mmguard.formats.files import list_names
 from mmguard.text import plural, quantity, shorten
 
@@ -60,8 +60,7 @@ def read_spec(path: str) -> DatasetSpec:
         return dict(pairs)
 
     try:
-        with open_regular(path) as file:
-            content = json.loads(file.read().decode('utf-8-sig'), object_pairs_hook=keep)
+        content = json.loads(read_regular(path).decode('utf-8-sig'), object_pairs_hook=keep)
         if is_nested(content, _DEEPEST):
             raise ValueError(f'nested more than {_DEEPEST} levels deep')
     except (OSError, ValueError, RecursionError) as error:

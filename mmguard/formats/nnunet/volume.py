@@ -10,8 +10,7 @@ from typing import IO, Any, Callable, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from mmguard.formats.faults import EMPTY, NOT_A_FILE, TRUNCATED
-from mmguard.formats.maps.forms import can_hold
+from mmguard.formats.faults import EMPTY, NOT_A_FILE, TOO_LARGE, TRUNCATED
 
 #: Number of voxels processed at once: about the size of a core's cache.
 BLOCK = 1 << 16
@@ -89,6 +88,8 @@ _GZIPPED = 31
 _PIECE = 1 << 16
 #: Maximum size (stored and decompressed, in bytes) of a file for libdeflate; larger ones use zlib in steps.
 _AT_ONCE = 1 << 29
+#: Maximum number of bytes of the voxels, and number of bytes from one stored byte: deflate reaches 1,032.
+MOST_VOXELS, MOST_INFLATED = 1 << 32, 2048
 
 
 class Content:
@@ -154,7 +155,9 @@ class Content:
         missing = begin + length - self.size
         if not self.is_gzipped and missing > 0:
             raise CannotRead(TRUNCATED, '', min(missing, length))
-        if self.is_gzipped and not can_hold(self.size, length):
+        if length > MOST_VOXELS:
+            raise CannotRead(TOO_LARGE, f'{length:,} bytes, of at most {MOST_VOXELS:,}')
+        if self.is_gzipped and length > self.size * MOST_INFLATED:
             raise CannotRead(TRUNCATED, f'{self.size:,} bytes cannot hold the {length:,} that its header promises')
 
     def _decompress(self, length: int) -> Optional[Any]:

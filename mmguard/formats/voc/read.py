@@ -10,6 +10,7 @@ from typing import FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 
 from mmguard.files.containment import OutsideError, find_inside, resolve_inside
+from mmguard.files.images import open_image
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, keep_file, list_names_below
 from mmguard.formats.faults import Faults
@@ -28,6 +29,8 @@ from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE_FAULT, Table, facts_of, table_of_names
 from mmguard.formats.voc.records import VocFile, read_voc
 
+#: Maximum number of bytes of a list of images.
+_LARGEST_LIST = 1 << 28
 #: Folder of the images of a VOC data set; it has no labels.
 _IMAGES = 'JPEGImages'
 
@@ -176,9 +179,7 @@ def scan_voc_files(
 def read_list(path: str, source: str, faults: Faults) -> List[str]:
     """Return the lines of an image list, split the way mmengine does; empty, with a fault, if it cannot be read."""
     try:
-        with FILES.open(path) as file:
-            text = file.read()
-        lines = text.decode('utf-8').split('\n')
+        lines = FILES.read(path, _LARGEST_LIST).decode('utf-8').split('\n')
         return lines if lines[-1] else lines[:-1]
     except UnicodeDecodeError:
         faults.add('the list of images is not UTF-8', source)
@@ -248,10 +249,8 @@ def _list_all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
 def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
     """Return a file with the size read from its image if missing, the same as mmdet."""
     if file.size is None:
-        from PIL import Image
-
         try:
-            with FILES.open(os.path.join(root, image.name)) as image_file, Image.open(image_file) as opened:
+            with FILES.open(os.path.join(root, image.name)) as image_file, open_image(image_file) as opened:
                 height, width = read_shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)
         except Exception as error:  # decoders raise many types for a damaged file

@@ -76,7 +76,7 @@ class Yolo(Format):
             return correct_data_yaml(data, get_ending(name)) if name in own else keep_file(data, name)
 
         files = [(place, name) for name, place in places.items()]
-        return LabelFiles(files, correct, frozenset({*places} - own), changed_copies=frozenset(own - texts))
+        return LabelFiles(files, correct, frozenset({*places} - own), None, frozenset(own - texts), root)
 
 
 #: Number of folders, and of files in each, to look at before a target is rejected.

@@ -13,6 +13,7 @@ from typing import BinaryIO, Dict, Iterator, List, Optional, Set, Tuple
 
 import numpy as np
 
+from mmguard.files.images import open_image
 from mmguard.files.regular import open_regular
 from mmguard.formats.faults import CRASHES, Examples
 from mmguard.formats.files import FILES
@@ -163,10 +164,8 @@ def find_image_fault(path: str) -> str:
 
 
 def _find_fault(file: BinaryIO) -> str:
-    from PIL import Image
-
     try:
-        with Image.open(file, formats=_FORMATS) as image:
+        with open_image(file, formats=_FORMATS) as image:
             side, is_whole = min(image.size), True
             if image.format in ('JPEG', 'MPO'):
                 file.seek(-2, os.SEEK_END)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from mmguard.config.recognition import check_bases
 from mmguard.errors import CannotRun
-from mmguard.files.regular import NOT_REGULAR_FAULT, write_whole
+from mmguard.files.regular import NOT_REGULAR_FAULT, read_regular, write_whole
 from mmguard.text import visible_name
 from mmguard.tools.arguments import add_no_verify, add_run_code
 from mmguard.tools.exit_codes import CLEAN
@@ -139,7 +139,7 @@ def apply(
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     text = build_config_text(source, tree, guarded.tree, out, __version__, what)
-    before = out.read_text(encoding='utf-8') if out.exists() else None
+    before = read_regular(out).decode() if out.exists() else None
     if before not in (None, text) and not force:
         raise CannotRun(f'{out} exists with other content: give another -o, or --force to overwrite it')
     show_changes(source, changed, [*edited.left, *guarded.left])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
 from mmguard.compat.stack import find_module_folder, find_stacks
+from mmguard.files.regular import read_regular
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.tools.child import build_python_command
 
@@ -51,7 +52,7 @@ if torch is not None:
 
 def read_matrix() -> List[Dict[str, Any]]:
     """Return the rows of ``make matrix`` in which every test passed or was skipped."""
-    return [row for row in json.loads(TRIED_FILE.read_text(encoding='utf-8')) if not row['failed']]
+    return [row for row in json.loads(read_regular(TRIED_FILE)) if not row['failed']]
 
 
 def gather(try_imports: bool = True) -> EnvironmentFacts:

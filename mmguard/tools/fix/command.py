@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
+from mmguard.files.regular import read_regular
 from mmguard.text import quantity, visible_name
 from mmguard.tools.arguments import class_names, label
 from mmguard.tools.exit_codes import CLEAN, FOUND
@@ -127,11 +128,13 @@ def add_to(commands: Any) -> None:
 
 def _parse_colors(text: str) -> Dict[Color, int]:
     try:
-        written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
+        written = read_regular(text).decode() if text.endswith('.json') else text
         table: Dict[Color, int] = {}
-        for color, label in ast.literal_eval(written).items():  # JSON has no tuples as keys: "128,0,0"
-            red, green, blue = map(int, color.split(',') if isinstance(color, str) else color)
-            table[red, green, blue] = int(label)
+        for color, value in ast.literal_eval(written).items():  # JSON has no tuples as keys: "128,0,0"
+            red, green, blue = bytes(map(int, color.split(',') if isinstance(color, str) else color))
+            table[red, green, blue] = int(value)
+            if abs(int(value)) >> 31:
+                raise ValueError(f'{value} is not a label')
         return table
     except (OSError, ValueError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError) as error:
         raise argparse.ArgumentTypeError(f'must be {{(R, G, B): label, ...}}, or a .json file: {error}') from error

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import stat
-from contextlib import suppress
+from collections import deque
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
 
-from mmguard.files.containment import OutsideError, make_inside_check, resolve_inside
-from mmguard.files.regular import LOCK, NOT_REGULAR_FAULT, check_regular, hold_folder, is_draft, write_whole
+from mmguard.files.containment import OutsideError, is_really_inside, resolve_inside
+from mmguard.files.regular import (
+    LOCK,
+    check_regular,
+    hold_folder,
+    is_draft,
+    open_regular,
+    pin_folder,
+    read_regular,
+    write_whole,
+)
 from mmguard.formats.correction import (
+    LARGEST,
     MANIFEST,
     WRITER,
     CannotCorrect,
@@ -20,14 +30,16 @@ from mmguard.formats.correction import (
     compute_digest,
     correct_file,
     get_ending,
-    read_final_digests,
-    read_manifest,
 )
 from mmguard.formats.detection import detect
+from mmguard.formats.files import walk
 from mmguard.formats.format import CannotScan, Format
 from mmguard.formats.options import FixOptions
 from mmguard.text import REPORT_ADVICE, describe_error
 from mmguard.version import __version__
+
+#: Beginning of a manifest of `mmguard fix`.
+_HEAD = f'{{\n "written_by": "{WRITER}",'.encode()
 
 
 class Copies(NamedTuple):
@@ -54,8 +66,14 @@ def check_places(target: Path, out: Path) -> None:
         raise CannotCorrect(f'--out {out} contains TARGET; originals are never modified: name another folder')
     if out.exists() and not out.is_dir():
         raise CannotCorrect(f'--out {out} is a file: name a folder')
-    if out.is_dir() and read_manifest(str(out)) is None and not all(map(_is_draft_file, out.iterdir())):
+    if out.is_dir() and not _is_output(out) and not all(map(_is_draft_file, out.iterdir())):
         raise CannotCorrect(f'--out {out} is not empty and was not written by mmguard fix: name another folder')
+
+
+def _is_output(folder: Path) -> bool:
+    with suppress(OSError), open_regular(folder / MANIFEST) as file:
+        return file.read(len(_HEAD)) == _HEAD
+    return False
 
 
 def begin(out: Path, target: str, options: FixOptions) -> None:
@@ -86,15 +104,23 @@ def _is_draft_file(path: Path) -> bool:
     return is_draft(path.name) and path.is_file() and not path.is_symlink()
 
 
-def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
-    """Return the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
+@contextmanager
+def place_in(out: Path, name: str) -> Iterator[Path]:
+    """Yield the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
     try:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
         raise NotCorrected(str(error)) from error
-    if path.parent != Path(os.path.normpath(out)) and not is_inside(str(path.parent)):
-        raise NotCorrected(f'a link in {out} leads out of it: no copy is written there')
-    return path
+    _check_inside(path.parent, out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with pin_folder(path.parent, os.O_RDONLY) as folder:
+        _check_inside(folder, out)  # what was opened, in case a link took its place
+        yield folder / path.name
+
+
+def _check_inside(folder: Path, out: Path) -> None:
+    if not is_really_inside(str(folder), str(out)):
+        raise NotCorrected('a link in --out leads out of it: no copy is written there')
 
 
 def link(file: str, path: Path, stays_link: bool) -> None:
@@ -103,10 +129,8 @@ def link(file: str, path: Path, stays_link: bool) -> None:
     Create a hard link, or a copy if the file system has none. ``stays_link``: a link that leads out of the target
     stays a link, so that its destination never becomes a file of the copy.
     """
+    check_regular(file)
     source = Path(file)
-    if not stat.S_ISREG(source.stat().st_mode):
-        raise OSError(NOT_REGULAR_FAULT)
-    path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
         return
     if path.is_file() or path.is_symlink():
@@ -117,7 +141,7 @@ def link(file: str, path: Path, stays_link: bool) -> None:
     try:
         os.link(source.resolve(), path)
     except OSError:
-        write_whole(path, source.read_bytes())
+        write_whole(path, read_regular(source, LARGEST), mode=source.stat().st_mode)
 
 
 def write_copies(
@@ -127,19 +151,21 @@ def write_copies(
     one."""
     target = os.fspath(target)
     check_places(Path(target), out)
+    out = out.resolve()  # a link that takes its place later is refused
     files = (data_format or detect_correctable(target, options.suffix)).files(target, options)
-    final = read_final_digests(target, options)
     out.mkdir(parents=True, exist_ok=True)
     try:
-        with hold_folder(out):
-            begin(out, target, options)
-            copies = _write(target, out, files, final)
-            write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
+        with hold_folder(out) as held:
+            begin(held, target, options)
+            copies = _write(target, held, files)
+            write_manifest(held, target, options, files=copies.done, left_out=copies.left_out)
     except BlockingIOError as error:
         raise CannotCorrect(
             f'another mmguard fix writes to --out {out}: wait for it, or name another folder (if none is '
             f'running, delete {out / LOCK})'
         ) from error
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(out)) from error
     return copies
 
 
@@ -162,34 +188,41 @@ def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
     return found
 
 
-def _write(target: str, out: Path, files: LabelFiles, final_digests: Set[str]) -> Copies:
+def _write(target: str, out: Path, files: LabelFiles) -> Copies:
     done: List[Dict[str, Any]] = []
     left_out: List[Dict[str, str]] = []
     failures: List[Exception] = []
-    taken: Dict[str, str] = {}
+    taken = {MANIFEST: 'the manifest'}
     linked = 0
-    is_of_target = make_inside_check(target if os.path.isdir(target) else os.path.dirname(target))
-    is_in_out = make_inside_check(str(out))
+
+    def leave_out(name: str, error: Exception) -> None:
+        left_out.append(
+            {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
+        )
+
+    folder = target if os.path.isdir(target) else os.path.dirname(target)
     for path, name in files.files:
+        if is_really_inside(path, str(out)):  # a copy of an earlier run, next to a TARGET that is a file
+            continue
         try:
             if name in files.images:
-                link(path, place_in(out, name, is_in_out), not is_of_target(path))
+                with place_in(out, name) as place:
+                    link(path, place, not is_really_inside(path, folder))
                 linked += 1
                 continue
-            if path != target and not is_of_target(path):
+            if path != target and not is_really_inside(path, folder):
                 check_regular(path)
                 raise NotCorrected(
                     'a symbolic link that leads out of TARGET: replace it with a copy of the file (cp -L)'
                 )
-            data, corrected = correct_file(files, path, name, final_digests)
+            data, corrected, mode = correct_file(files, path, name)
             new_name = name[: len(name) - len(get_ending(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the same name as that of {taken[new_name]}')
-            write_whole(place_in(out, new_name, is_in_out), corrected.data)
+            with place_in(out, new_name) as place:
+                write_whole(place, corrected.data, mode=mode)
         except (NotCorrected, OSError, MemoryError) as error:
-            left_out.append(
-                {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
-            )
+            leave_out(name, error)
             continue
         except Exception as error:  # continue with the other files
             left_out.append({'file': name, 'reason': f'{describe_error(error)}; {REPORT_ADVICE}'})
@@ -209,9 +242,12 @@ def _write(target: str, out: Path, files: LabelFiles, final_digests: Set[str]) -
             }
         )
     for entry in left_out:  # an earlier run may have written it
-        for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys():
-            with suppress(OSError, NotCorrected):
-                place_in(out, name, is_in_out).unlink()
+        for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys() - files.images:
+            with suppress(OSError, NotCorrected), place_in(out, name) as place:
+                place.unlink()
+    searched = files.folder or target
+    if os.path.isdir(searched):  # the scan reports these, too
+        deque(walk(searched, lambda at, error: leave_out(os.path.relpath(at, searched), error)), maxlen=0)
     return Copies(done, left_out, linked, failures)
 
 

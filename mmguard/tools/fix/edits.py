@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence
 
 from mmguard.errors import CannotRun
+from mmguard.files.regular import read_regular
 from mmguard.findings.combined_edits import Offer, combine_edits, explain_conflict, select_first_safe
 from mmguard.findings.edits import ALL_SAFE, Edit
 from mmguard.findings.engine import search, select_rules
@@ -16,7 +17,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import are_many, describe_format
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import Facts
-from mmguard.formats.correction import CannotCorrect
+from mmguard.formats.correction import LARGEST, CannotCorrect
 from mmguard.formats.detection import find_format
 from mmguard.formats.files import FILES
 from mmguard.formats.format import Format, LabelSet
@@ -133,7 +134,7 @@ def _read_contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[
         folder, copy = (path, places[path]) if is_folder else (os.path.dirname(path), places[path].parent)
         for record in copies.done:
             if record['changes']:
-                contents[os.path.join(folder, record['file'])] = (copy / record['written']).read_bytes()
+                contents[os.path.join(folder, record['file'])] = read_regular(copy / record['written'], LARGEST)
     return contents
 
 

@@ -12,6 +12,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from mmguard.files.regular import read_regular
 from mmguard.findings import RULES, LabelFacts
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.rule import AllClear
@@ -53,7 +54,7 @@ def _load_template() -> Any:
         lstrip_blocks=True,
     )
     # The script is the same in every page, so that its digest permits it and nothing else.
-    script = (_TEMPLATES / 'page.js').read_text(encoding='utf-8')
+    script = read_regular(_TEMPLATES / 'page.js').decode()
     digest = base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode()
     environment.filters['thousands'] = '{:,}'.format
     environment.globals.update(

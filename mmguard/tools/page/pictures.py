@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import colorsys
 import io
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from markupsafe import Markup
 
+from mmguard.files.images import open_image
 from mmguard.findings.facts import BoxedImage
 from mmguard.formats.files import FILES, read_shown_size
 from mmguard.labels.rules import count_values
@@ -22,8 +24,6 @@ _NAMED = 6
 LONGEST = 640
 #: Maximum number of bytes of an encoded picture; a picture of noise is encoded more coarsely until it fits.
 MOST_BYTES = 150_000
-#: Maximum number of pixels of a file that is decoded for a picture.
-MOST_PIXELS = 120_000_000
 #: Color of invalid pixels; no class has it.
 LOUD = (255, 0, 170)
 IGNORED = (232, 234, 238)
@@ -156,10 +156,10 @@ def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -
 
 def read_label(path: str) -> np.ndarray:
     """Return the values of a label map as stored, (height, width); of a palette, its indices."""
-    image = _open(path)
-    if len(image.getbands()) > 1:
-        raise CannotDraw(f'{len(image.getbands())} channels ({image.mode}): colors, not values')
-    label = np.asarray(image)
+    with _open(path) as image:
+        if len(image.getbands()) > 1:
+            raise CannotDraw(f'{len(image.getbands())} channels ({image.mode}): colors, not values')
+        label = np.asarray(image)
     return label.astype(np.uint8) if label.dtype == np.bool_ else label
 
 
@@ -167,10 +167,9 @@ def read_photo(path: str) -> Tuple[np.ndarray, Tuple[int, int]]:
     """Return an image, reduced in size and turned as its EXIF tag says, and its height and width."""
     from PIL import Image, ImageOps
 
-    image = _open(path)
-    step = _choose_step(*image.size)
-    size = -(-image.size[0] // step), -(-image.size[1] // step)
-    try:
+    with _open(path) as image:
+        step = _choose_step(*image.size)
+        size = -(-image.size[0] // step), -(-image.size[1] // step)
         full = read_shown_size(image)
         image.draft('RGB', size)  # a JPEG is decoded at an eighth of its size
         if image.mode.startswith('I') or image.mode == 'F':
@@ -178,21 +177,13 @@ def read_photo(path: str) -> Tuple[np.ndarray, Tuple[int, int]]:
             image = Image.fromarray((depth * (255 / (depth.max() or 1.0))).clip(0, 255).astype(np.uint8))
         small = image.convert('RGB').resize(size)
         return np.asarray(ImageOps.exif_transpose(small)), full
-    except Exception as error:
-        raise CannotDraw(_describe(error)) from error
 
 
-def _open(path: str) -> Any:
-    from PIL import Image
-
+@contextmanager
+def _open(path: str) -> Iterator[Any]:
     try:
-        with FILES.open(path) as file:
-            image = Image.open(io.BytesIO(file.read()))
-        if image.size[0] * image.size[1] > MOST_PIXELS:
-            raise CannotDraw(f'too large to draw ({image.size[0]:,} x {image.size[1]:,})')
-        if image.format != 'JPEG':
-            image.load()
-        return image
+        with FILES.open(path) as file, open_image(file, decodes=True) as image:
+            yield image
     except CannotDraw:
         raise
     except Exception as error:  # damaged and hostile files may raise anything

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
+from mmguard.files.images import open_image
 from mmguard.files.regular import open_regular
 from mmguard.labels.instances import BOX_REASONS, describe_boxes, find_corner_faults
 from mmguard.labels.rules import count_values
@@ -98,10 +99,8 @@ def read_annotations(info: Dict[str, Any]) -> Snapshot:
 
 def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
     """Return a label file as stored, and the reason if it cannot be shown."""
-    from PIL import Image
-
     try:
-        with open_regular(path) as file, Image.open(file) as image:
+        with open_regular(path) as file, open_image(file, decodes=True) as image:
             if len(image.getbands()) > 1:
                 return None, f'{image.mode}: {len(image.getbands())} channels, colors instead of values'
             label = np.asarray(image)

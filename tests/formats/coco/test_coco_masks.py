@@ -22,7 +22,7 @@ from mmguard.formats.coco.masks import MASK_FAULTS, Rle, mask_column
 from mmguard.formats.coco.read import scan_coco
 from mmguard.scanning.config_instances import find_det_datasets, scan_detection_config
 
-_, NONE, NO_MASK, NO_NUMBERS, SHORT, FAR, OTHER_SIZE, COUNTS, EMPTY, NO_PIXEL = MASK_FAULTS
+_, NONE, NO_MASK, NO_NUMBERS, SHORT, FAR, OTHER_SIZE, COUNTS, EMPTY, NO_PIXEL, LONG = MASK_FAULTS
 BOX = [[10, 10, 30, 10, 30, 30, 10, 30]]
 PIXELS = np.zeros((80, 100), np.uint8)
 PIXELS[10:30, 10:30] = 1
@@ -189,3 +189,20 @@ def test_thin_polygons_are_drawn_as_pycocotools_draws_them(corners: np.ndarray) 
     (fault,) = mask_column([[polygon]])['fault']
     is_empty = not encoder.area(encoder.merge(encoder.frPyObjects([polygon], 80, 100)))
     assert MASK_FAULTS[fault] == (NO_PIXEL if is_empty else '')
+
+
+@pytest.mark.timeout(60)
+def test_thin_polygons_cost_no_more_than_their_file(tmp_path: Path) -> None:
+    zigzag = [[x for n in range(12_000) for x in ((0.0, 0.0) if n % 2 else (16_000.0, 16_000.0))]]
+    thin = [[0, 0, 16_000, 16_000, 1, 1]]
+    image = dict(id=0, file_name='a.jpg', width=20_000, height=20_000)
+    began = time.process_time()
+    for masks, faults in (([zigzag], {LONG: 1}), ([thin] * 20_000, {LONG: 19_900})):
+        record = {**coco([ann(1, segmentation=mask) for mask in masks]), 'images': [image]}
+        found = about(tmp_path, record).mask_faults
+        assert found.get(LONG, 0) >= faults[LONG]
+    assert time.process_time() - began < 20
+    # Fifty wires of one pixel, through a whole image.
+    wire = [[x for n in range(300) for x in (10.0 * n, 50.0 + n % 2)] + [2990.0, 50.0]]
+    record = {**coco([ann(1, segmentation=wire)] * 50), 'images': [image]}
+    assert LONG not in about(tmp_path, record).mask_faults

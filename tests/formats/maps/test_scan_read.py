@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from pathlib import Path
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from label_files import BLOCKS, write
 from mmseg.datasets.transforms import LoadAnnotations
 from PIL import Image
 
+from mmguard.formats.maps import read
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.record import MapItem, MapRecord
 from mmguard.formats.maps.summary import MapSummary
@@ -204,3 +205,37 @@ def test_the_image_is_measured_as_it_is_shown(tmp_path: Path) -> None:
     summary.add(read_map(MapItem(label, upright), ANY, np.array(ANY.find_invalid_values())))
     facts = summary.to_facts(root=str(tmp_path))
     assert facts.maps.size_mismatches == [('a.png', (32, 20), (20, 32))]
+
+
+@given(
+    arrays(np.uint8, array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=12), elements=st.integers(0, 4)),
+    st.sampled_from([1, 5, 17]),
+)
+def test_a_map_is_counted_in_parts_as_in_one_piece(label: np.ndarray, size: int) -> None:
+    invalid = np.arange(256) % 2 == 1
+    wide = [label.astype(kind) for kind in (np.int32, np.uint16, np.int64)]
+    floats = [label / np.float32(1 + label.size % 3), np.where(label == 3, np.nan, label).astype(np.float64)]
+
+    def count() -> List[Any]:
+        records = [MapRecord('a', form='gray32') for _ in wide] + [MapRecord('a', form='float') for _ in floats]
+        for record, stored in zip(records, (*wide, *floats)):
+            read._store_wide(record, stored)
+        return [read.count_between(label, invalid), count_values(label), [vars(record) for record in records]]
+
+    whole = count()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ('mmguard.formats.maps.read', 'mmguard.labels.rules'):
+            patch.setattr(f'{module}._AT_ONCE', size)
+        assert count() == whole
+
+
+def test_of_very_many_values_the_most_frequent_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, '_AT_ONCE', 10_000)
+    monkeypatch.setattr(read, '_MOST_COUNTED', 15_000)
+    stored = np.arange(60_000, dtype=np.int32).reshape(300, 200) * 7
+    stored[::2, 0] = -5
+    record = MapRecord('a', form='gray32')
+    read._store_wide(record, stored)
+    assert len(record.raw) == read.MAX_VALUES
+    assert record.raw[-5] == 150
+    assert record.changes == ['wrapped']

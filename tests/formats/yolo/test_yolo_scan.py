@@ -119,17 +119,22 @@ def test_only_what_a_data_yaml_names_is_copied(target: str, tmp_path: Path) -> N
     assert main(['fix', str(root / target), '--out', str(place), '--num-classes', '3']) == 0
     for written in (place, root / 'fixed_again'):
         names = {str(path.relative_to(written)) for path in written.rglob('*') if path.is_file()}
-        assert names == original | {'manifest.json'}
+        assert names == original | {'mmguard.manifest'}
         assert set(scanned(written / target, tmp_path / 'scan.json')) == {'', 'MG100'}
 
 
-def test_earlier_copies_below_a_list_of_names_are_left_out(tmp_path: Path) -> None:
+def test_copies_below_a_list_of_names_are_not_copied_into_themselves(tmp_path: Path) -> None:
     root = make(tmp_path / 'set')
     (root / 'data.yaml').unlink()
     (root / 'names.yaml').write_text(json.dumps({'names': list(NAMES)}))
-    for out in ('one', 'two'):
-        assert main(['fix', str(root / 'names.yaml'), '--out', str(root / out)]) == 0
-    assert sorted(path.name for path in (root / 'two').iterdir()) == ['images', 'labels', 'manifest.json', 'names.yaml']
+    for _ in range(2):
+        assert main(['fix', str(root / 'names.yaml'), '--out', str(root / 'one')]) == 0
+    assert sorted(path.name for path in (root / 'one').iterdir()) == [
+        'images',
+        'labels',
+        'mmguard.manifest',
+        'names.yaml',
+    ]
 
 
 @pytest.mark.parametrize('kind', ['outlines', 'oriented'])
@@ -339,7 +344,7 @@ def test_a_copy_that_keeps_invalid_labels_is_not_a_success(label: str, files: in
         add(root, number, f'{label} .5 .5 .1 .1')
     words, out = ['fix', str(root / 'data.yaml'), '--out'], tmp_path / 'fixed'
     assert main([*words, str(out)]) == 1
-    kept = [record for record in json.loads((out / 'manifest.json').read_text())['files'] if 'invalid' in record]
+    kept = [record for record in json.loads((out / 'mmguard.manifest').read_text())['files'] if 'invalid' in record]
     assert [record['invalid'] for record in kept] == [{label: 1}] * files
     assert (out / kept[0]['written']).read_bytes() == (root / kept[0]['file']).read_bytes()
     assert main([*words, str(tmp_path / 'mapped'), f'--label-map={label}:0']) == 0

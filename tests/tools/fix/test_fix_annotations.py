@@ -24,7 +24,9 @@ def run(*arguments: Any) -> int:
 
 def changes(out: Path) -> List[str]:
     """Return what the manifest lists of all files."""
-    return [change for file in json.loads((out / 'manifest.json').read_text())['files'] for change in file['changes']]
+    return [
+        change for file in json.loads((out / 'mmguard.manifest').read_text())['files'] for change in file['changes']
+    ]
 
 
 def coco(annotations: List[Dict[str, Any]]) -> Dict[str, Any]:
@@ -73,7 +75,7 @@ def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, ca
     assert {k: v for k, v in corrected.items() if k != 'annotations'} == {
         k: v for k, v in original.items() if k != 'annotations'
     }
-    (record,) = json.loads((out / 'manifest.json').read_text())['files']
+    (record,) = json.loads((out / 'mmguard.manifest').read_text())['files']
     assert record['counts'] == dict(
         label=2, box_no_area=1, box_outside=1, box_not_finite=3, image_not_listed=1, clipped=1
     )
@@ -161,7 +163,7 @@ def test_voc_keeps_what_can_be_trained_on(folder: Path, tmp_path: Path, capsys: 
     assert boxes(out / 'Annotations' / '1.xml') == [('cat', '1', '1', '9', '9'), ('dog', '90', '1', '101', '9')]
     assert (out / 'Annotations' / '2.xml').read_bytes() == (folder / 'Annotations' / '2.xml').read_bytes()
     assert (out / 'ImageSets' / 'Main' / 'train.txt').read_text() == '1\n2\n'
-    records = {r['file']: r for r in json.loads((out / 'manifest.json').read_text())['files']}
+    records = {r['file']: r for r in json.loads((out / 'mmguard.manifest').read_text())['files']}
     counts = records['Annotations/1.xml']['counts']
     assert counts == dict(label=1, box_no_area=1, box_not_finite=1, box_outside=1, clipped=1)
     assert (out / 'JPEGImages' / '1.jpg').samefile(folder / 'JPEGImages' / '1.jpg')
@@ -194,7 +196,7 @@ def test_hostile_xml_is_left_out(folder: Path, tmp_path: Path) -> None:
     for name, text in hostile.items():
         (folder / 'Annotations' / f'{name}.xml').write_text(text)
     assert run(folder, '--out', tmp_path / 'out') == 1
-    left_out = json.loads((tmp_path / 'out' / 'manifest.json').read_text())['left_out']
+    left_out = json.loads((tmp_path / 'out' / 'mmguard.manifest').read_text())['left_out']
     assert {one['file'] for one in left_out} == {f'Annotations/{name}.xml' for name in hostile}
 
 
