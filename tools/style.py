@@ -73,12 +73,11 @@ _OPENERS = re.compile(
 #: Modules that may, and why.
 _OPENING = {
     'mmguard/cli.py': 'the null device',
-    'mmguard/formats/maps/record.py': 'the journal of a scan, which the user names',
     'mmguard/formats/nnunet/nifti.py': 'nibabel opens by name what check_regular has seen: its refusals are compared',
     'mmguard/properties/evaluation.py': 'a folder of its own and files of the program, in its process',
     'mmguard/properties/worker.py': '/proc and the null device',
     'mmguard/tools/apply/output.py': 'mkstemp makes a new file',
-    'mmguard/tools/demo/training.py': 'the log of the demo, in a folder that it made',
+    'mmguard/tools/demo/train.py': 'the log of the demo, in a folder that it made',
     'mmguard/tools/explain/sources.py': 'a log that the user names may be a pipe',
 }
 
