@@ -116,8 +116,8 @@ def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     """Return GuardedX for a stock loss X, and ``GuardedLoss`` around any other loss.
 
     Example:
-        >>> guard_loss({'type': 'FocalLoss', 'use_sigmoid': True}, 'mmdet')
-        {'type': 'GuardedFocalLoss', 'use_sigmoid': True}
+        >>> guard_loss({'type': 'CrossEntropyLoss', 'use_sigmoid': True}, 'mmdet')
+        {'type': 'GuardedCrossEntropyLoss', 'use_sigmoid': True}
         >>> guard_loss({'type': 'MyLoss', 'gamma': 2.0}, 'mmseg')
         {'type': 'GuardedLoss', 'loss': {'type': 'MyLoss', 'gamma': 2.0}}
     """
