@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mmengine.config import Config
-from small_runs import expected_samples, shrink, train, type_name
+from small_runs import expected_samples, shrink, train
 
 from mmguard.compat.stack import find_config_file
 
@@ -87,34 +87,6 @@ def _trains_and_maps_void(config: Config, root: str) -> None:
     assert not osp.exists(osp.join(run.log_dir, 'label_guard.jsonl'))
     assert run.guard_lines == []
     assert 'mIoU' in run.scalars[-1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('name', STOCK)
-def test_without_mmguard_the_same_training_dies(name: str, cityscapes: str, work_dir: str) -> None:
-    config = shrink(load_stock(name), cityscapes, work_dir, iters=4)
-    without_class_weights(config)
-    with pytest.raises((IndexError, RuntimeError)):
-        train(config)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    'name',
-    [
-        'mask2former/mask2former_r50_cityscapes_guarded.py',
-        'deeplabv3plus/deeplabv3plus_r50-d8_ohem_cityscapes_guarded.py',
-    ],
-)
-def test_where_the_head_indexes_by_label_a_guarded_loss_alone_does_not_help(
-    name: str, cityscapes: str, work_dir: str
-) -> None:
-    """F11: why the configs guard the pipeline."""
-    config = shrink(load(name), cityscapes, work_dir, iters=4)
-    dataset = config.train_dataloader.dataset
-    dataset.pipeline = [step for step in dataset.pipeline if type_name(step['type']) != 'GuardSegLabels']
-    with pytest.raises((IndexError, RuntimeError)):
-        train(config)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os.path as osp
-import warnings
 from glob import glob
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
@@ -16,7 +15,7 @@ from mmdet.registry import MODELS
 from mmdet.utils import register_all_modules
 from mmengine.config import Config
 from small_det_data import FAULTS, MAKERS, SIZE, expected_samples, invalid_pixels
-from small_det_runs import LAYOUTS, ROOT, faults_in, leaf_datasets, load, small_config
+from small_det_runs import LAYOUTS, ROOT, faults_in, load, small_config
 from small_runs import train
 
 FAMILIES = sorted(LAYOUTS)
@@ -126,60 +125,6 @@ def test_the_log_says_where_ignored_instances_would_be_background(data_of: Calla
     config = small_config('retinanet', data_of('retinanet'), work_dir)
     config.model.train_cfg.assigner.ignore_iof_thr = -1
     assert any('Assigner' in text for text in train(config).warnings)
-
-
-# ---- what the stock configs do with the same data
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ('family', 'error', 'message'),
-    [
-        ('retinanet', RuntimeError, 'num_classes'),  # F8: one_hot of FocalLoss
-        ('faster_rcnn', IndexError, '22'),  # F5: the RoI head's softmax
-        ('mask_rcnn', IndexError, '80'),  # the mask of class 80
-        ('dino', IndexError, 'index'),  # F11: denoising embeds labels
-        ('mask2former', IndexError, '82'),  # F11: the matcher picks scores by label
-        ('panoptic_fpn', IndexError, '133'),  # F5: the semantic head's softmax
-    ],
-)
-def test_without_mmguard_the_same_training_dies(
-    family: str, error: type, message: str, data_of: Callable[..., str], work_dir: str
-) -> None:
-    with pytest.raises(error, match=message):
-        train(small_config(family, data_of(family), work_dir, stock=True))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('family', ['retinanet', 'faster_rcnn', 'mask2former'])
-def test_without_mmguard_the_label_one_too_many_trains_in_silence(family: str, work_dir: str) -> None:
-    """F7: where all invalid labels equal ``num_classes``, the head takes them for the background. No word of it."""
-    num_classes = LAYOUTS[family].num_classes
-    # Faulty boxes do not go unseen: see below.
-    root = MAKERS[family](osp.join(work_dir, 'data'), data_classes=num_classes + 1, faults=['labels'])
-    config = small_config(family, root, work_dir, stock=True)
-    if family == 'faster_rcnn':
-        for dataset in leaf_datasets(config.train_dataloader.dataset):
-            dataset.metainfo.classes = (*dataset.metainfo.classes[: num_classes + 1],)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter('always')
-        run = train(config)
-    assert {(fault.label, fault.reason) for fault in faults_in(family, root)} == {(num_classes, 'label')}
-    assert all(math.isfinite(line['loss']) for line in run.scalars)
-    assert len(run.scalars) == 4
-    assert not any(word in str(entry.message) for entry in caught for word in ('num_classes', 'invalid'))
-    assert ' - WARNING - ' not in run.log.split('Iter(train)' if 'Iter(train)' in run.log else 'Epoch(train)', 1)[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('family', ['retinanet', 'faster_rcnn'])
-def test_without_mmguard_a_box_without_area_makes_the_loss_infinite(family: str, work_dir: str) -> None:
-    """Neither VOC's nor OpenImages' data set leaves such boxes out; Resize makes them of boxes outside the image."""
-    root = MAKERS[family](osp.join(work_dir, 'data'), faults=['boxes'])
-    assert {fault.reason for fault in faults_in(family, root)} == {'box_no_area'}
-    losses = [line['loss'] for line in train(small_config(family, root, work_dir, stock=True)).scalars]
-    assert math.isfinite(losses[0])
-    assert not math.isfinite(losses[1])  # image 2
 
 
 # ---- clean labels

@@ -311,21 +311,6 @@ def test_images_with_channels_last_say_nothing_of_boxes() -> None:
     assert guard_batch([torch.zeros(64, 64, 3)], batch, 5, box_format='xyxy')[1] is batch
 
 
-def collate(samples: List[Any]) -> Any:
-    images, targets = zip(*samples)
-    return guard_batch(images, targets, 5, box_format='xyxy', return_tally=True)
-
-
-@pytest.mark.slow
-def test_in_the_workers_of_a_data_loader() -> None:
-    samples = [(torch.full((3, 50, 50), float(i)), target([i % 5, 9] if i % 2 else [9], image_id=i)) for i in range(8)]
-    loader = torch.utils.data.DataLoader(samples, batch_size=4, num_workers=2, collate_fn=collate)
-    batches = list(loader)
-    assert [[int(image.mean()) for image in images] for images, _, _ in batches] == [[1, 3], [5, 7]]
-    total = sum((tally for _, _, tallies in batches for tally in tallies), Tally())
-    assert (total.total, total.skipped, total.values) == (12, 8, {9: 8})
-
-
 # ---- it tells
 
 

@@ -95,19 +95,6 @@ def test_ignored_is_not_dropped_and_the_loss_alone_is_neither(bench: Bench) -> N
 
 
 @pytest.mark.slow
-def test_the_stock_assigner_would_train_ignore_regions_as_background(bench: Bench) -> None:
-    """Why the config sets ignore_iof_thr: with -1, 'ignore' is 'drop'."""
-    assigner = bench.guarded.bbox_head.assigner
-    assert assigner.ignore_iof_thr == 0.5
-    assigner.ignore_iof_thr = -1
-    try:
-        ignored, dropped = (one_step(bench.guarded, guard(bench.batch(), on_invalid)) for on_invalid in BY_HAND)
-    finally:
-        assigner.ignore_iof_thr = 0.5
-    assert ignored.distance(dropped) == 0
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize('on_invalid', BY_HAND)
 def test_an_image_of_invalid_instances_alone_stays_usable(bench: Bench, on_invalid: str) -> None:
     numbers = (0, ALL_INVALID)

@@ -120,25 +120,6 @@ def test_after_ctrl_c_a_second_training_ends_well_and_leaves_nothing(
     assert files_in(work_dir) == []
 
 
-def test_a_file_name_that_is_not_utf8_is_recorded(tmp_path: Path, capsys: Any) -> None:
-    root = make_cityscapes(str(tmp_path / 'data'), planted={0: (77,)})
-    try:
-        for path in glob(osp.join(root, '*', 'train', 'aachen', 'aachen_000000*')):
-            os.rename(path, path.replace('aachen_000000', 'caf\udce9'))
-    except OSError:
-        pytest.skip('this file system has only names that are UTF-8')
-    config = config_of(root, str(tmp_path / 'work'))
-    config.train_dataloader.dataset.pipeline = [*LOAD, PACK]
-    config.dump(str(tmp_path / 'config.py'))
-    with pytest.raises(IndexError):
-        Run(config).train()
-    (path,) = files_in(str(tmp_path / 'work'))
-    names = [sample.path for batch in read_flight(path).batches for sample in batch.samples]
-    assert any('caf\udce9' in name and osp.exists(name) for name in names)
-    assert 'Traceback' not in capsys.readouterr().err
-    assert main(['replay', str(tmp_path / 'config.py'), path]) == 1
-
-
 CHILD = """
 import sys
 sys.path[:0] = sys.argv[1:3]

@@ -8,10 +8,9 @@ import json
 import os
 import os.path as osp
 import re
-import signal
 import uuid
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import numpy as np
 import pytest
@@ -30,12 +29,10 @@ from small_runs import (
     by_epoch,
     expected_samples,
     make_cityscapes,
-    read_lines,
     shrink,
     tiny_config,
     train,
 )
-from warm import run as run_program
 
 import mmguard
 from mmguard.compat.stack import find_config_file
@@ -77,20 +74,6 @@ def test_the_workers_see_the_guards(root: str, tmp_path: Path, name: str) -> Non
     seen = {sample['source']: sample for line in two.lines() for sample in line['samples']}
     expected = {sample['source']: sample for sample in expected_samples(root, FOLDER) if sample['skipped']}
     assert seen == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('workers', [0, 2])
-def test_by_epoch_with_validation(root: str, tmp_path: Path, workers: int) -> None:
-    config = stock_config(root, tmp_path)
-    by_epoch(config)
-    config.train_dataloader.update(num_workers=workers, persistent_workers=bool(workers))
-    add_loop(config, 'val', pipeline=[*LOAD, PACK])
-    config.train_cfg.val_interval = 1
-    two, written = both_trained(config, tmp_path)
-    for mode in ('train', 'val'):
-        assert counts_of(two, mode) == counts_of(written, mode) != []
-    assert losses_of(two) == losses_of(written)
 
 
 @pytest.mark.slow
@@ -253,15 +236,6 @@ def test_scalars_reach_console_and_scalars_json(cityscapes: str, work_dir: str) 
 
 
 @pytest.mark.slow
-def test_loss_counts_are_printed_as_they_are_not_as_a_mean(cityscapes: str, work_dir: str) -> None:
-    """mmengine averages whatever has 'loss' in its name."""
-    run = train(tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK]))
-    assert [line['guard/loss_skipped'] for line in run.scalars] == SKIPPED
-    losses = run.runner.message_hub.get_scalar('train/loss').data[0]
-    assert run.scalars[-1]['loss'] == pytest.approx(losses.mean(), rel=1e-5)  # the loss itself still is
-
-
-@pytest.mark.slow
 def test_human_line_hint_and_table(cityscapes: str, work_dir: str, snapshot: Any) -> None:
     config = tiny_config(cityscapes, work_dir)
     run = train(config)
@@ -311,26 +285,6 @@ def test_a_resumed_run_appends(cityscapes: str, work_dir: str, monkeypatch: pyte
     assert [(line['iter'], line['skipped_pixels']) for line in lines] == [(3, 63), (4, 161)]
     history = run.runner.message_hub.get_scalar('train/guard/skipped_pixels').data[0]
     assert history.tolist() == SKIPPED
-
-
-CHILD = """
-import sys
-from small_runs import tiny_config, train
-config = tiny_config(sys.argv[1], sys.argv[2], iters=8)
-config.custom_hooks.append(dict(type='StopAt', iteration=3, by='kill'))
-train(config)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_process_loses_no_line(cityscapes: str, work_dir: str) -> None:
-    tests = osp.dirname(osp.dirname(__file__))
-    paths: List[str] = [tests, osp.dirname(tests)]
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
-    done = run_program(CHILD, cityscapes, work_dir, environment=environment)
-    assert done.returncode == -signal.SIGKILL, done.output
-    (path,) = glob.glob(osp.join(work_dir, '*', 'label_guard.jsonl'))
-    assert [line['skipped_pixels'] for line in read_lines(path)] == SKIPPED[:3]
 
 
 @pytest.mark.slow

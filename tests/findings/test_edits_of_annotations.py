@@ -378,6 +378,3 @@ def test_a_file_too_large_to_copy_is_not_tried(tmp_path: Path, monkeypatch: pyte
     first = scan(json_alone(THREE, 3, corners(GOOD)), tmp_path / 'set').first
     assert first.code == 'MG172'
     assert not first.edits
-
-
-# ---- volumes

@@ -9,7 +9,7 @@ import pytest
 from example_facts import EXAMPLES, detection, even, instances, pixels, segmentation
 from volume_facts import OTHER_VOLUMES, voxels
 
-from mmguard.findings import RULES, Finding, LabelFacts, diagnose
+from mmguard.findings import RULES, LabelFacts, diagnose
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels.gray import BinaryMask
@@ -168,12 +168,6 @@ def test_the_title_counts_the_files_that_cannot_be_read(facts: LabelFacts, numbe
 )  # fmt: skip
 def test_the_same_causes_in_other_shapes(facts: LabelFacts, code: str) -> None:
     assert codes(facts)[0] == code
-
-
-def test_two_findings_of_one_kind_are_equal() -> None:
-    assert FIRST['MG102'] == diagnose(EXAMPLES['MG102']())[0]
-    assert isinstance(hash(FIRST['MG102']), int)
-    assert isinstance(FIRST['MG102'], Finding)
 
 
 #: The verdict itself: no other finding about labels leaves it standing.

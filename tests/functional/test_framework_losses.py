@@ -63,14 +63,6 @@ def test_no_overflow(function: Any, avg_non_ignore: bool, dtype: torch.dtype) ->
 
 
 @pytest.mark.parametrize('dtype', HALF)
-def test_sums_are_float32(dtype: torch.dtype) -> None:
-    skip_without_half_precision(dtype)
-    scores = torch.zeros(200_000, 2, dtype=dtype)
-    loss, _ = softmax_cross_entropy(scores, torch.zeros(200_000, dtype=torch.long), reduction='sum')
-    assert loss.item() == pytest.approx(200_000 * 0.6931, rel=3e-3)
-
-
-@pytest.mark.parametrize('dtype', HALF)
 def test_class_weights_are_not_rounded_or_infinite(dtype: torch.dtype) -> None:
     """One class alone: its weight cancels, if it is the same above and below the fraction line."""
     skip_without_half_precision(dtype)
@@ -220,14 +212,6 @@ def test_clipped_elements_stay_counted(batch: Batch, avg_factor: float) -> None:
 def test_unchanged_without_invalid_elements(avg_factor: Union[float, torch.Tensor]) -> None:
     assert scale_avg_factor(avg_factor, torch.tensor(7), torch.tensor(7)).item() == 3
     assert scale_avg_factor(avg_factor, torch.tensor(0), torch.tensor(0)).item() == 3
-
-
-def test_no_blow_up_of_a_factor_averaged_over_ranks() -> None:
-    """Lowered by the number of invalid elements, 5.0 would be -3 here."""
-    scores = torch.zeros(10, 2)
-    label = torch.tensor([0, 1] + [9] * 8)
-    loss, _ = softmax_cross_entropy(scores, label, avg_factor=5.0)
-    assert loss.item() == pytest.approx(2 * 0.693147, abs=1e-5)
 
 
 def test_examples_worked_out_by_hand() -> None:

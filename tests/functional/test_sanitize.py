@@ -151,14 +151,6 @@ def test_class_indices(function: object, dtype: torch.dtype) -> None:
     assert counts.tolist() == [len(label), len(ODD[dtype]), 0]
 
 
-@pytest.mark.parametrize('dtype', DTYPES)
-def test_clip(dtype: torch.dtype) -> None:
-    scores = torch.randn(20, 3, generator=torch.Generator().manual_seed(0))[: len(ODD[dtype])]
-    clamped = torch.tensor([min(max(value, 0), 2) for value in ODD[dtype]])
-    loss, _ = softmax_cross_entropy(scores, torch.tensor(ODD[dtype], dtype=dtype), on_invalid='clip')
-    assert loss.equal(softmax_cross_entropy(scores, clamped)[0])
-
-
 def test_bool_labels_are_the_classes_0_and_1() -> None:
     scores = torch.randn(3, 2)
     label = torch.tensor([True, False, True])
@@ -176,14 +168,6 @@ def test_dense_targets(dtype: torch.dtype) -> None:
     expected = torch.nn.functional.binary_cross_entropy_with_logits(scores.flatten()[:3], torch.tensor([0.0, 1.0, 1.0]))
     torch.testing.assert_close(loss, expected)
     assert counts.tolist() == [4, 1, 0]
-
-
-@pytest.mark.parametrize('dtype', DTYPES)
-def test_classes_of_masks(dtype: torch.dtype) -> None:
-    scores, target = torch.randn(2, 3, 4), torch.ones(2, 4)
-    loss, counts = mask_cross_entropy(scores, target, torch.tensor([1, ODD[dtype][0]], dtype=dtype))
-    assert counts.tolist() == [2, 1, 0]
-    torch.testing.assert_close(loss, mask_cross_entropy(scores[:1], target[:1], torch.tensor([1]))[0])
 
 
 def test_soft_targets_may_exceed_1_by_rounding() -> None:

@@ -26,7 +26,7 @@ import promises
 import pytest
 import run_kinds
 from kinds import Kind
-from mutations import any_of, damaged_bytes, damaged_json, damaged_lines, damaged_xml, odd_text
+from mutations import any_of, odd_text
 from promises import innermost, run, why_unforeseen
 
 from mmguard import cli
@@ -339,18 +339,3 @@ def test_what_is_wrong_with_a_file(tmp_path: Path, name: str, text: str, word: s
     (tmp_path / name).write_text(text, encoding='utf-8')
     (said,) = promises.wrong_with(tmp_path / name)
     assert word in said
-
-
-@pytest.mark.parametrize(
-    ('damage', 'content'),
-    [
-        (damaged_json, b'{"a": [1, {"b": "c"}]}'),
-        (damaged_lines, b'{"a": 1}\n{"a": [2]}\n'),
-        (damaged_xml, b'<a><b>1</b><c><d>2</d></c></a>'),
-        (damaged_bytes, bytes(range(64))),
-    ],
-)
-def test_damage_is_the_same_in_every_run_and_of_many_kinds(damage: Any, content: bytes) -> None:
-    found: List[bytes] = [damage(random.Random(number), content) for number in range(200)]
-    assert found == [damage(random.Random(number), content) for number in range(200)]
-    assert len(set(found)) > 50

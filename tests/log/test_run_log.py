@@ -90,15 +90,6 @@ def test_a_log_that_reached_its_limit_is_read_to_the_end(tmp_path: Path, monkeyp
     assert (pixels['skipped'], pixels['total']) == (99, 9_900)
 
 
-def test_names_that_are_no_utf_8_and_hold_control_characters(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    log = RunLog(str(tmp_path))
-    log.begin('train')
-    log.see('train', {'iter': 1}, offence({11: 1}, 'stra\udcdfe\n\x1b[31m.png'))
-    log.end('train')
-    report(tmp_path, code=1)
-    assert 'stra\\xdfe\\n\\x1b[31m.png' in capsys.readouterr().out
-
-
 def read(path: Path) -> List[Any]:
     return [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
 
@@ -113,13 +104,6 @@ def test_each_line_is_on_disk_at_once_after_what_is_there(tmp_path: Path) -> Non
             lines.close()
         if number == 2:
             lines = JsonLines(str(path))
-
-
-def test_a_half_written_last_line_is_ended_first(tmp_path: Path) -> None:
-    path = tmp_path / 'log.jsonl'
-    path.write_text('{"number": 0}\n{"num')
-    JsonLines(str(path)).write({'number': 1})
-    assert path.read_text() == '{"number": 0}\n{"num\n{"number": 1}\n'
 
 
 def test_a_disk_that_fills_up_within_a_line_leaves_the_lines_before(tmp_path: Path) -> None:

@@ -203,18 +203,6 @@ def test_minus_one_as_ignore_index_adds_no_class_weight() -> None:
     assert torch.allclose(ours[0], stock(scores, label, ignore_index=-1), rtol=1e-2) == IS_ONEDL
 
 
-def test_ordinary_void_pixel_with_class_weight_is_what_pytorch_gives() -> None:
-    """F1, F3: crashes in stock, with avg_non_ignore or without."""
-    scores, label = scores_and_labels(SHAPES['4-D'])
-    label[0, 0, 0] = 255
-    expected = value_and_grad(
-        torch.nn.CrossEntropyLoss(weight=torch.tensor(CLASS_WEIGHT), ignore_index=255), scores, label
-    )
-    for avg_non_ignore in (False, True):
-        guarded = CROSS_ENTROPY['mmseg'][1](class_weight=CLASS_WEIGHT, avg_non_ignore=avg_non_ignore)
-        assert_equal(value_and_grad(guarded, scores, label, ignore_index=255), expected)
-
-
 @pytest.mark.parametrize('scope', CROSS_ENTROPY)
 def test_sigmoid_class_weight_is_per_channel(scope: str) -> None:
     """Stock weighs columns of the image where the width happens to equal the number of classes."""

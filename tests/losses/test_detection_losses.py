@@ -75,18 +75,6 @@ def test_the_reduction_of_the_constructor(name: str, reduction: str) -> None:
 
 @pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @NAMES
-@pytest.mark.parametrize('rows', ['all background', 'no background', 'one row', 'one background row'])
-def test_unusual_batches(name: str, rows: str) -> None:
-    case = CASES[name]
-    given = batch(case, number=1 if 'one' in rows else 9)
-    if rows != 'one row':
-        given.label = given.label.clamp(max=CLASSES - 1) if rows == 'no background' else given.label * 0 + BACKGROUND
-    kwargs = {'avg_factor': 2.0}
-    assert_same(outcome(case.guard(), case, given, **kwargs), outcome(case.build(), case, given, **kwargs), name)
-
-
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
-@NAMES
 @pytest.mark.parametrize('avg_factor', [None, 1.0])
 def test_no_row(name: str, avg_factor: Optional[float]) -> None:
     """Stock gives NaN in some, which the guarded ones do not."""

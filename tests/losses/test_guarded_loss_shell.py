@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from typing import Any
 
 import mmdet.models.losses
@@ -18,7 +17,7 @@ from mmengine.registry import DefaultScope
 from mmseg.models.losses import FocalLoss, OhemCrossEntropy
 from mmseg.models.losses.kldiv_loss import KLDivLoss
 from torch import Tensor, nn
-from wrapped_cases import ALL, batch, build
+from wrapped_cases import batch
 
 from mmguard.losses.mmseg import GuardedLoss
 
@@ -128,22 +127,6 @@ def test_attributes_are_those_of_the_wrapped_loss() -> None:
     assert (ohem.loss.loss_weight, ohem.ignore_index, ohem.loss.ignore_label) == (0.1, 3, 255)
     with pytest.raises(AttributeError, match='use_sigmoid'):
         ohem.use_sigmoid  # noqa: B018
-
-
-@pytest.mark.parametrize('name', ALL)
-def test_copies_and_state(name: str) -> None:
-    scores, label = batch(name)
-    label[0, 0] = 99
-    guarded = GuardedLoss(build(name), num_classes=None, on_invalid='ignore')
-    assert guarded.state_dict() == {}
-    assert list(guarded.parameters()) == []
-    expected = value_and_grad(guarded, scores, label)
-    for twin in (copy.deepcopy(guarded), copy.copy(guarded), pickle.loads(pickle.dumps(guarded))):
-        assert_equal(value_and_grad(twin, scores, label), expected)
-        assert twin.loss_name == guarded.loss_name
-    twin = copy.deepcopy(guarded)
-    assert twin.loss is not guarded.loss
-    assert twin.guard.loss is twin.loss
 
 
 def test_a_wrapped_loss_with_parameters_keeps_them() -> None:

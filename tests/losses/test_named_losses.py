@@ -9,7 +9,7 @@ import io
 import pickle
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 import mmdet.models.losses as stock
 import mmdet.registry
@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import torch
 import wrapped_cases
-from detection_cases import BACKGROUND, CASES, assert_same, batch, outcome
+from detection_cases import CASES, assert_same, batch, outcome
 from mmdet.registry import MODELS
 from mmengine.config import Config
 from mmengine.model import ExponentialMovingAverage
@@ -154,43 +154,6 @@ def test_the_page_says_the_same() -> None:
     rows = re.findall(r'^\| ([A-Z][\w, ]+) \| [^|]* \| ([a-z ]+) \|', PAGE.read_text(), re.MULTILINE)
     reported = {name: decision for names, decision in rows for name in names.split(', ')}
     assert reported == decisions()
-
-
-@pytest.mark.parametrize(
-    ('name', 'above', 'below'),
-    [
-        ('focal', 'RuntimeError', 'RuntimeError'),
-        ('focal, activated', 'RuntimeError', 'RuntimeError'),
-        ('focal, custom', 'RuntimeError', 'RuntimeError'),
-        ('quality', None, None),
-        ('ghm', None, None),
-        ('seesaw', 'IndexError', 'RuntimeError'),
-        ('eqlv2', 'IndexError', 'a class'),
-        ('custom CE', 'IndexError', 'IndexError'),
-        ('custom CE, sigmoid', None, 'weight 0'),
-    ],
-)
-def test_stock_today(name: str, above: Optional[str], below: Optional[str]) -> None:
-    """What the last column claims; ``None``: trained as background."""
-    case = CASES[name]
-
-    def result(label: int, weight: float = 1.0) -> Tuple[float, ...]:
-        made = batch(case, weight='rows')
-        made.label[2], made.quality[2], made.weight[:] = label, 0.5, 1.0
-        made.weight[2] = weight
-        return tuple(round(float(part), 4) for part in outcome(case.build(), case, made).parts.values())
-
-    for label, what in ((BACKGROUND + 3, above), (-3, below)):
-        if what is None:
-            assert result(label) == result(BACKGROUND)
-        elif what == 'weight 0':
-            assert result(label) == result(BACKGROUND, weight=0.0)
-        elif what == 'a class':  # the index counts from the last channel, which is the background
-            assert result(label) == result(BACKGROUND + 1 + label) != result(BACKGROUND)
-        else:
-            with pytest.raises((RuntimeError, IndexError)) as caught:
-                result(label)
-            assert caught.type.__name__ == what
 
 
 BUILD = mmdet.registry.MODELS.build

@@ -7,12 +7,11 @@ from typing import Any, Callable, Dict, Iterator
 
 import pytest
 import torch
-import torch.nn.functional as F
 from detection_cases import CASES
 from detection_cases import batch as batch_of
 from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels
 from loss_checks import value_and_grad
-from this_stack import skip_where_one_hot_waits, skip_where_torch_fails
+from this_stack import skip_where_one_hot_waits
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from wrapped_cases import ALL, batch, build
@@ -79,18 +78,6 @@ def test_wrapped_losses_of_mmdet(name: str, backend: str) -> None:
         actual = value_and_grad(compiled, given.scores, given.target(case), given.weight, avg_factor=avg_factor)
         assert_equal(actual, expected)
     assert guarded.take_counts().tolist() == eager.take_counts().tolist() == [48, 10, 0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('mode', ['softmax', 'sigmoid'])
-def test_full_graph_with_inductor(mode: str) -> None:
-    try:
-        compare('mmseg', mode, 'inductor')
-    except torch._dynamo.exc.BackendCompilerFailed:
-        # As torch 2.1 and 2.2 do of losses of 2-D labels, where a decomposition of it was registered before.
-        stock = torch.compile(lambda scores, label: F.cross_entropy(scores, label) + scores.sigmoid().mean())
-        skip_where_torch_fails(lambda: value_and_grad(stock, torch.randn(2, 4, 6, 5), torch.ones(2, 6, 5).long()))
-        raise
 
 
 FakeTensorMode = pytest.importorskip('torch._subclasses.fake_tensor').FakeTensorMode

@@ -56,19 +56,6 @@ class BlurLabel(BaseTransform):
         return results
 
 
-@TRANSFORMS.register_module()
-class CropImageOnly(BaseTransform):
-    """Crops the image to its middle and brings it back to its size; boxes stay."""
-
-    def transform(self, results):
-        import cv2
-
-        height, width = results['img'].shape[:2]
-        crop = results['img'][height // 8 : -(height // 8), width // 8 : -(width // 8)]
-        results['img'] = cv2.resize(crop, (width, height))
-        return results
-
-
 @DATASETS.register_module()
 class PersonSet(BaseDataset):
     """Persons with keypoints, as of COCO, without a pipeline of mmdet."""
@@ -161,13 +148,6 @@ class Sleeps(IoUMetric):
     def process(self, batch, samples):
         while True:
             time.sleep(0 if self.busy else 1)
-
-
-@METRICS.register_module()
-class MetricWithoutIgnore(IoUMetric):
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.ignore_index = 254
 
 
 @DET_TRANSFORMS.register_module()

@@ -150,24 +150,6 @@ def test_a_data_set_whose_files_are_not_there_is_reported(tmp_path: Path) -> Non
         assert facts.annotations.unreadable
 
 
-def test_the_smallest_head_counts_and_an_rpn_is_none(tmp_path: Path) -> None:
-    write(tmp_path, coco([ann(0, category=number) for number in (1, 2, 3)]))
-    cfg = loader(leaf(tmp_path, metainfo=dict(classes=('cat', 'dog', 'bird'))))
-    cfg.model = dict(
-        backbone=dict(num_classes=1),
-        rpn_head=dict(type='RPNHead', num_classes=1),
-        roi_head=dict(
-            bbox_head=[dict(type='BBoxHead', num_classes=3), dict(type='BBoxHead', num_classes=2)],
-            mask_head=dict(type='FCNMaskHead', num_classes=3),
-        ),
-    )
-    facts = scan_detection_config(cfg)
-    assert (facts.num_classes, facts.values) == (2, {2: 1})
-    assert facts.reasons == {'label': 1}
-    cfg.model = None
-    assert scan_detection_config(cfg).num_classes == 3
-
-
 def test_facts_add_up(tmp_path: Path) -> None:
     write(tmp_path, coco([ann(0), ann(0, category=2), ann(2, box=(0, 0, 0, 5))]))
     once = scan_detection_config(loader(leaf(tmp_path, metainfo=dict(classes=('cat', 'fish')))))

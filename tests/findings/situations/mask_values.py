@@ -11,7 +11,6 @@ from situation import Situation, masks, seg_config, seg_model, with_options
 from mmguard.findings.known_sets import COCO_STUFF_CLASSES
 
 CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
-COCO_STUFF = [0, 1, 2, 7, 16, 43, 60, 91, 100, 118, 123, 140, 156, 168, 181]
 COCO_STUFF_IDS = sorted(COCO_STUFF_CLASSES)
 FIVE = ['background', 'road', 'house', 'tree', 'sky']
 

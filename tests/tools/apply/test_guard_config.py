@@ -119,20 +119,6 @@ def test_guards_that_are_there_stay_as_they_are() -> None:
     assert guarded.train_dataloader == config.train_dataloader
 
 
-def test_the_ignored_label_is_that_of_the_head() -> None:
-    config = Config(small())
-    config.model.decode_head.ignore_index = 0
-    assert mmguard.guard_config(config).train_dataloader.dataset.pipeline[-1]['ignore_index'] == 0
-
-
-def test_one_sigmoid_channel_tells_two_labels_apart() -> None:
-    pytest.importorskip('mmseg')
-    config = Config(small())
-    config.model.decode_head.num_classes = 1
-    guard = mmguard.guard_config(config).train_dataloader.dataset.pipeline[-1]
-    assert (get_type_name(guard.type), guard.num_classes) == ('GuardSegLabels', 2)
-
-
 def test_a_transform_behind_generate_edge_gets_a_guard_behind_the_packing_too() -> None:
     steps = ('LoadAnnotations', 'GenerateEdge', 'RandomFlip', 'PackSegInputs')
     config = Config(small())

@@ -137,15 +137,6 @@ def test_a_box_without_width(write: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('write', [coco, voc])
-def test_a_box_of_a_point(write: Write, tmp_path: Path) -> None:
-    images = [[(10, 10, 50, 40)], [(70, 20, 70, 20)], [(20, 20, 60, 60)]]
-    (picture,) = draw(write, tmp_path / 'data', 90, 90, images, 5)
-    drawn = Drawn(picture, 90, 90)
-    assert drawn.has(EDGE, 70, 20)
-    assert drawn.has(LOUD, 70, 20, within=9)
-
-
-@pytest.mark.parametrize('write', [coco, voc])
 def test_a_box_whose_top_is_below_its_bottom(write: Write, tmp_path: Path) -> None:
     images = [[(40, 10, 150, 60)], [(40, 150, 120, 30)], [(20, 20, 60, 60)]]
     (picture,) = draw(write, tmp_path / 'data', 200, 200, images, 5)

@@ -96,17 +96,6 @@ def test_the_terminal_says_what_there_is_to_know(
     snapshot('report', 'a rank that raised and one without a record', out)
 
 
-def test_what_is_found_of_the_ranks_is_the_same_everywhere(tmp_path: Path, capsys: Any) -> None:
-    killed = flight(tmp_path)
-    run_record(tmp_path, world_size=2)
-    assert main(['report', str(killed)]) == 1
-    out = capsys.readouterr().out
-    findings = as_json(capsys, str(tmp_path))['findings']
-    assert [finding['code'] for finding in findings] == ['MG303']
-    for finding in findings:
-        assert f'{finding["code"]} {finding["severity"]}' in out
-
-
 def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(
     tmp_path: Path, capsys: Any, snapshot: Any
 ) -> None:
@@ -122,14 +111,6 @@ def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(
 def test_without_a_record_next_to_it_no_rank_is_missed(tmp_path: Path, capsys: Any) -> None:
     path = flight(tmp_path, rank=3, reason='killed, or still going on')
     assert as_json(capsys, str(path))['findings'] == []
-
-
-def test_the_flight_record_means_the_whole_run(tmp_path: Path, capsys: Any) -> None:
-    path = flight(tmp_path)
-    (tmp_path / 'label_guard.jsonl').write_text('{"mode": "train", "iter": 1, "skipped_pixels": 3, "total": 9}\n')
-    for named in (path, tmp_path / 'label_guard.jsonl'):
-        report = as_json(capsys, str(named))
-        assert (report['modes']['train']['pixels']['skipped'], len(report['ranks'])) == (3, 1)
 
 
 @pytest.mark.parametrize(

@@ -92,10 +92,3 @@ def test_where_a_record_is_damaged_nothing_is_called_clean(
     (tmp_path / name).write_bytes(CLEAN_RUN[:-9])
     code, shown = report(tmp_path, capsys)
     assert (code, name in shown) == (2, True), shown
-
-
-def test_iterations_of_two_runs_in_one_log_and_of_two_ranks(tmp_path: Path, capsys: Any) -> None:
-    (tmp_path / NAME).write_bytes((line() + line(2)) * 2)
-    (tmp_path / name_for_rank(NAME, 1)).write_bytes(line(2) + line(3))
-    code = main(['report', str(tmp_path), '--json', '-'])
-    assert (code, json.loads(capsys.readouterr().out)['modes']['train']['offending_iterations']) == (1, 5)
