@@ -46,7 +46,8 @@ def open_image(file: BinaryIO, decodes: bool = False, formats: Tuple[str, ...] =
             pixels = image.width * image.height
             if pixels > max(FREE, stored * MOST_PER_BYTE * (8 if image.mode == '1' else 1)):
                 raise TooCostly('too many pixels for its bytes')
-            if pixels * _BYTES.get(image.mode, 4) > MOST_DECODED:
+            copies = 3 if image.format == 'WEBP' else 1
+            if pixels * _BYTES.get(image.mode, 4) * copies > MOST_DECODED:
                 raise TooCostly('too large')
             if image.format in ('JPEG', 'MPO') or image.info.get('compression') == 'jpeg':
                 file.seek(0)

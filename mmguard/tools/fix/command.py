@@ -34,7 +34,7 @@ def add_to(commands: Any) -> None:
         'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), or a folder or data.yaml '
         'of YOLO. Originals are never '
         'touched; label files that need no change are copied. Boxes are clamped into their image, and instances that '
-        'training cannot use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
+        'training cannot use are dropped. DIR/mmguard.manifest (JSON) says what was changed. Exit code: 0 all files '
         'are in DIR, 1 some were left out or keep invalid labels (they are named), 2 could not run. With --edit, '
         'TARGET is scanned again, and the edits of label files that `mmguard scan TARGET` numbers are written instead.',
     )
