@@ -98,8 +98,7 @@ def in_one_process() -> List[float]:
 
 SIDE_BY_SIDE = """
 sys.path.insert(0, sys.argv[1])
-from mmguard.distributed import align_losses
-from rtdetr_det_engine import batches, reduce_dict, small_rtdetr, train_one_epoch
+from rtdetr_det_engine import batches, small_rtdetr, train_one_epoch
 from torch.nn.parallel import DistributedDataParallel
 for guard in (True, False):
     torch.manual_seed(0)
@@ -110,11 +109,6 @@ for guard in (True, False):
     assert not tally
     say_parameters(model)
     print('HISTORY', history)
-linear = torch.nn.Linear(1, 1)
-zero = linear(torch.ones(1, 1)).sum() * 0
-mine = {'loss_bbox': zero + 1 + rank, ('loss_bbox_dn_0', 'loss_bce')[rank]: zero + 10 * (1 + rank)}
-for losses in (mine, align_losses(mine, linear)):
-    print('REDUCED', {key: value.item() for key, value in reduce_dict(losses).items()})
 leave()
 """
 
@@ -132,18 +126,6 @@ def test_on_clean_targets_the_trajectory_is_that_of_the_stock_loop_bit_for_bit(s
         said = side_by_side[0].said(word) + side_by_side[1].said(word)
         assert len(said) == 4
         assert len(set(said)) == 1
-
-
-@pytest.mark.slow
-def test_reduce_dict_mixes_unlike_losses_and_does_not_once_they_are_aligned(side_by_side: List[Rank]) -> None:
-    """As many losses on each rank, but not the same ones: stacked by sorted key, nothing crashes."""
-    stock, aligned = zip(*(rank.said('REDUCED') for rank in side_by_side))
-    assert [eval(said) for said in stock] == [
-        {'loss_bbox': 1.5, 'loss_bbox_dn_0': 15.0},  # rank 1's loss_bce is in it
-        {'loss_bbox': 1.5, 'loss_bce': 15.0},
-    ]
-    whole = {'loss_bbox': 1.5, 'loss_bbox_dn_0': 5.0, 'loss_bce': 10.0}
-    assert [eval(said) for said in aligned] == [whole, whole]
 
 
 @pytest.mark.slow

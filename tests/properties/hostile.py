@@ -158,12 +158,6 @@ class Unspeakable(Plain):
         raise Mute
 
 
-@DATASETS.register_module()
-class KeywordTwice(Plain):
-    def __init__(self, **kwargs):
-        super().__init__(test_mode=False, **kwargs)
-
-
 def empty(path):
     with open(path, 'w', encoding='utf-8'):
         pass

@@ -255,12 +255,6 @@ def verdict_on(builder, tree, *changes):
     return builder.compare(before, change_config(before, changes))
 
 
-def test_a_keyword_that_the_class_sets_itself(builder):
-    tree = config_with('KeywordTwice').written
-    assert verdict_on(builder, tree, ('train_dataloader.dataset.test_mode', True)).state == BROKEN
-    assert verdict_on(builder, tree, ('train_dataloader.dataset.indices', 2)).state == VERIFIED
-
-
 def test_a_step_that_the_labels_need(builder):
     tree = tree_of(FCN)
     pipeline = tree['train_dataloader']['dataset']['pipeline']

@@ -172,12 +172,6 @@ def test_a_config_that_ships_is_read(cityscapes: str, tmp_path: Path, monkeypatc
         plan_target('mmseg::pspnet/no_such.py', ScanOptions())
 
 
-def test_a_config_that_is_none(tmp_path: Path) -> None:
-    (tmp_path / 'broken.py').write_text('model = dict(')
-    with pytest.raises(CannotRun, match=r'broken\.py.*SyntaxError'):
-        plan_target(str(tmp_path / 'broken.py'), ScanOptions())
-
-
 def test_the_framework_that_a_data_set_is_not_of_is_named(tmp_path: Path) -> None:
     config = tmp_path / 'config.py'
     config.write_text(

@@ -6,16 +6,11 @@ import importlib
 from pathlib import Path
 
 import pytest
-import small_det_runs as det
 import torch
 from mmengine.config import Config
 from mmengine.registry import MODELS, TRANSFORMS, init_default_scope
-from small_det_data import MAKERS
-from small_runs import shrink, train
 from this_stack import base_line
 
-import mmguard
-from mmguard.cli import main
 from mmguard.config.changes import walk
 from mmguard.nn.counting import CountsLabels
 from mmguard.tools.apply.command import apply
@@ -98,34 +93,3 @@ def test_the_guarded_config_loads_builds_and_is_final(source: str, tmp_path: Pat
                     TRANSFORMS.build(step)
             found += 'GuardSegLabels' in str(pipeline) or 'GuardInstanceLabels' in str(pipeline)
     assert found >= 3
-
-
-PIDNET = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
-NEW_STYLE = Path(__file__).parents[3] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py'
-
-
-def test_segmentation(cityscapes: str, work_dir: str, tmp_path: Path) -> None:
-    out = tmp_path / 'guarded.py'
-    assert main(['apply', PIDNET, '-o', str(out)]) == 0
-    check_training(Config.fromfile(out), cityscapes, work_dir)
-
-
-def test_new_style(cityscapes: str, work_dir: str) -> None:
-    check_training(mmguard.guard_config(Config.fromfile(NEW_STYLE)), cityscapes, work_dir)
-
-
-def check_training(config: Config, root: str, work_dir: str) -> None:
-    run = train(shrink(config, root, work_dir, iters=2))
-    assert sum(line['skipped_pixels'] for line in run.lines()) > 0
-    assert run.runner.iter == 2
-
-
-@pytest.mark.parametrize('family', ['mask_rcnn', 'dino'])
-def test_detection(family: str, work_dir: str, tmp_path: Path) -> None:
-    layout = det.LAYOUTS[family]
-    out = tmp_path / 'guarded.py'
-    assert main(['apply', f'mmdet::{layout.stock}', '-o', str(out)]) == 0
-    root = MAKERS[family](str(tmp_path / 'data'))
-    run = train(det.shrink(Config.fromfile(out), root, work_dir, data_classes=layout.data_classes))
-    faults = det.faults_in(family, root)
-    assert sum(line['skipped_instances'] for line in run.lines()) == len(faults) > 0
