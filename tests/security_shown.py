@@ -22,7 +22,7 @@ SECRET = 'https://me:TopSecret@example.com/a.zip?{}=TopSecret&v=1'
 def check_settings(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     if sys.version_info < (3, 11):
         pytest.skip('tomllib came with Python 3.11')
-    assert (f'{selection._LARGEST >> 10} KiB' in row, f'{selection._MOST_DOTS} dots' in row) == (True, True)
+    assert (f'{selection._LARGEST >> 20} MiB' in row, f'{selection._MOST_DOTS} dots' in row) == (True, True)
     write(folder, maps__a_png=png(), pyproject_toml='[tool.mmguard]\nignore = ["MG"]\n')
     assert scan('maps', '--num-classes', 2, '--json', 'found.json') == 0
     assert 'pyproject.toml' in capsys.readouterr().err

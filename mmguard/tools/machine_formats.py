@@ -107,7 +107,7 @@ def _as_github(entries: Iterable[ReportEntry], failed: Iterable[str]) -> str:
 
 
 def _escape_data(text: str) -> str:
-    return visible_name(text, LONGEST).replace('%', '%25')
+    return visible_name(text, LONGEST).replace('%', '%25').replace('##[', '## [')
 
 
 def _escape_property(text: str) -> str:

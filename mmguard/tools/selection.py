@@ -25,7 +25,7 @@ SEVERITIES = ('error', 'warning', 'info')
 WARNING = 'warning'
 
 #: Largest pyproject.toml, in bytes, and most dots of a line: the parser takes time quadratic in the levels of a key.
-_LARGEST, _MOST_DOTS = 1 << 18, 500
+_LARGEST, _MOST_DOTS = 1 << 20, 200
 _SETTINGS = {'select': list, 'ignore': list, 'fail-on': str, 'format': str}
 
 

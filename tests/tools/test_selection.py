@@ -181,10 +181,10 @@ def test_settings_are_those_of_the_project_around_the_working_directory(
         f'[tool.mmguard]\nx = {"[" * 100_000}\n',
         f'[tool.mmguard]\nx = {"{a=" * 30_000}\n',
         f'[tool.mmguard]\n{"a." * 100_000}b = 1\n',
-        '[tool.mmguard]\n' + f'{"a." * 499}b = 1\n' * 260,
+        '[tool.mmguard]\n' + ''.join(f'{"a." * 199}b{number} = 1\n' for number in range(2_500)),
         f'[tool.mmguard]\n{"[[a]]" * 9}\n' + '[[a]]\n' * 40_000,
         f'[tool.mmguard]\nx = {"1" * 200_000}\n',
-        f'[tool.mmguard]\nignore = {["MG"] * 10_000}{" " * 300_000}\n',
+        f'[tool.mmguard]\nignore = {["MG"] * 10_000}{" " * 1_100_000}\n',
     ],
     ids=['table', 'list', 'inline', 'key', 'keys', 'tables', 'number', 'large'],
 )
