@@ -77,13 +77,40 @@ def test_importing_adds_nothing_heavy_to_mmengine_and_mmcv() -> None:
     assert len(added) - len(frameworks) < 10, added
 
 
-def test_a_training_without_an_offence_loads_no_rule_and_no_command() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize('data', ['clean_cityscapes', 'cityscapes'])
+def test_a_training_loads_no_command_and_no_format(data: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Rules over configs are loaded: what the hook says before the first iteration is what ``check`` says."""
+    root = request.getfixturevalue(data)
     out = python(
-        'import mmengine.runner, mmguard.nnunet.case_log, mmguard.detection, mmguard.distributed\nmmguard.register()\n'
-        'assert "mmguard.hooks.warnings" in sys.modules and "mmguard.functional.target_values" in sys.modules\n'
-        'print(sorted(m for m in sys.modules if m.startswith(("mmguard.findings", "mmguard.config", "mmguard.tools"))))'
+        'from small_runs import add_loop, tiny_config, train\n'
+        f'config = tiny_config({root!r}, {str(tmp_path)!r}, iters=2)\n'
+        'add_loop(config, "val")\n'
+        'run = train(config)\n'
+        'parts = [m.split(".")[1] for m in sys.modules if m.startswith("mmguard.")]\n'
+        'print(len(run.lines()) > 0, sorted({"tools", "scanning", "formats", "properties", "hooks"} & {*parts}))',
+        str(Path(__file__).parent),
     )
-    assert out.splitlines()[-1] == '[]'
+    assert out.splitlines()[-1] == f"{data == 'cityscapes'} ['hooks']"
+
+
+@pytest.mark.parametrize('label', [2, 7])
+def test_a_loop_without_an_offence_loads_no_rule(label: int) -> None:
+    out = python(
+        'import torch, mmguard.nnunet.case_log, mmguard.detection, mmguard.distributed\n'
+        'from mmguard.functional import check_target\n'
+        'from mmguard.nn import CrossEntropyLoss\n'
+        'scores = torch.zeros(2, 3, requires_grad=True)\n'
+        f'target = torch.tensor([0, {label}])\n'
+        'CrossEntropyLoss()(scores, target).backward()\n'
+        'mmguard.detection.guard_targets([dict(boxes=torch.ones(1, 4), labels=target[:1])], num_classes=3)\n'
+        'try:\n'
+        '    check_target(scores, target)\n'
+        'except ValueError:\n'
+        '    pass\n'
+        'print([m for m in sys.modules if m.startswith(("mmguard.findings", "mmguard.config", "mmguard.tools"))])'
+    )
+    assert (out.splitlines()[-1] == '[]') == (label == 2)
 
 
 def test_without_the_frameworks_transforms_hook_and_losses_are_there() -> None:

@@ -93,15 +93,15 @@ def test_six_rows_are_those_of_the_benchmarks() -> None:
     assert table_rows(ENGLISH) == table_rows(CHINESE)
 
 
-@pytest.mark.parametrize('page', [*pages(), *GENERATED])
-def test_links_lead_somewhere(page: str) -> None:
-    folder = (ROOT / page).parent
-    for link in (link for link in LINK.findall(text_of(page)) if '://' not in link and not link.startswith('mailto:')):
+def test_links_lead_somewhere() -> None:
+    links = [(page, link) for page in (*pages(), *GENERATED) for link in LINK.findall(text_of(page))]
+    assert len(links) > 100
+    for page, link in links:
         name, _, anchor = link.partition('#')
-        target = folder / name if name else ROOT / page
-        assert target.exists(), f'{page} links to {link}'
-        if anchor:
-            assert anchor in anchors(target.read_text(encoding='utf-8')), f'{page} links to {link}'
+        target = (ROOT / page).parent / name if name else ROOT / page
+        if '://' not in link and not link.startswith('mailto:'):
+            assert target.exists(), f'{page} links to {link}'
+            assert not anchor or anchor in anchors(target.read_text(encoding='utf-8')), f'{page} links to {link}'
 
 
 def test_every_page_of_docs_is_linked_from_readme_or_a_page_that_is() -> None:

@@ -46,6 +46,7 @@ def test_every_code_has_a_page(site: Path) -> None:
 
 def test_pages_of_codes_show_examples(site: Path) -> None:
     """Each picture is of a data set that has this finding: drawing it asserts that."""
+    assert len(EXAMPLES) > 5
     for code in EXAMPLES:
         names = re.findall(
             r'!\[.+\]\(\.\./images/codes/(.*)\)', (site / f'docs/codes/{code}.md').read_text(encoding='utf-8')

@@ -138,7 +138,9 @@ def test_one_channel_of_a_softmax_gets_a_second_class_or_a_sigmoid(tmp_path: Pat
     names = ('ground', 'house')[-number:]
     head = dict(num_classes=1) if number == 1 else dict(num_classes=2, out_channels=1)
     config = segmentor(tmp_path, (0, 1), head, metainfo=dict(classes=names))
-    for edit in named(scanned(config).findings, 'MG215').edits:
+    edits = named(scanned(config).findings, 'MG215').edits
+    assert len(edits) == 2
+    for edit in edits:
         after = scanned(write_edited(config, edit.config))
         assert [finding.code for finding in after.findings if finding.severity == 'error'] == []
         assert trained(after) == [0, 1]

@@ -209,6 +209,7 @@ def test_every_promise_is_kept(bench: Bench, tmp_path: Path) -> None:
     count: Dict[str, int] = {}
     began = time.process_time()
     # What is imported on the way is none of a command's memory.
+    assert bench.kind.commands
     for command in bench.kind.commands:
         whole = bench.whole(command)
         assert bench.broken_by(whole) == [], command

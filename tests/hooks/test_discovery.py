@@ -80,6 +80,7 @@ def test_names_do_not_hold_the_wrappers() -> None:
 def test_a_copied_model_counts_for_itself() -> None:
     model = model_of(mmguard.GuardedCrossEntropyLoss(), wrap('TverskyLoss'))
     copied = copy.deepcopy(model)
+    assert len(find_guarded_losses(copied)) == 2
     for loss in find_guarded_losses(copied).values():
         loss(torch.zeros(1, 3, 2, 2, requires_grad=True), torch.full((1, 2, 2), 7))
         assert loss.take_counts().tolist() == [4, 4, 0]

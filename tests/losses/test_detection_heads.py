@@ -229,6 +229,7 @@ def test_a_level_is_divided_by_what_is_left_of_all_levels(name: str, level: int,
     """The level with the invalid labels is exact. The others, which cannot know of them, weigh the less by their share:
     within 5 % for up to 5 % of all positives. FCOSHead counts valid labels alone; RTMDetHead divides on its own."""
     taken = step(name, level, share)
+    assert taken.ours.losses
     for number, (ours, grad, loss, expected) in enumerate(zip(*taken.ours, *taken.by_hand)):
         knows = name == 'FCOSHead' or (number == level and name != 'RTMDetHead')
         ratio = 1.0 if knows else taken.left

@@ -102,6 +102,7 @@ def test_a_cause_follows_the_schema(where: str, cause: Dict[str, Any]) -> None:
 
 def test_a_cause_that_no_line_proves_has_a_look_that_decides() -> None:
     lists = [one for one in read_signatures() if len(one.causes) > 1]
+    assert len(lists) > 40
     assert [(one.code, cause.key) for one in lists for cause in one.causes if not (cause.look or cause.supports)] == []
 
 

@@ -179,6 +179,7 @@ def test_the_first_cause_is_the_true_one(name: str) -> None:
 def test_what_supports_a_cause_is_a_line_of_the_log(name: str) -> None:
     found = explain_log(LOGS[name].log)
     rows = LOGS[name].log.split('\n')
+    assert found.causes
     for weighed in found.causes:
         assert (weighed.standing == SUPPORTED) is (weighed.evidence is not None)
         if weighed.evidence is not None and weighed.evidence.text not in found.ranks:

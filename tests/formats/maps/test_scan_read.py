@@ -95,7 +95,9 @@ def every_form(folder: Path) -> Dict[str, Tuple[str, str]]:
 @pytest.mark.parametrize('label_map', [{}, {1: 3, 3: 255, 255: 0}], ids=['', 'label_map'])
 def test_every_form_is_counted_as_mmseg_loads_it(tmp_path: Path, shift: bool, label_map: Dict[int, int]) -> None:
     labels = MapSettings(5, reduce_zero_label=shift, label_map=as_pairs(label_map))
-    for name, (path, form) in every_form(tmp_path).items():
+    forms = every_form(tmp_path)
+    assert len(forms) > 10
+    for name, (path, form) in forms.items():
         assert record_of(path).form == form, name
         assert trained(path, labels) == count_values(stock(path, labels)), name
 
