@@ -23,7 +23,9 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist workste
 demo: setup
 	$(BIN)/mmguard demo
 
+# Compiled once: the tests start many processes, and where Python writes no bytecode each would compile all of mmguard.
 test: setup
+	@$(BIN)/python -m compileall -q mmguard
 	$(PYTEST)
 
 test-fast: setup
