@@ -66,11 +66,14 @@ def check_volume(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 @line('masks of a COCO file')
 def check_masks(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert f'{masks.MOST_DRAWN:,} points' in row
+    assert f'{masks.MOST_CHARACTERS:,} characters' in row
     assert f'{BLOCK >> 20} MiB' in row
     zigzag = [x for n in range(12_000) for x in ((0.0, 0.0) if n % 2 else (16_000.0, 16_000.0))]
-    annotation = {**COCO['annotations'][0], 'segmentation': [zigzag]}
-    write(folder, train_json={**COCO, 'annotations': [annotation]})
-    assert list(scan_facts('train.json', folder, '--masks')['annotations']['mask_faults']) == [masks.MASK_FAULTS[-1]]
+    rle = {'size': [8, 8], 'counts': '1' * (masks.MOST_CHARACTERS + 1)}
+    annotations = [{**COCO['annotations'][0], 'segmentation': mask} for mask in ([zigzag], rle)]
+    write(folder, train_json={**COCO, 'annotations': annotations})
+    faults = scan_facts('train.json', folder, '--masks')['annotations']['mask_faults']
+    assert faults == {masks.MASK_FAULTS[-1]: 2}
 
 
 @line('folders')

@@ -47,8 +47,9 @@ def read_regular(path: Union[str, os.PathLike[str]], limit: int = 1 << 24) -> by
         ValueError: The path has a null byte.
     """
     with open_regular(path) as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(limit + 1) if size <= limit else b''
+    if max(size, len(data)) > limit:
         raise OSError(errno.EFBIG, f'it is larger than {limit >> 20} MiB')
     return data
 

@@ -248,8 +248,8 @@ def build_label_error(
     return LabelGuardError(message, [tally], positions)
 
 
-def count_values(label: np.ndarray) -> Dict[int, int]:
-    """Count the values of an integer array: value -> count, ascending."""
+def count_values(label: np.ndarray, most: int = 0) -> Dict[int, int]:
+    """Count the values of an integer array: value -> count, ascending; of very many values the ``most`` frequent."""
     if not label.size:
         return {}
     low, high = int(label.min()), int(label.max())
@@ -265,6 +265,9 @@ def count_values(label: np.ndarray) -> Dict[int, int]:
             counts += np.bincount(some, minlength=len(counts))
         return {int(value) + low: int(counts[value]) for value in np.flatnonzero(counts)}
     values, numbers = np.unique(label, return_counts=True)
+    if 0 < most < len(values):
+        kept = np.sort(np.argsort(-numbers, kind='stable')[:most])
+        values, numbers = values[kept], numbers[kept]
     return {int(value): int(count) for value, count in zip(values, numbers)}
 
 

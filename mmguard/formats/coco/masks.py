@@ -20,7 +20,7 @@ MASK_FAULTS = (
     'the counts of an RLE do not add up to its size',
     'an RLE is empty',
     'polygons cover no pixel',
-    'thin polygons are too long to be checked',
+    'too long to be checked',
 )
 _NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, _OTHER_SIZE, _COUNTS, _EMPTY, _NO_PIXEL, _LONG = range(1, len(MASK_FAULTS))
 #: One element per annotation: fault code, bounding corners of its polygons, height and width of its RLE; NaN if
@@ -34,6 +34,8 @@ _FEWEST = 6
 _LARGEST_SIDE = 1 << 14
 #: Maximum number of points, five per pixel of outline and 64 per corner, that are drawn for a block of the file.
 MOST_DRAWN = 1 << 23
+#: Maximum number of characters, or of run lengths, of an RLE.
+MOST_CHARACTERS = 1 << 22
 #: Maximum number of characters of a number in an RLE: 32 bits, 5 per character.
 _LONGEST = 7
 
@@ -66,6 +68,8 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
             column['fault'][place] = _NONE
         elif isinstance(mask, int):
             column['fault'][place] = mask
+        elif len(mask.counts) > MOST_CHARACTERS:
+            column['fault'][place] = _LONG
         else:
             runs.append(place)
     if polygons:

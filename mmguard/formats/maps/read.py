@@ -274,7 +274,7 @@ def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
             whole = np.nan_to_num(part, nan=-1.0).clip(-(2.0**31), 2.0**31).astype(np.int64)
             values, counts = np.unique(part[(whole != part) & (np.abs(part) < 2.0**31)], return_counts=True)
             fractions.update(dict(zip(values[:FEW_FRACTIONS].tolist(), counts.tolist())))
-        found = count_values(whole)
+        found = count_values(whole, _MOST_COUNTED)
         wrapped = wrapped or not 0 <= min(found) <= max(found) <= 255
         raw.update(found)
         if len(raw) > _MOST_COUNTED:
