@@ -129,7 +129,7 @@ def find_config_file(name: str) -> str:
     if not shipped:
         return name
     if package not in FRAMEWORKS:  # to look for another package may import it
-        raise ModuleNotFoundError(f'{name}: {package} is not one of {", ".join(FRAMEWORKS)}')
+        raise ModuleNotFoundError(f'{name}: {package} is not one of {", ".join(FRAMEWORKS)}', name=package)
     folder = find_module_folder(package)
     if folder is None:
         raise ModuleNotFoundError(f'{name}: {package} is not installed', name=package)

@@ -43,7 +43,7 @@ model = dict(type='EncoderDecoder', data_preprocessor=dict(type='SegDataPreProce
 '''  # fmt: skip
 COMMANDS = {
     'check': ['check', '{config}'],
-    'scan': ['scan', '{config}', '--processes', '1', '--journal', os.devnull],
+    'scan': ['scan', '{config}', '--processes', '1'],
     'apply': ['apply', '{config}', '--edit', '1', '-o', '{config}_out.py'],
     'trace': ['trace', '{config}'],
     'dry-run': ['dry-run', '{config}', '--only', 'samples-survive'],
