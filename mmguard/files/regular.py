@@ -48,7 +48,10 @@ def read_regular(path: Union[str, os.PathLike[str]], limit: int = 1 << 24) -> by
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(limit + 1) if size <= limit else b''
+        # read() allocates all bytes that it may return.
+        data = file.read(size + 1) if size <= limit else b''
+        if size < len(data) <= limit:  # it grows, or does not say its size
+            data += file.read(limit + 1 - len(data))
     if max(size, len(data)) > limit:
         raise OSError(errno.EFBIG, f'it is larger than {limit >> 20} MiB')
     return data

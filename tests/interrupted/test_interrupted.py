@@ -215,17 +215,6 @@ def test_a_folder_that_holds_nothing_but_what_was_begun_is_taken_over(
     assert sorted(os.listdir(out)) == ['city_0', 'city_1', 'city_2', 'mmguard.manifest']
 
 
-def test_what_an_interrupted_run_left_is_no_target(maps: Path, tmp_path: Path, capsys: Any) -> None:
-    command = ['fix', str(maps), '--out', str(tmp_path / 'out'), '--num-classes', '3', '--label-map', '0:1,1:0']
-    assert main(command) == 0
-    manifest = tmp_path / 'out' / 'mmguard.manifest'
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), 'finished': False}))
-    assert main(['fix', str(tmp_path / 'out'), *command[2:3], str(tmp_path / 'again'), *command[4:]]) == 2
-    assert str(tmp_path / 'out') in capsys.readouterr().err
-    assert main(command) == 0
-    assert main(['fix', str(tmp_path / 'out'), *command[2:3], str(tmp_path / 'again'), *command[4:]]) == 0
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize('processes', [1, 2])
