@@ -256,7 +256,7 @@ def test_half_precision_logits_are_summed_in_float32(dtype: torch.dtype) -> None
 def test_wrong_shapes_are_named() -> None:
     logits, target = a_batch('3d', ignored=False)
     loss = guarded(label_loss('dice + ce', False, None), False)
-    with pytest.raises(ValueError, match=r'\(2, 1, 4, 6, 4\).*\(2, 4, 5, 6, 4\)'):
+    with pytest.raises(ValueError, match=r'\(2, 1, 5, 6, 4\).*\(2, 1, 4, 6, 4\)'):
         loss(logits, target[:, :, 1:])
     with pytest.raises(ValueError, match='channel'):
         guarded(region_loss(False, False), False, True)(logits[:, :3], as_regions(target))

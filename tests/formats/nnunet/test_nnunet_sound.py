@@ -222,7 +222,8 @@ def test_a_header_alone_takes_no_memory(tmp_path: Path, kind: Any, packed: bool,
     path.write_bytes(gzip.compress(content) if packed else content)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     record = read(path, reader)
-    assert record.fault == 'truncated'
+    # 34 GB of a gzipped file cannot be ruled out by its size.
+    assert record.fault == ('too large' if packed and kind is np.float64 else 'truncated')
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
 
 
