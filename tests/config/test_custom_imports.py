@@ -14,7 +14,7 @@ from security_rows import png
 from mmguard.cli import main
 from mmguard.config.custom_imports import import_modules, list_project
 
-pytest.importorskip('mmengine')
+pytest.importorskip('mmseg')
 
 DATASET = """
 from mmseg.datasets import BaseSegDataset

@@ -15,6 +15,12 @@ from mmguard.text import hide_credentials, hide_home, shorten, visible
 from mmguard.tools.page.html import build_page
 from mmguard.tools.selection import FORMATS
 
+pytest.importorskip('PIL')
+pytest.importorskip('msgspec')
+pytest.importorskip('jinja2')
+pytest.importorskip('yaml')
+pytest.importorskip('mmengine')
+
 EVIL = 'a\n::error::evil ##[error]evil'
 LOG = f'Traceback (most recent call last):\n  File "a.py", line 1\nIndexError: Target 7 {EVIL}\nValueError: {EVIL}\n'
 XML = f'<annotation><filename>{EVIL}</filename><object><name>{EVIL}</name></object></annotation>'
