@@ -1,4 +1,4 @@
-"""What a header asks for is bounded before anything is decoded, whatever the codec."""
+"""The work that an image header asks for is bounded before anything is decoded, whatever the codec."""
 
 from __future__ import annotations
 
