@@ -24,6 +24,7 @@ from head_cases import (
     trained,
     wrapped,
 )
+from loss_cases import EXACT
 from loss_checks import factor_left
 from mmdet.models.losses import QualityFocalLoss
 from mmdet.registry import MODELS
@@ -42,14 +43,14 @@ def test_clean_labels_give_the_stock_head(name: str) -> None:
     for _ in range(2):
         expected, actual = trained(bare, name, data), trained(guarded, name, data)
         assert actual[0].keys() == expected[0].keys()
-        torch.testing.assert_close(actual[0], expected[0], rtol=0, atol=0)
-        torch.testing.assert_close(actual[1], expected[1], rtol=0, atol=0)
+        torch.testing.assert_close(actual[0], expected[0], rtol=EXACT, atol=EXACT)
+        torch.testing.assert_close(actual[1], expected[1], rtol=EXACT, atol=EXACT)
     assert counts_of(guarded)[1:] == [0, 0]
     buffers = dict(bare.named_buffers())
     for what, buffer in guarded.named_buffers():
         stock_name = what.replace('loss_cls.loss.', 'loss_cls.')
         if stock_name in buffers:
-            torch.testing.assert_close(buffer, buffers[stock_name], rtol=0, atol=0)
+            torch.testing.assert_close(buffer, buffers[stock_name], rtol=EXACT, atol=EXACT)
 
 
 @pytest.mark.parametrize('name', [name for name in HEADS if not name.startswith('DETR')])

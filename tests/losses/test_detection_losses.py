@@ -12,7 +12,7 @@ from detection_cases import BACKGROUND, CASES, CLASSES, INVALID, Batch, Case, as
 from hypothesis import given as examples
 from hypothesis import settings
 from hypothesis import strategies as st
-from loss_cases import assert_equal
+from loss_cases import EXACT, assert_equal
 from loss_checks import factor_left, value_and_grad
 from this_stack import skip_where_stock_fails
 
@@ -67,7 +67,7 @@ def test_the_reduction_of_the_constructor(name: str, reduction: str) -> None:
     given = batch(case)
     error = error_of(lambda: outcome(case.build(), case, given))
     if error is None:
-        assert_same(outcome(case.guard(), case, given), outcome(case.build(), case, given), name, tolerance=0)
+        assert_same(outcome(case.guard(), case, given), outcome(case.build(), case, given), name, tolerance=EXACT)
     else:
         with pytest.raises(error):
             outcome(case.guard(), case, given)
@@ -133,7 +133,7 @@ def test_raise(name: str) -> None:
     case = CASES[name]
     guarded = case.guard(on_invalid='raise')
     given = batch(case)
-    assert_same(outcome(guarded, case, given), outcome(case.build(), case, given), name, tolerance=0)
+    assert_same(outcome(guarded, case, given), outcome(case.build(), case, given), name, tolerance=EXACT)
     given.label[[3, 5]] = 77
     with pytest.raises(LabelGuardError, match=r'0\.\.4') as caught:
         outcome(guarded, case, given)
