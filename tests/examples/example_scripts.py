@@ -37,7 +37,7 @@ def output_of(script: str, *arguments: str) -> str:
 
 
 def last_words(script: str, missing: str = 'nothing') -> str:
-    """What a script says that does not start, where a package is missing."""
+    """Return the output of a script that does not start because a package is missing."""
     start = f'import runpy, sys; sys.modules[{missing!r}] = None; runpy.run_path({script!r}, run_name="__main__")'
     ended = subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', start],

@@ -18,6 +18,7 @@ from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import Tally
 from mmguard.log import run_log
 from mmguard.log.flight_record import FlightRecord
+from mmguard.log.guard_log import read_log
 from mmguard.log.run_files import read_run
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats, group_tallies
@@ -149,6 +150,15 @@ def test_a_record_that_cannot_be_read_is_kept_and_the_run_gets_the_next_name(tmp
     assert path.read_bytes() == content
     assert len(runs(tmp_path / 'label_guard.2.json')) == 2
     assert len((tmp_path / 'label_guard.2.jsonl').read_text().splitlines()) == 2
+
+
+def test_a_run_under_the_next_name_is_read_back(tmp_path: Path) -> None:
+    (tmp_path / 'label_guard.json').write_bytes(b'{"torn')
+    loop(RunLog(str(tmp_path)), 'train', iteration(3))
+    log = read_log(str(tmp_path))
+    assert log.totals('train').kinds['pixels'].skipped == 3
+    (problem,) = log.problems
+    assert str(tmp_path / 'label_guard.json') in problem
 
 
 def test_an_empty_record_is_replaced(tmp_path: Path) -> None:

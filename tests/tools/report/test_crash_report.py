@@ -22,7 +22,7 @@ TRACEBACK = (
 
 
 def flight(folder: Path, rank: int = 0, reason: str = 'killed') -> Path:
-    """What a rank leaves: two batches."""
+    """Write the record that a rank leaves: two batches."""
     path = folder / name_for_rank('label_guard_flight.jsonl', rank)
     record = FlightRecord(str(path), 20, rank)
     record.write(iter=36, samples=[dict(path='/d/a.png')])
