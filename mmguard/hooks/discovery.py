@@ -139,10 +139,15 @@ def _walk_transforms(value: Any, seen: Set[int]) -> Iterator[Any]:
         yield from _walk_transforms(vars(value), seen)
     elif isinstance(value, (dict, list, tuple)) and len(value) <= LONGEST_PIPELINE:
         inner = list(value.values() if isinstance(value, dict) else value)
-        if not isinstance(value, dict) and any(map(_is_transform, inner)):
+        if not isinstance(value, dict) and is_pipeline(inner):
             yield inner
         for item in inner:
             yield from _walk_transforms(item, seen)
+
+
+def is_pipeline(items: List[Any]) -> bool:
+    """True if a list holds transforms; any object that can be called is one."""
+    return len(items) <= LONGEST_PIPELINE and any(map(_is_transform, items))
 
 
 def _is_transform(item: Any) -> bool:

@@ -13,7 +13,7 @@ from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.ignored_labels import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.hooks.discovery import find_class_names, get_built_loop, unwrap, walk_assigners
+from mmguard.hooks.discovery import find_class_names, get_built_loop, is_pipeline, unwrap, walk_assigners
 from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import guard_model
@@ -156,17 +156,13 @@ def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
     """Yield the lists of transforms inside a transform: a Compose, several, or a dict of branches."""
     if isinstance(getattr(value, 'transforms', None), list):
         yield name, value.transforms
-    elif isinstance(value, list) and value and all(map(_is_transform, value)):
+    elif isinstance(value, list) and is_pipeline(value):
         yield name, value
     elif isinstance(value, (list, dict)):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, held in items:
             if isinstance(getattr(held, 'transforms', None), list):
                 yield f'{name}.{key}', held.transforms
-
-
-def _is_transform(item: Any) -> bool:
-    return hasattr(item, 'transform') and callable(item)
 
 
 def _restart_workers(runner: Any) -> List[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Set
 
 import torch
 from mmengine import dist
-from mmengine.hooks import Hook, LoggerHook
+from mmengine.hooks import Hook
 
 from mmguard.hooks.discovery import (
     collect_rules,
@@ -24,29 +24,28 @@ from mmguard.hooks.discovery import (
     unwrap,
 )
 from mmguard.hooks.runs import (
+    add_numbers,
+    add_to_run,
+    find_skipped_ratio,
     get_train_position,
+    is_end_of_epoch,
+    is_logged,
     run_log_of,
     show_loss_counts_as_they_are,
+    sum_over_ranks,
+    take_pending,
     warn_of_problems,
     write_scalars,
 )
 from mmguard.hooks.warnings import build_warnings, check_reports_arrive, start_warnings
 from mmguard.labels.heads import from_loss
 from mmguard.labels.tally import LabelGuardError, Tally, get_source
-from mmguard.language import as_message, join, translate
-from mmguard.log.messages import add_reporter, describe_offence, describe_place, describe_skipped_ratio, summarize_loop
+from mmguard.language import as_message, translate
+from mmguard.log.messages import ConsoleLines, add_reporter, describe_skipped_ratio
 from mmguard.log.run_log import RunLog
-from mmguard.log.statistics import KINDS, SCALARS, SEEN, ByKind, Stats, group_tallies
+from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
 from mmguard.nn.counting import CountsLabels
 from mmguard.text import visible
-
-#: Keys of the message hub, which checkpoints contain: sums of all ranks over the run; those that were not shown yet.
-RUN_TOTALS_KEY = 'label_guard'
-PENDING_TOTALS_KEY = 'label_guard_unshown'
-#: Number of offending iterations with a line each.
-SINGLES = 3
-#: Number of files in the table at the end.
-WORST = 20
 
 
 class LabelGuardHook(Hook):
@@ -89,19 +88,11 @@ class LabelGuardHook(Hook):
         add_reporter(self)
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
-        #: Sums over all ranks since the start of the run, in the order of ``Stats.vector``.
-        self._run_totals: List[int] = []
-        #: Sums of this rank that are not added up over ranks yet; sums of all ranks that no logger has shown yet.
+        self._console = ConsoleLines()
+        #: Sums of this rank that are not added up over ranks yet, in the order of ``Stats.vector``.
         self._rank_counts: List[int] = []
-        self._pending_totals: List[int] = []
-        self._loggers: List[LoggerHook] = []
-        self._epoch_length = 0
-        #: Mode -> the iterations that have no line yet: the first, the last, and their statistics.
-        self._unreported: Dict[str, Tuple[Dict[str, int], Dict[str, int], Stats]] = {}
-        self._singles_left = SINGLES
-        self._hinted: Set[str] = set()
-        self._named: Set[str] = set()
-        self._closed: Set[Tuple[str, bool]] = set()
+        #: Lines of ``guard=True`` that were logged, and kinds whose likely cause was.
+        self._said: Set[str] = set()
 
     def before_run(self, runner: Any) -> None:
         if self.guard:
@@ -114,14 +105,10 @@ class LabelGuardHook(Hook):
         for warning in start_warnings(runner):
             runner.logger.warning(f'guard: {visible(warning)}')
         self._start('train', runner)
-        saved = runner.message_hub.runtime_info  # of a resumed run
-        self._run_totals = _add_numbers([], saved.get(RUN_TOTALS_KEY, ()))
-        self._pending_totals = list(saved.get(PENDING_TOTALS_KEY, ()))
+        self._rank_counts = []
         self._losses = find_guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
-        # Other hooks may read the message hub even without a LoggerHook: use the default interval then.
-        self._loggers = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)] or [LoggerHook()]
         show_loss_counts_as_they_are(runner.log_processor)
         if not self._losses and not collect_rules(get_dataset(runner, 'train')):
             runner.logger.warning(
@@ -140,22 +127,12 @@ class LabelGuardHook(Hook):
         stats = Stats.from_samples(samples)
         losses = self._read_losses()
         if losses:
-            # Only a loss met these labels, no guard in the pipeline: look again to name the files.
-            offended = next((name for name, count in losses.items() if count), None)
-            stats.add_losses(
-                losses, group_tallies() if offended is None else self._find_offending(runner, samples, offended)
-            )
+            stats.add_losses(losses, self._find_offending(runner, samples, losses))
         self._see(runner, 'train', get_train_position(runner, batch_idx), stats, samples)
-        self._rank_counts = _add_numbers(self._rank_counts, stats.vector())
-        done, length = batch_idx + 1, self._epoch_length
-        is_last = runner.iter + 1 == getattr(runner.train_loop, 'max_iters', 0)
-        # As in LoggerHook.after_train_iter, which comes next.
-        is_shown = any(
-            done % hook.interval == 0 or (done == length and (not hook.ignore_last or length <= hook.interval))
-            for hook in self._loggers
-        )
+        self._rank_counts = add_numbers(self._rank_counts, stats.vector())
+        is_shown, is_last = is_logged(runner, batch_idx), runner.iter + 1 == getattr(runner.train_loop, 'max_iters', 0)
         # Several ranks wait for each other here, so not in every iteration.
-        if is_shown or is_last or done == length or dist.get_world_size() == 1:
+        if is_shown or is_last or dist.get_world_size() == 1 or is_end_of_epoch(runner, batch_idx):
             self._add_up(runner)
         if is_shown:
             self._show(runner)
@@ -171,12 +148,9 @@ class LabelGuardHook(Hook):
         """Sum the counts since the last call over all ranks."""
         if not self._rank_counts:  # the same on every rank
             return
-        numbers, self._rank_counts = _sum_over_ranks(self._rank_counts), []
-        self._run_totals = _add_numbers(self._run_totals, numbers)
-        self._pending_totals = _add_numbers(self._pending_totals, numbers)
-        runner.message_hub.update_info(RUN_TOTALS_KEY, self._run_totals)
-        runner.message_hub.update_info(PENDING_TOTALS_KEY, self._pending_totals)
-        ratio, limit = find_skipped_ratio(self._run_totals), self.max_skipped_ratio
+        totals = add_to_run(runner.message_hub, sum_over_ranks(self._rank_counts))
+        self._rank_counts = []
+        ratio, limit = find_skipped_ratio(totals), self.max_skipped_ratio
         if limit is not None and ratio > limit:
             self._show(runner, iteration=runner.iter + 1)
             self._close(runner, 'train')
@@ -189,13 +163,12 @@ class LabelGuardHook(Hook):
         With ``iteration``, no LoggerHook will show them, so the visualizer gets them immediately, for that training
         iteration.
         """
-        self._log_window(runner, 'train')
-        if iteration is not None and not self._pending_totals:
+        self._write(runner, self._console.end_window('train'))
+        numbers = take_pending(runner.message_hub)
+        if iteration is not None and not numbers:
             return
         # Zeros, too: a logger would show the old numbers again.
-        tags = write_scalars(runner, 'train', self._pending_totals or [0] * len(SCALARS))
-        self._pending_totals = []
-        runner.message_hub.update_info(PENDING_TOTALS_KEY, [])
+        tags = write_scalars(runner, 'train', numbers or [0] * len(SCALARS))
         if iteration is not None and tags:
             prefix = 'train/' if getattr(runner.log_processor, 'log_with_hierarchy', False) else ''
             runner.visualizer.add_scalars({f'{prefix}{tag}': number for tag, number in tags.items()}, step=iteration)
@@ -208,16 +181,18 @@ class LabelGuardHook(Hook):
             return {}
         return {n: Tally(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
 
-    def _find_offending(self, runner: Any, samples: List[Any], loss_name: str) -> ByKind:
-        spaces = from_loss(unwrap(runner.model), loss_name)
-        return find_offending(samples, spaces, getattr(self._losses[loss_name], 'on_invalid', 'ignore'))
+    def _find_offending(self, runner: Any, samples: List[Any], losses: Dict[str, Tally]) -> ByKind:
+        """Find the files of labels that only a loss met, and no guard in the pipeline."""
+        offended = next((name for name, count in losses.items() if count), None)
+        if offended is None:
+            return group_tallies()
+        spaces = from_loss(unwrap(runner.model), offended)
+        return find_offending(samples, spaces, getattr(self._losses[offended], 'on_invalid', 'ignore'))
 
     # ---- validation and test: mmengine calls these for every loop
 
     def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
-        if mode == 'train':
-            self._epoch_length = _count_iterations(get_loaders(runner, 'train')[0])  # LoggerHook only supports this one
-        else:
+        if mode != 'train':
             self._start(mode, runner)
 
     def _after_iter(
@@ -232,7 +207,7 @@ class LabelGuardHook(Hook):
 
     def _after_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode != 'train':
-            write_scalars(runner, mode, _sum_over_ranks(self._log.modes[mode].sums.vector()))
+            write_scalars(runner, mode, sum_over_ranks(self._log.modes[mode].sums.vector()))
             self._close(runner, mode)
 
     # ---- the parts
@@ -246,8 +221,8 @@ class LabelGuardHook(Hook):
             *(translate('guarded {part}', part=as_message(part)) for part in changed),
             *(translate('left {part}', part=as_message(part)) for part in left),
         ):
-            if line not in self._named:
-                self._named.add(line)
+            if line not in self._said:
+                self._said.add(line)
                 runner.logger.info(f'guard: {visible(line)}')
 
     def _start(self, mode: str, runner: Any) -> None:
@@ -265,72 +240,22 @@ class LabelGuardHook(Hook):
         """Log an iteration: a line each for the first with invalid labels, and the likely cause for the very first."""
         self._log.see(mode, place, stats, map(get_source, samples))
         warn_of_problems(runner)
-        begin, _, unreported = self._unreported.get(mode, (place, place, Stats()))
-        unreported += stats
-        # The first image of an iteration is named, so the order is kept.
-        if stats and unreported.iterations > 1:
-            unreported = unreported.condense()
-        self._unreported[mode] = (begin, place, unreported)
-        if self._singles_left:
-            self._singles_left -= bool(stats)
-            self._log_window(runner, mode)
+        self._write(runner, self._console.add(mode, place, stats))
         for kind in KINDS:
-            if kind not in self._hinted and (stats.offending[kind] or stats.loss_samples[kind]):
+            if kind not in self._said and (stats.offending[kind] or stats.loss_samples[kind]):
                 for warning in build_warnings(mode, kind, stats, runner.model, get_dataset(runner, mode)):
                     runner.logger.warning(f'guard: {visible(warning)}')
-                    self._hinted.add(kind)
-
-    def _log_window(self, runner: Any, mode: str) -> None:
-        """Log a line about the invalid labels since the last line, if there are any."""
-        begin, end, stats = self._unreported.pop(mode, ({}, {}, Stats()))
-        if stats:
-            where = join('', ('guard: ', describe_place(mode, begin, end)))
-            runner.logger.info(describe_offence(where, stats))
+                    self._said.add(kind)
 
     def _close(self, runner: Any, mode: str) -> None:
-        """Log the result of a loop: in full the first time, then on one line."""
+        """End a loop, and log its result."""
         self._log.end(mode)
         warn_of_problems(runner)
-        stats = self._log.modes[mode]
-        result = (mode, bool(stats.sums))
-        if mode != 'train' and result in self._closed:
-            self._log_window(runner, mode)
-            return
-        self._closed.add(result)
-        self._unreported.pop(mode, None)
-        text = summarize_loop(mode, stats, WORST, self._log.lines)
-        if text:
-            runner.logger.info(f'guard: {text}')
+        self._write(runner, self._console.end_loop(mode, self._log.modes[mode], self._log.lines))
+
+    def _write(self, runner: Any, line: str) -> None:
+        if line:
+            runner.logger.info(line)
 
     def after_run(self, runner: Any) -> None:
         self._log.close()
-
-
-def _sum_over_ranks(numbers: List[int]) -> List[int]:
-    if dist.get_world_size() == 1:
-        return numbers
-    total = torch.tensor(numbers, dtype=torch.int64)
-    dist.all_reduce(total)
-    return total.tolist()
-
-
-def _count_iterations(loader: Any) -> int:
-    """Return the number of iterations per epoch; 0 for a stream."""
-    try:
-        return len(loader)
-    except TypeError:
-        return 0
-
-
-def find_skipped_ratio(numbers: List[int]) -> float:
-    """Return the largest share of skipped pixels, instances or loss elements, from a ``Stats.vector``."""
-    counts = dict(zip(SCALARS + SEEN, numbers))
-    parts = (('skipped_pixels', 'pixels'), ('skipped_instances', 'instances'), ('loss_skipped', 'loss_elements'))
-    return max(counts[part] / counts[whole] if counts[whole] else 0.0 for part, whole in parts)
-
-
-def _add_numbers(numbers: List[int], added: Sequence[int]) -> List[int]:
-    """Add two ``Stats.vector``; an empty one counts as 0, one of another length (a checkpoint's) is ignored."""
-    length = len(SCALARS + SEEN)
-    numbers = numbers or [0] * length
-    return [a + b for a, b in zip(numbers, added)] if len(added) == length else numbers

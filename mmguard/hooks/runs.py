@@ -1,20 +1,21 @@
-"""The log shared by the hooks of a run, its scalars, and contexts around a training."""
+"""The log shared by the hooks of a run, its sums over ranks, its scalars, and contexts around a training."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Any, Callable, ContextManager, Dict, List
+from typing import Any, Callable, ContextManager, Dict, List, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
 from mmengine import dist
-from mmengine.hooks import Hook
+from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
-from mmguard.hooks.discovery import get_built_loop
+from mmguard.hooks.discovery import get_built_loop, get_loaders
 from mmguard.log.run_log import RunLog
-from mmguard.log.statistics import SCALARS
+from mmguard.log.statistics import SCALARS, SEEN
 from mmguard.text import visible
 
 _LOGS: WeakKeyDictionary[Any, RunLog] = WeakKeyDictionary()
@@ -40,6 +41,62 @@ def get_train_position(runner: Any, batch_idx: int) -> Dict[str, int]:
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
     return {'iter': loop.iter + 1}
+
+
+def is_end_of_epoch(runner: Any, batch_idx: int) -> bool:
+    """True if the iteration is the last of its epoch; a stream has no last one."""
+    with suppress(TypeError):
+        return batch_idx + 1 == len(get_loaders(runner, 'train')[0])  # LoggerHook only supports this one
+    return False
+
+
+def is_logged(runner: Any, batch_idx: int) -> bool:
+    """True if a LoggerHook shows the scalars after this iteration, see ``LoggerHook.after_train_iter``."""
+    # Other hooks may read the message hub even without a LoggerHook: use the default interval then.
+    loggers, done = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)] or [LoggerHook()], batch_idx + 1
+    return any(done % hook.interval == 0 for hook in loggers) or (
+        is_end_of_epoch(runner, batch_idx) and any(not hook.ignore_last or done <= hook.interval for hook in loggers)
+    )
+
+
+#: Keys of the message hub, which checkpoints contain: sums of all ranks over the run; those that were not shown yet.
+#: Both are in the order of ``Stats.vector``.
+RUN_TOTALS_KEY, PENDING_TOTALS_KEY = 'label_guard', 'label_guard_unshown'
+
+
+def add_to_run(message_hub: Any, numbers: List[int]) -> List[int]:
+    """Add to the sums of all ranks, also those of a resumed run; return the sums since the start of the run."""
+    for key in (PENDING_TOTALS_KEY, RUN_TOTALS_KEY):
+        totals = add_numbers(message_hub.runtime_info.get(key, ()), numbers)
+        message_hub.update_info(key, totals)
+    return totals
+
+
+def take_pending(message_hub: Any) -> List[int]:
+    """Return the sums that no logger has shown yet; from now on they count as shown."""
+    numbers = message_hub.runtime_info.get(PENDING_TOTALS_KEY, [])
+    message_hub.update_info(PENDING_TOTALS_KEY, [])
+    return numbers
+
+
+def sum_over_ranks(numbers: List[int]) -> List[int]:
+    if dist.get_world_size() == 1:
+        return numbers
+    total = torch.tensor(numbers, dtype=torch.int64)
+    dist.all_reduce(total)
+    return total.tolist()
+
+
+def add_numbers(numbers: Sequence[int], added: List[int]) -> List[int]:
+    """Add two ``Stats.vector``; an empty one, or one of another length (a checkpoint's), counts as 0."""
+    return [a + b for a, b in zip(numbers, added)] if len(numbers) == len(added) else added
+
+
+def find_skipped_ratio(numbers: List[int]) -> float:
+    """Return the largest share of skipped pixels, instances or loss elements, from a ``Stats.vector``."""
+    counts = dict(zip(SCALARS + SEEN, numbers))
+    parts = (('skipped_pixels', 'pixels'), ('skipped_instances', 'instances'), ('loss_skipped', 'loss_elements'))
+    return max(counts[part] / counts[whole] if counts[whole] else 0.0 for part, whole in parts)
 
 
 #: mmengine copies a scalar's whole history at every update; this many values are enough for any window.

@@ -82,16 +82,24 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
-        return Tally(
-            total=self.total + other.total,
-            skipped=self.skipped + other.skipped,
-            remapped=self.remapped + other.remapped,
-            mapped=self.mapped + other.mapped,
-            values=add_counts(self.values, other.values),
-            other_values=self.other_values + other.other_values,
-            source=_join_sources(self.source, other.source),
-            reasons=add_counts(self.reasons, other.reasons),
-        )
+        total = Tally()
+        total += self
+        total += other
+        return total
+
+    def __iadd__(self, other: Tally) -> Tally:
+        self.total += other.total
+        self.skipped += other.skipped
+        self.remapped += other.remapped
+        self.mapped += other.mapped
+        self.source = _join_sources(self.source, other.source)
+        self.other_values += other.other_values
+        if other.reasons:
+            self.reasons = add_counts(self.reasons, other.reasons)
+        if other.values:
+            self.values = add_counts(self.values, other.values)
+            self.__post_init__()
+        return self
 
     def merge_second_guard(self, later: Tally) -> Tally:
         """Merge the tally of a second guard in the pipeline, which has sanitized the same elements again."""

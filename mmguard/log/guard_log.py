@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
 from mmguard.labels.tally import Tally, find_path
-from mmguard.log.lines import LogLine, ModeTotals, UnreadParts, read_logs, sum_lines
+from mmguard.log.lines import LoggedStats, LogLine, UnreadParts, read_logs, sum_lines
 from mmguard.log.messages import summarize_mode
 from mmguard.log.run_files import LoggedRun, RunFiles, find_run, read_run
 from mmguard.log.statistics import KINDS, SCALARS, Stats
@@ -47,7 +47,7 @@ class GuardLog:
         modes (list[str]): The modes in the log, of ``'train'``, ``'val'`` and ``'test'``.
         problems (list[str]): Parts that could not be read.
         run (LoggedRun): The records of all ranks.
-        lines (dict[str, ModeTotals]): Mode -> the sums of its lines.
+        lines (dict[str, LoggedStats]): Mode -> the sums of its lines.
 
     Raises:
         ImportError: ``to_frame`` without pandas, ``plot`` without matplotlib.
@@ -58,7 +58,7 @@ class GuardLog:
         self.folder = files.folder
         self._logs: List[List[LogLine]] = [list(read_logs([log], unread)) for log in files.logs]
         self.run: LoggedRun = read_run(files.records)
-        self.lines: Dict[str, ModeTotals] = defaultdict(ModeTotals, sum_lines(*self._logs))
+        self.lines: Dict[str, LoggedStats] = defaultdict(LoggedStats, sum_lines(*self._logs))
         self.modes = sorted({*self.lines, *self.run.modes}, key=lambda mode: (*_MODES, mode).index(mode))
         self.problems = unread.list_messages() + self.run.problems
 
@@ -90,7 +90,7 @@ class GuardLog:
             )
             for mode in self.modes
             for kind in KINDS
-            for tally in self.lines[mode].find_worst(kind)
+            for tally in self.lines[mode].files.find_worst(kind)
         ]
 
     def totals(self, mode: str) -> Stats:
@@ -101,8 +101,10 @@ class GuardLog:
         kinds = dict(totals.kinds)
         for kind, tally in totals.kinds.items():
             if not tally.values:
-                seen = lines.sum_files(kind)
-                kinds[kind] = replace(tally, values=seen.values, reasons=seen.reasons, other_values=seen.other_values)
+                found = lines.sums.kinds[kind]
+                kinds[kind] = replace(
+                    tally, values=found.values, reasons=found.reasons, other_values=found.other_values
+                )
         return replace(totals, kinds=kinds, filled=totals.filled or lines.sums.filled)
 
     def _find_path(self, mode: str, tally: Tally) -> str:
@@ -142,7 +144,7 @@ class GuardLog:
                     place = _place(line.mode, line.place, line.iter)
                     times[place] += 1
                     known = rows.get((*place, times[place]), [0] * len(COUNTERS))
-                    rows[(*place, times[place])] = [a + b for a, b in zip(known, _list_counts(line.totals()))]
+                    rows[(*place, times[place])] = [a + b for a, b in zip(known, _list_counts(line.to_stats()))]
         times = Counter()
         loops = [(mode, *loop) for mode, run in self.run.modes.items() for one in run.loops for loop in one.items()]
         for mode, end, iterations in loops:
@@ -163,9 +165,9 @@ class GuardLog:
         for mode in self.modes:
             lines, run, worst = self.lines[mode], self.run.modes[mode], {}
             for kind in KINDS:
-                files = lines.find_worst(kind)
-                shown = [replace(tally, source=self._find_path(mode, tally)) for tally in files[:_WORST]]
-                worst[kind] = shown, len(files)
+                files = lines.files.find_worst(kind, _WORST)
+                shown = [replace(tally, source=self._find_path(mode, tally)) for tally in files]
+                worst[kind] = shown, lines.files.count_files(kind)
             rows += summarize_mode(mode, self.totals(mode), worst, self.run.ranks) or [f'{mode}: no label was counted']
             if not run.ended:
                 rows.append(f'{mode} did not finish: its record ends at iteration {run.place:,}')

@@ -11,8 +11,7 @@ from mmguard.files.regular import open_regular
 from mmguard.files.typed_json import NotJson, Rank, decode, parse_object
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.tally import UNKNOWN, Tally
-from mmguard.log.messages import sort_worst_first
-from mmguard.log.statistics import KINDS, LossRecord, Stats, tally_losses
+from mmguard.log.statistics import KINDS, LossRecord, ModeStats, Stats, tally_losses
 from mmguard.text import quantity, shorten_list
 
 T = TypeVar('T')
@@ -123,17 +122,22 @@ class LogLine:
         """The iteration since the start of the training; in a test, the iteration of the test."""
         return self.iter if self.step is None else self.step
 
-    def list_tallies(self, kind: str) -> List[FileTally]:
-        """Return the tallies of single files."""
-        return [sample for sample in (*self.samples, *self.loss_samples) if sample.kind == kind]
-
-    def totals(self) -> Stats:
-        """Return the sums over the images."""
+    def to_stats(self) -> Stats:
+        """Return the sums over the images, and the tallies of single files."""
         pixels = Tally(self.total, self.skipped_pixels, self.remapped_pixels)
         skipped, remapped = self.skipped_instances, self.remapped_instances
         instances = Tally(self.total_instances, skipped, remapped, reasons=self.reasons)
-        kinds = {'pixels': pixels, 'instances': instances}
-        return Stats(kinds=kinds, losses=tally_losses(self.losses), empty_images=self.empty_images)
+        return Stats(
+            kinds={'pixels': pixels, 'instances': instances},
+            losses=tally_losses(self.losses),
+            empty_images=self.empty_images,
+            offending={kind: _select_tallies(self.samples, kind) for kind in KINDS},
+            loss_samples={kind: _select_tallies(self.loss_samples, kind) for kind in KINDS},
+        )
+
+
+def _select_tallies(files: List[FileTally], kind: str) -> List[Tally]:
+    return [Tally() + file for file in files if file.kind == kind]
 
 
 def read_logs(paths: List[Path], unread: UnreadParts) -> Iterator[LogLine]:
@@ -146,84 +150,64 @@ def read_logs(paths: List[Path], unread: UnreadParts) -> Iterator[LogLine]:
             unread.add(str(path), error.strerror or error)
 
 
-@dataclass
-class ModeTotals:
-    """Sums of the lines of one mode.
+class LoggedStats(ModeStats):
+    """Statistics of the lines of one mode, in which only iterations with something skipped or remapped are logged.
 
-    Args:
-        times (Counter): Place, iteration and log -> lines. A log holds only iterations with something skipped or
-            remapped; those of several runs follow each other.
-        sums (Stats): Sums of those iterations.
-        files (dict[str, dict[str, Tally]]): Kind -> file -> its counts, over all times that it was seen.
+    Attributes:
         first_filled (dict[int, tuple]): Rank -> the place where it first lacked a loss, and its samples there.
     """
 
-    times: Counter = field(default_factory=Counter)
-    sums: Stats = field(default_factory=Stats)
-    files: Dict[str, Dict[str, Tally]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
-    first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
-    _last: Dict[Tuple[str, str], Tally] = field(default_factory=dict, repr=False)
+    def __init__(self) -> None:
+        super().__init__(detailed=None)
+        self.first_filled: Dict[int, Tuple[int, List[str]]] = {}
+        #: Place, iteration and log -> lines; those of several runs follow each other.
+        self._times: Counter = Counter()
+        self._last: Dict[Tuple[str, Optional[str]], Tally] = {}
 
-    @property
-    def iterations(self) -> int:
-        """Number of iterations with anything skipped or remapped; each counts once over all ranks."""
-        most: Dict[Tuple[int, int], int] = {}
-        for (place, number, _), times in self.times.items():
-            most[place, number] = max(most.get((place, number), 0), times)
-        return sum(most.values())
-
-    def add(self, line: LogLine, log: int = 0) -> None:
+    def add_line(self, line: LogLine, log: int = 0) -> None:
         """Add an iteration of one rank, from the log with that number."""
         for filled in line.filled:
             self.first_filled.setdefault(filled.rank, (line.place, filled.samples))
             self.sums.add_filled_losses(filled.rank, filled.losses)
         if line.filled:
             return
-        self.times[line.place, line.iter, log] += 1
-        self.sums += line.totals()
-        for kind, files in self.files.items():
-            for entry in line.list_tallies(kind):
-                source = str(entry.source)
-                found = self._last[kind, source] = _restore_values(entry, self._last.get((kind, source)))
-                files[source] = files[source] + found if source in files else found
+        self._times[line.place, line.iter, log] += 1
+        stats = line.to_stats()
+        for images in (stats.offending, stats.loss_samples):
+            for kind, tallies in images.items():
+                images[kind] = [self._restore_values(kind, tally) for tally in tallies]
+        self.add(stats, {'iter': line.iter})
 
-    def find_worst(self, kind: str) -> List[Tally]:
-        """Return the tallies of its files, the one with the most skipped or remapped elements first."""
-        return sort_worst_first(self.files[kind].values())
-
-    def totals(self) -> Stats:
-        """Return the sums of the lines; the numbers of all iterations and files are unknown."""
-        offending = {source for files in self.files.values() for source in files}
-        return replace(self.sums, offending_iterations=self.iterations, offending_files=len(offending))
-
-    def sum_files(self, kind: str) -> Tally:
-        """Return the values and box faults over all files."""
-        # Not sum(), which would copy the values at every file.
-        values: Counter = Counter()
-        reasons: Counter = Counter()
-        for tally in self.files[kind].values():
-            values.update(tally.values)
-            reasons.update(tally.reasons)
-        others = sum(tally.other_values for tally in self.files[kind].values())
-        return Tally(values=dict(values), reasons=dict(reasons), other_values=others)
-
-
-def _restore_values(tally: Tally, before: Optional[Tally]) -> Tally:
-    """Return the tally of a file; one logged without values gets those of its previous line."""
-    count = tally.skipped + tally.remapped
-    if tally.values or tally.reasons or tally.other_values or not count:
+    def _restore_values(self, kind: str, tally: Tally) -> Tally:
+        """Return the tally of a file; one logged without values gets those of its previous line."""
+        count, before = tally.skipped + tally.remapped, self._last.get((kind, tally.source))
+        if count and not (tally.values or tally.reasons or tally.other_values):
+            if before is None:  # that line is missing
+                tally.other_values = count
+            else:
+                is_single = len(before.values) == 1
+                tally.values = dict.fromkeys(before.values, count) if is_single else before.values
+                tally.reasons = {LABEL_REASON: count} if before.reasons else {}
+                tally.other_values = before.other_values
+        self._last[kind, tally.source] = tally
         return tally
-    if before is None:  # that line is missing
-        return replace(tally, other_values=count)
-    values = dict.fromkeys(before.values, count) if len(before.values) == 1 else before.values
-    reasons = {LABEL_REASON: count} if before.reasons else {}
-    return replace(tally, values=values, reasons=reasons, other_values=before.other_values)
+
+    def count_iterations(self) -> int:
+        """Return the number of iterations with anything skipped or remapped; each counts once over all ranks."""
+        most: Dict[Tuple[int, int], int] = {}
+        for (place, number, _), times in self._times.items():
+            most[place, number] = max(most.get((place, number), 0), times)
+        return sum(most.values())
+
+    def totals(self, loops: Optional[Stats] = None) -> Stats:
+        """Return the sums of the lines; the numbers of all iterations and files are unknown."""
+        return replace(super().totals(loops), files=0, offending_iterations=self.count_iterations())
 
 
-def sum_lines(*logs: Iterable[LogLine]) -> Dict[str, ModeTotals]:
-    """Return mode -> its totals over the logs of all ranks, in the order in which the modes appear."""
-    totals: Dict[str, ModeTotals] = {}
+def sum_lines(*logs: Iterable[LogLine]) -> Dict[str, LoggedStats]:
+    """Return mode -> the sums over the logs of all ranks, in the order in which the modes appear."""
+    modes: Dict[str, LoggedStats] = {}
     for number, lines in enumerate(logs):
         for line in lines:
-            totals.setdefault(line.mode, ModeTotals()).add(line, number)
-    return totals
+            modes.setdefault(line.mode, LoggedStats()).add_line(line, number)
+    return modes

@@ -1,16 +1,15 @@
-"""Lines and tables of the log, a rate limit for lines, and the warning about unreported guards."""
+"""Lines and tables of the log, when they are due, and the warning about unreported guards."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 from weakref import WeakSet
 
 from mmguard.labels.instances import describe_boxes, describe_reasons
 from mmguard.labels.tally import Tally
 from mmguard.language import Message, join, translate
-from mmguard.log.run_log import ModeStats
-from mmguard.log.statistics import KINDS, Stats
+from mmguard.log.statistics import KINDS, ModeStats, Stats
 from mmguard.text import align_right, plural, quantity, visible_name
 
 _UNITS = {'pixels': Message('px'), 'instances': Message('instances')}
@@ -66,7 +65,7 @@ def describe_offence(where: str, stats: Stats) -> str:
             line = Message('{line}, {empty:,} left without an instance', line=line, empty=stats.empty_images)
         named = [tally for tally in offending if tally.source is not None]
         if stats.iterations > 1 and named:
-            shown = sort_worst_first(named)[0]
+            shown = min(named, key=lambda tally: (-(tally.skipped + tally.remapped), str(tally.source)))
             line = Message('{line}, worst: {file}', line=line, file=visible_name(str(shown.source)))
         else:
             line = Message('{line}, first: {file}', line=line, file=visible_name(str(offending[0].source)))
@@ -124,11 +123,6 @@ def summarize_mode(mode: str, totals: Stats, worst: Mapping[str, Tuple[List[Tall
             title = translate('mmguard: {mode}, {kind}', mode=mode, kind=Message(kind))
             lines += format_files(title, shown, files - len(shown))
     return lines + describe_totals(totals, ranks) + describe_reasons_by_kind(totals.kinds)
-
-
-def sort_worst_first(tallies: Iterable[Tally]) -> List[Tally]:
-    """Sort tallies of files by the number of skipped or remapped elements, the largest first."""
-    return sorted(tallies, key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
 
 
 def format_files(title: str, worst: Sequence[Tally], hidden: int) -> List[str]:
@@ -275,6 +269,47 @@ def list_names(items: Sequence[str], between: str = ', ') -> str:
     """List the first eight items."""
     more = [f'and {len(items) - 8:,} more'] if len(items) > 8 else []
     return between.join([*map(visible_name, items[:8]), *more]) or 'unknown'
+
+
+#: Number of offending iterations with a line each; number of files in the table at the end.
+SINGLES, WORST = 3, 20
+
+
+class ConsoleLines:
+    """Lines about the invalid labels of a run; each method returns one, or an empty text."""
+
+    def __init__(self) -> None:
+        #: Mode -> the iterations that have no line yet: the first, the last, and their statistics.
+        self._windows: Dict[str, Tuple[Dict[str, int], Dict[str, int], Stats]] = {}
+        self._singles_left = SINGLES
+        self._closed: Set[Tuple[str, bool]] = set()
+
+    def add(self, mode: str, place: Dict[str, int], stats: Stats) -> str:
+        """Add an iteration; return its line if it is one of the first offences."""
+        begin, _, window = self._windows.get(mode) or (place, place, Stats())
+        window += stats
+        # The first image of an iteration is named, so the order is kept.
+        if stats and window.iterations > 1:
+            window.condense()
+        self._windows[mode] = begin, place, window
+        if not self._singles_left:
+            return ''
+        self._singles_left -= bool(stats)
+        return self.end_window(mode)
+
+    def end_window(self, mode: str) -> str:
+        """Return the line about the iterations since the last line."""
+        begin, end, window = self._windows.pop(mode, ({}, {}, Stats()))
+        return describe_offence(join('', ('guard: ', describe_place(mode, begin, end))), window) if window else ''
+
+    def end_loop(self, mode: str, loop: ModeStats, log: str) -> str:
+        """Return the result of a loop: in full the first time, then on one line."""
+        line, result = self.end_window(mode), (mode, bool(loop.sums))
+        if mode != 'train' and result in self._closed:
+            return line
+        self._closed.add(result)
+        text = summarize_loop(mode, loop, WORST, log)
+        return f'guard: {text}' if text else ''
 
 
 class RateLimiter:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
@@ -13,9 +12,8 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 from mmguard.files.plain_data import DEEPEST, is_nested
 from mmguard.files.regular import NOT_REGULAR_FAULT, open_append, read_regular, write_whole
 from mmguard.files.typed_json import parse_object
-from mmguard.labels.tally import UNKNOWN, Tally, find_path, make_relative
 from mmguard.language import translate
-from mmguard.log.statistics import KINDS, ByKind, PerFileStats, Stats
+from mmguard.log.statistics import ModeStats, Stats
 from mmguard.version import __version__
 
 #: The file of lines, and that of the sums.
@@ -111,73 +109,6 @@ def name_for_rank(name: str, rank: int) -> str:
     return name if rank == 0 else f'{stem}.rank{rank}{suffix}'
 
 
-class ModeStats:
-    """Statistics of one mode of a run: of the loop that runs, and of those before it.
-
-    Attributes:
-        roots (list[str]): Data roots; files are named relative to them.
-        sums (Stats): Sums of the loop, without the number of files.
-        files (PerFileStats): Counts of every file in the loop, and all files of the mode.
-    """
-
-    def __init__(self) -> None:
-        self.roots: List[str] = []
-        self.sums = Stats()
-        self.files = PerFileStats()
-        self._earlier = Stats()
-        #: The last iteration of each loop (for a validation, of the training) -> its iterations.
-        self._ends: Dict[str, int] = {}
-        self._end: Dict[str, int] = {}
-
-    def start(self, roots: Sequence[str]) -> None:
-        """Start a loop; its sums start from 0."""
-        self.roots, self._earlier, self.sums = list(roots), self._earlier + self.sums, Stats()
-        self._ends.update(self._end)
-        self._end = {}
-        self.files.start_loop()
-
-    def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str]) -> Stats:
-        """Add an iteration; return it for its line: file names shortened, without values that a file had last time.
-
-        Args:
-            stats (Stats): The iteration.
-            place (dict[str, int]): Its number, see :meth:`RunLog.see`.
-            sources (iterable of str): The files that were seen.
-        """
-        self.files.see(map(self.shorten, sources))
-        self.sums += stats.totals()
-        self._end = {str(place.get('step', place['iter'])): self.sums.iterations}
-        offending, loss_samples = (self._add_images(found) for found in (stats.offending, stats.loss_samples))
-        return replace(stats, offending=offending, loss_samples=loss_samples)
-
-    def _add_images(self, tallies: ByKind) -> ByKind:
-        return {kind: [self._add_image(kind, tally) for tally in tallies[kind]] for kind in KINDS}
-
-    def _add_image(self, kind: str, tally: Tally) -> Tally:
-        source = UNKNOWN if tally.source is None else self.shorten(str(tally.source))
-        self.sums.kinds[kind] += Tally(values=tally.values, other_values=tally.other_values)
-        repeats = self.files.add(kind, replace(tally, source=source))
-        shown = replace(tally, source=None if tally.source is None else source)
-        return replace(shown, values={}, other_values=0, reasons={}) if repeats else shown
-
-    def shorten(self, source: str) -> str:
-        return make_relative(source, self.roots)
-
-    def find_worst(self, kind: str, number: int) -> List[Tally]:
-        """Return the files with the most skipped or remapped elements in the loop, with openable paths."""
-        found = self.files.find_worst(kind, number)
-        return [replace(tally, source=find_path(str(tally.source), self.roots)) for tally in found]
-
-    def totals(self) -> Stats:
-        """Return the sums of the loop."""
-        return replace(self.sums, files=len(self.files), offending_files=self.files.offending)
-
-    def to_json(self) -> Dict[str, Any]:
-        """Convert the sums of all loops, and where each of them ended, to plain data."""
-        totals = replace(self._earlier + self.sums, files=len(self.files), offending_files=self.files.offending)
-        return {'loops': {**self._ends, **self._end}, 'totals': totals.to_json()}
-
-
 class RunLog:
     """Writer of ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
 
@@ -249,7 +180,7 @@ class RunLog:
             sources (iterable of str): The files that were seen, also those without invalid labels.
         """
         shown = self.modes[mode].add(stats, place, sources)
-        self._write_line(mode, place, shown.to_line() if shown else {})
+        self._write_line({'mode': mode, **place, **shown.to_line()} if shown else {})
 
     def add_filled_losses(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
         """Report ranks that lacked losses in this iteration, and trained with zeros in their place."""
@@ -257,13 +188,13 @@ class RunLog:
             self.begin(mode)
         for rank, losses, _ in filled:
             self.modes[mode].sums.add_filled_losses(rank, losses)
-        ranks = [{'rank': rank, 'losses': list(losses), 'samples': list(samples)} for rank, losses, samples in filled]
-        self._write_line(mode, place, {'filled': ranks})
-
-    def _write_line(self, mode: str, place: Dict[str, int], line: Dict[str, Any]) -> None:
-        if line:
-            self._lines.write({'mode': mode, **place, **line})
         self._run['modes'][mode].update(place)
+        ranks = [{'rank': rank, 'losses': list(losses), 'samples': list(samples)} for rank, losses, samples in filled]
+        self._write_line({'mode': mode, **place, 'filled': ranks})
+
+    def _write_line(self, line: Dict[str, Any]) -> None:
+        if line:
+            self._lines.write(line)
         if time.monotonic() - self._written >= EVERY:
             self.write()
 

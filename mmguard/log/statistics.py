@@ -1,16 +1,16 @@
-"""Statistics: sums of tallies over one or more iterations, a loop or a run, and over the files of a mode."""
+"""Statistics: sums of tallies over one or more iterations, a loop or a run, and over its files."""
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from mmguard.files.typed_json import decode
 from mmguard.labels.instances import LABEL_REASON
-from mmguard.labels.tally import Tally, add_counts, find_instances, get_tallies
+from mmguard.labels.tally import UNKNOWN, Tally, add_counts, find_instances, find_path, get_tallies, make_relative
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
@@ -30,7 +30,7 @@ SCALARS = (
 )
 #: Further numbers that ranks add up, after the scalars.
 SEEN = ('pixels', 'instances', 'loss_elements')
-#: Minimum number of files whose values are kept: those with the most invalid labels.
+#: Minimum number of files whose values a run keeps.
 DETAILED = 1000
 
 #: Kind -> tallies of single images.
@@ -120,46 +120,46 @@ class Stats:
 
     def add_filled_losses(self, rank: int, losses: Iterable[str]) -> None:
         """Count an iteration in which a rank lacked these losses, and trained with zeros in their place."""
-        self.filled = _add_filled(self.filled, {name: {str(rank): 1} for name in losses})
+        self.add_sums(Stats(filled={name: {str(rank): 1} for name in losses}))
 
     def __bool__(self) -> bool:
         """True if anything was skipped or remapped."""
         return any(self.kinds.values()) or any(self.losses.values())
 
-    @property
-    def counted(self) -> bool:
-        """True if any label was seen by a guard or a guarded loss; an image without labels counts, too."""
-        seen = any(tally.total for tally in (*self.kinds.values(), *self.losses.values()))
-        return seen or bool(self) or self.empty_images > 0
-
     def __add__(self, other: Stats) -> Stats:
-        return Stats(
-            self.iterations + other.iterations,
-            self.offending_iterations + other.offending_iterations,
-            self.files + other.files,
-            self.offending_files + other.offending_files,
-            {kind: self.kinds[kind] + other.kinds[kind] for kind in KINDS},
-            _add_losses(self.losses, other.losses),
-            self.empty_images + other.empty_images,
-            _add_filled(self.filled, other.filled),
-            self.samples + other.samples,
-            self.offending_samples + other.offending_samples,
-            {kind: self.offending[kind] + other.offending[kind] for kind in KINDS},
-            {kind: self.loss_samples[kind] + other.loss_samples[kind] for kind in KINDS},
-        )
+        total = Stats()
+        total += self
+        total += other
+        return total
 
-    def totals(self) -> Stats:
-        """Return the sums without single images."""
-        images: Dict[str, Any] = dict(offending=group_tallies(), loss_samples=group_tallies())
-        return replace(self, files=0, offending_files=0, samples=0, offending_samples=0, **images)
+    def __iadd__(self, other: Stats) -> Stats:
+        self.add_sums(other)
+        self.samples += other.samples
+        self.offending_samples += other.offending_samples
+        for kind in KINDS:
+            self.offending[kind] += other.offending[kind]
+            self.loss_samples[kind] += other.loss_samples[kind]
+        return self
 
-    def condense(self) -> Stats:
-        """Return the same sums with at most two tallies per kind: the worst image, and the sum of the others."""
-        return replace(
-            self,
-            offending={kind: _condense_tallies(tallies) for kind, tallies in self.offending.items()},
-            loss_samples={kind: _condense_tallies(tallies) for kind, tallies in self.loss_samples.items()},
-        )
+    def add_sums(self, other: Stats) -> None:
+        """Add everything but the images that are kept for the next report."""
+        self.iterations += other.iterations
+        self.offending_iterations += other.offending_iterations
+        self.files += other.files
+        self.offending_files += other.offending_files
+        self.empty_images += other.empty_images
+        for kind in KINDS:
+            self.kinds[kind] += other.kinds[kind]
+        for name, tally in other.losses.items():
+            total = self.losses.setdefault(name, Tally())
+            total += tally
+        for name, by_rank in other.filled.items():
+            self.filled[name] = add_counts(self.filled.get(name, {}), by_rank)
+
+    def condense(self) -> None:
+        """Keep at most two tallies per kind: the worst image, and the sum of the others."""
+        for images in (self.offending, self.loss_samples):
+            images.update({kind: _condense_tallies(tallies) for kind, tallies in images.items()})
 
     def vector(self) -> List[int]:
         """Return the numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
@@ -220,17 +220,9 @@ class Stats:
         Raises:
             ValueError: The record is malformed; the message says why.
         """
-        flat = decode(_StatsRecord, record)
-        return cls(
-            flat.iterations,
-            flat.offending_iterations,
-            flat.files,
-            flat.offending_files,
-            {kind: getattr(flat, kind) for kind in KINDS},
-            tally_losses(flat.losses),
-            flat.empty_images,
-            flat.filled,
-        )
+        fields = vars(decode(_StatsRecord, record))
+        kinds = {kind: fields.pop(kind) for kind in KINDS}
+        return cls(kinds=kinds, losses=tally_losses(fields.pop('losses')), **fields)
 
 
 @dataclass
@@ -262,17 +254,6 @@ def tally_losses(losses: Dict[str, LossRecord]) -> Dict[str, Tally]:
     return {name: Tally(loss.seen, loss.skipped, loss.remapped) for name, loss in losses.items()}
 
 
-def _add_losses(left: Dict[str, Tally], right: Dict[str, Tally]) -> Dict[str, Tally]:
-    both = dict(left)
-    for name, tally in right.items():
-        both[name] = both[name] + tally if name in both else tally
-    return both
-
-
-def _add_filled(left: Dict[str, Dict[str, int]], right: Dict[str, Dict[str, int]]) -> Dict[str, Dict[str, int]]:
-    return {name: add_counts(left.get(name, {}), right.get(name, {})) for name in {**left, **right}}
-
-
 def _condense_tallies(tallies: List[Tally]) -> List[Tally]:
     worst, *others = sorted(tallies, key=lambda t: (t.source is None, -(t.skipped + t.remapped))) or [Tally()]
     rest = replace(sum(others, Tally()), source=None)
@@ -295,10 +276,11 @@ def _list_images(tallies: ByKind) -> List[Dict[str, Any]]:
 class PerFileStats:
     """Counts of every file of a mode; a million offending files take less than 300 MB.
 
-    The values of files far from the worst are dropped first; names and counts stay.
+    The values of files far from the worst are dropped first, unless ``detailed`` is None; names and counts stay.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, detailed: Optional[int] = DETAILED) -> None:
+        self._detailed = detailed
         self._indices: Dict[str, int] = {}
         #: Kind -> (files, 3): skipped and remapped in the current loop, and a hash of the last offence.
         self._counts: Dict[str, np.ndarray] = {}
@@ -341,16 +323,19 @@ class PerFileStats:
         counts[index] = counts[index, 0] + tally.skipped, counts[index, 1] + tally.remapped, offence
         details = self._details[kind]
         details[name] = details[name] + tally if name in details else tally
-        if len(details) > 2 * DETAILED:
-            kept = heapq.nsmallest(DETAILED, details, key=lambda one: -int(counts[self._indices[one], :2].sum()))
+        if self._detailed is not None and len(details) > 2 * self._detailed:
+            kept = heapq.nsmallest(self._detailed, details, key=lambda one: -int(counts[self._indices[one], :2].sum()))
             self._details[kind] = {one: details[one] for one in kept}
         return repeats
 
-    def find_worst(self, kind: str, number: int) -> List[Tally]:
-        """Return the files with the most skipped or remapped elements; equal ones by name."""
+    def find_worst(self, kind: str, number: Optional[int] = None) -> List[Tally]:
+        """Return the files with the most skipped or remapped elements, or all of them; equal ones by name."""
         sums, names = self._counts[kind][:, :2].sum(axis=1), list(self._indices)
-        found = ((-int(sums[index]), names[index]) for index in np.flatnonzero(sums))
-        return [self._build_tally(kind, name) for _, name in heapq.nsmallest(number, found)]
+        found = [(-int(sums[index]), names[index]) for index in np.flatnonzero(sums)]
+        return [
+            self._build_tally(kind, name)
+            for _, name in heapq.nsmallest(len(found) if number is None else number, found)
+        ]
 
     def count_files(self, kind: str) -> int:
         """Return the number of files with anything of that kind skipped or remapped in this loop."""
@@ -369,6 +354,78 @@ class PerFileStats:
         unknown = skipped + remapped - detail.skipped - detail.remapped
         others = detail.other_values + unknown
         return replace(detail, skipped=skipped, remapped=remapped, source=name, mapped=0, other_values=others)
+
+
+class ModeStats:
+    """Statistics of one mode of a run, for the current loop and all earlier ones.
+
+    Attributes:
+        roots (list[str]): Data roots; files are named relative to them.
+        sums (Stats): Sums of the loop, without the number of files.
+        files (PerFileStats): Counts of every file in the loop, and all files of the mode.
+    """
+
+    def __init__(self, detailed: Optional[int] = DETAILED) -> None:
+        self.roots: List[str] = []
+        self.sums = Stats()
+        self.files = PerFileStats(detailed)
+        self._earlier = Stats()
+        #: The last iteration of each loop (for a validation, of the training) -> its iterations.
+        self._ends: Dict[str, int] = {}
+        self._place: Dict[str, int] = {}
+
+    def start(self, roots: Sequence[str]) -> None:
+        """Start a loop; its sums start from 0."""
+        self._ends = self._list_ends()
+        self._earlier += self.sums
+        self.roots, self.sums, self._place = list(roots), Stats(), {}
+        self.files.start_loop()
+
+    def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str] = ()) -> Stats:
+        """Add an iteration, see :meth:`RunLog.see`.
+
+        Returns:
+            Stats: The iteration for its line: file names shortened, without values that a file had last time.
+        """
+        self._place = place
+        self.files.see(map(self.shorten, sources))
+        self.sums.add_sums(stats)
+        if not stats:
+            return stats
+        offending, loss_samples = (
+            {kind: [self._add_image(kind, tally) for tally in tallies] for kind, tallies in found.items()}
+            for found in (stats.offending, stats.loss_samples)
+        )
+        return replace(stats, offending=offending, loss_samples=loss_samples)
+
+    def _add_image(self, kind: str, tally: Tally) -> Tally:
+        source = UNKNOWN if tally.source is None else self.shorten(str(tally.source))
+        self.sums.kinds[kind] += Tally(values=tally.values, other_values=tally.other_values)
+        repeats = self.files.add(kind, replace(tally, source=source))
+        shown = replace(tally, source=None if tally.source is None else source)
+        return replace(shown, values={}, other_values=0, reasons={}) if repeats else shown
+
+    def shorten(self, source: str) -> str:
+        return make_relative(source, self.roots)
+
+    def find_worst(self, kind: str, number: int) -> List[Tally]:
+        """Return the files with the most skipped or remapped elements in the loop, with openable paths."""
+        found = self.files.find_worst(kind, number)
+        return [replace(tally, source=find_path(str(tally.source), self.roots)) for tally in found]
+
+    def totals(self, loops: Optional[Stats] = None) -> Stats:
+        """Return the sums of the loop, or of several, with the number of files."""
+        return replace(
+            self.sums if loops is None else loops, files=len(self.files), offending_files=self.files.offending
+        )
+
+    def to_json(self) -> Dict[str, Any]:
+        """Convert the sums of all loops, where each of them ended, and the last iteration to plain data."""
+        return {'loops': self._list_ends(), 'totals': self.totals(self._earlier + self.sums).to_json(), **self._place}
+
+    def _list_ends(self) -> Dict[str, int]:
+        end = self._place.get('step', self._place.get('iter'))
+        return self._ends if end is None else {**self._ends, str(end): self.sums.iterations}
 
 
 def _hash_offence(tally: Tally) -> int:

@@ -8,14 +8,11 @@ from typing import Any, Callable, Dict, Optional, Sequence
 from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import Tally
 from mmguard.language import join
-from mmguard.log.messages import RateLimiter, describe_offence, describe_place, summarize_loop
+from mmguard.log.messages import WORST, RateLimiter, describe_offence, describe_place, summarize_loop
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats
 from mmguard.nnunet.label_space import EXCLUDED_LABEL
 from mmguard.text import visible
-
-#: Number of cases in the table at the end.
-WORST = 20
 
 
 class CaseLog:
@@ -74,7 +71,9 @@ class CaseLog:
         """
         if mode not in self._log.modes:
             self._log.begin(mode, self._describe_valid())
-        self._epoch[mode] = (self._epoch.get(mode, Stats()) + stats).condense()
+        epoch = self._epoch.setdefault(mode, Stats())
+        epoch += stats
+        epoch.condense()
         self._log.see(mode, place, stats, cases)
         for problem in self._log.take_problems():
             self._tell(f'guard: {problem}')

@@ -269,3 +269,15 @@ def test_a_batch_that_holds_its_samples_or_nothing_of_them_is_as_the_function_ma
     made = KeepsReports(collate)(batch)
     assert LABEL_GUARD not in (made['data_samples'] if isinstance(made, dict) else made)
     assert str(made) == str(collate(batch))
+
+
+def test_a_list_of_plain_callables_is_a_pipeline_for_the_guard_as_well() -> None:
+    from mmguard.hooks.guard_run import _describe_dataset, _Steps
+
+    steps = [Callable(), seg_guard(3)]
+    for held in (steps, [Callable(data=[1, 2], classes=[Callable], steps=steps)]):
+        lists: List[_Steps] = []
+        data = Holder(pipeline=held)
+        _describe_dataset(data, lists)
+        assert sorted(map(len, walk_pipelines(data))) == sorted(len(one.built) for one in lists)
+        assert any(one.built is steps for one in lists)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip('mmengine')
 
 from mmguard import LabelGuardHook, RankGuardHook
-from mmguard.hooks.runs import put_back_run, run_within
+from mmguard.hooks.runs import find_skipped_ratio, put_back_run, run_within
 
 
 class Loop:
@@ -99,6 +99,18 @@ def test_stands_between_runtime_info_and_the_logger() -> None:
     order = [get_priority(hook.priority) for hook in (RuntimeInfoHook, LabelGuardHook, LoggerHook)]
     assert order == sorted(order)
     assert len(set(order)) == 3
+
+
+@pytest.mark.parametrize(
+    ('totals', 'ratio'),
+    [
+        ([0] * 11, 0),
+        ([10, 5, 1, 0, 0, 0, 99, 9, 100, 4, 50], 0.25),
+        ([10, 5, 1, 0, 40, 0, 99, 9, 100, 4, 100], 0.4),
+    ],
+)
+def test_the_ratio_is_the_largest_of_the_three(totals: List[int], ratio: float) -> None:
+    assert find_skipped_ratio(totals) == pytest.approx(ratio)
 
 
 def test_a_timeout_is_positive() -> None:

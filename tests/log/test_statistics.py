@@ -6,18 +6,14 @@ import tracemalloc
 from collections import Counter
 from typing import Any, Dict, List, Optional, Tuple
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mmengine.structures import BaseDataElement, InstanceData
 from window_stats import make_stats
 
-from mmguard.hooks.label_guard_hook import find_skipped_ratio
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log import statistics
-from mmguard.log.run_log import ModeStats
-from mmguard.log.statistics import KINDS, SCALARS, SEEN, PerFileStats, Stats, group_tallies
+from mmguard.log.statistics import KINDS, SCALARS, SEEN, ModeStats, PerFileStats, Stats, group_tallies
 
 
 def sample(path: str, pixels: Optional[Tally] = None, instances: Optional[Tally] = None) -> BaseDataElement:
@@ -77,8 +73,8 @@ def test_spans_add_up() -> None:
     both += later
     both += make_stats(iterations=1, samples=4)
     assert (both.iterations, both.offending_iterations, both.samples, both.offending_samples) == (3, 2, 12, 4)
-    assert both.totals().vector() == [6, 4, 2, 0, 1, 2, 0, 0, 600, 10, 20]
-    assert len(both.totals().vector()) == len(SCALARS) + len(SEEN)
+    assert both.vector() == [6, 4, 2, 0, 1, 2, 0, 0, 600, 10, 20]
+    assert len(both.vector()) == len(SCALARS) + len(SEEN)
     assert both.losses == {'x': Tally(10, 1, 0), 'y': Tally(10, 0, 2)}
     assert [t.source for t in both.loss_samples['pixels']] == ['c.png']
 
@@ -110,12 +106,6 @@ def test_a_loop_adds_up_its_iterations_and_starts_from_0_again() -> None:
         3, 3, 3, 1, {**Stats().kinds, 'pixels': Tally(300, 9, 0, {11: 9})}
     )
     assert [found.skipped for found in loop.find_worst('pixels', 5)] == [3]
-
-
-def test_the_ratio_is_the_largest_of_the_three() -> None:
-    assert find_skipped_ratio([0] * 11) == 0
-    assert find_skipped_ratio([10, 5, 1, 0, 0, 0, 99, 9, 100, 4, 50]) == pytest.approx(0.25)
-    assert find_skipped_ratio([10, 5, 1, 0, 40, 0, 99, 9, 100, 4, 100]) == pytest.approx(0.4)
 
 
 def test_to_json_has_the_documented_fields() -> None:
@@ -175,7 +165,7 @@ def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() ->
             'kind': 'instances',
         },
     ]
-    assert span.totals().vector()[SCALARS.index('empty_images')] == 3
+    assert span.vector()[SCALARS.index('empty_images')] == 3
 
 
 def test_files_of_pixels_and_of_instances_are_not_added_up() -> None:
@@ -215,9 +205,8 @@ def test_counts_and_order_are_those_of_a_plain_sum(found: List[Tuple[str, str, i
     assert len(files) == files.offending + 1
 
 
-def test_the_values_of_files_far_from_the_worst_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, 'DETAILED', 5)
-    files = PerFileStats()
+def test_the_values_of_files_far_from_the_worst_are_forgotten_first() -> None:
+    files = PerFileStats(detailed=5)
     for number in range(100):
         files.add('pixels', Tally(9, number + 1, 0, {11: number + 1}, f'{number:03}'))
     files.add('pixels', Tally(9, 1000, 0, {12: 1000}, '000'))

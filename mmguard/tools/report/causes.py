@@ -67,7 +67,7 @@ def find_causes(log: GuardLog) -> Dict[str, List[Finding]]:
                     values={value: number for value, number in tally.values.items() if value not in space.label_map},
                     total=tally.total,
                     files=totals.files,
-                    offending_files=len(lines.files[kind]),
+                    offending_files=lines.files.count_files(kind),
                     kind=kind,
                     reasons=tally.reasons,
                     num_classes=space.num_classes,
