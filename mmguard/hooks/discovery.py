@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from types import FunctionType, SimpleNamespace
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Set
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set
 
 from mmengine.dataset import default_collate, pseudo_collate
 from mmengine.model import is_model_wrapper
@@ -15,7 +15,7 @@ from torch import nn
 from mmguard.labels.heads import from_loss
 from mmguard.labels.rules import BaseRule
 from mmguard.labels.spaces import Space
-from mmguard.labels.tally import LABEL_GUARD, find_instances, find_map, get_source
+from mmguard.labels.tally import LABEL_GUARD, Tally, find_instances, find_map, get_source
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.nn.counting import CountsLabels
 
@@ -65,8 +65,21 @@ def walk_assigners(model: nn.Module) -> Iterator[Any]:
                 yield from (a for a in (value if isinstance(value, (list, tuple)) else [value]) if a is not None)
 
 
-def find_offending(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
-    """Find the samples whose labels a loss has to sanitize."""
+def find_offending(
+    samples: List[BaseDataElement],
+    spaces: Mapping[str, Space],
+    on_invalid: str = 'ignore',
+    counts: Optional[Tally] = None,
+) -> ByKind:
+    """Find the samples whose labels a loss has to sanitize.
+
+    Args:
+        samples (list[BaseDataElement]): The samples of a batch.
+        spaces (dict[str, Space]): Kind -> valid labels of the loss.
+        on_invalid (str): Its treatment of invalid labels.
+        counts (Tally, optional): What the loss counted. If the pixels of the samples differ, it saw other labels (a
+            second map, sampled points), and they are left out.
+    """
     rules: Dict[str, Any] = {kind: space.build_rule(on_invalid) for kind, space in spaces.items()}
     found = group_tallies()
     for sample in samples:
@@ -77,7 +90,19 @@ def find_offending(samples: List[BaseDataElement], spaces: Mapping[str, Space], 
         if 'instances' in rules and instances is not None and 'labels' in instances:
             labels = instances.labels.cpu().numpy()
             found['instances'].append(rules['instances'].sanitize(labels, source=get_source(sample)).tally)
+    if counts is not None and not _is_multiple(counts, sum(found['pixels'], Tally())):
+        found['pixels'] = []
     return {kind: [tally for tally in tallies if tally] for kind, tallies in found.items()}
+
+
+def _is_multiple(counts: Tally, images: Tally) -> bool:
+    """True if a loss counted the labels of these images, once or several times per iteration."""
+    times = counts.total // max(images.total, 1)
+    return (counts.total, counts.skipped, counts.remapped) == (
+        times * images.total,
+        times * images.skipped,
+        times * images.remapped,
+    )
 
 
 def find_samples(data_batch: Any) -> List[BaseDataElement]:

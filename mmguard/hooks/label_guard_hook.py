@@ -183,11 +183,13 @@ class LabelGuardHook(Hook):
 
     def _find_offending(self, runner: Any, samples: List[Any], losses: Dict[str, Tally]) -> ByKind:
         """Find the files of labels that only a loss met, and no guard in the pipeline."""
-        offended = next((name for name, count in losses.items() if count), None)
-        if offended is None:
-            return group_tallies()
-        spaces = from_loss(unwrap(runner.model), offended)
-        return find_offending(samples, spaces, getattr(self._losses[offended], 'on_invalid', 'ignore'))
+        for name in (name for name, count in losses.items() if count):
+            spaces = from_loss(unwrap(runner.model), name)
+            on_invalid = getattr(self._losses[name], 'on_invalid', 'ignore')
+            found = find_offending(samples, spaces, on_invalid, losses[name])
+            if any(found.values()):
+                return found
+        return group_tallies()
 
     # ---- validation and test: mmengine calls these for every loop
 
