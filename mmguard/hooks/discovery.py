@@ -38,6 +38,12 @@ def get_built_loop(runner: Any, mode: str = 'train') -> Any:
     return loop if isinstance(loop, BaseLoop) else None
 
 
+def get_built_loops(runner: Any) -> List[Any]:
+    """Return the loops of a run that are built."""
+    loops = (get_built_loop(runner, mode) for mode in ('train', 'val', 'test'))
+    return [loop for loop in loops if loop is not None]
+
+
 def get_loaders(runner: Any, mode: str) -> List[Any]:
     """Return the data loaders of a loop: one, or several if the loop has ``dataloaders``."""
     loop = getattr(runner, f'{mode}_loop')
@@ -219,18 +225,31 @@ def find_class_names(dataset: Any) -> List[str]:
 _KEEP = (default_collate, pseudo_collate)
 
 
-def keep_reports(loader: Any) -> None:
+def keep_reports(loader: Any) -> bool:
     """Wrap a loader's collate function, if it may drop the reports of the samples, so that the batch keeps them.
 
     One that makes a tensor of all labels of a batch drops file names and tallies.
 
     Args:
         loader (DataLoader): Not yet iterated.
+
+    Returns:
+        bool: True if it is wrapped now.
     """
     collate = getattr(loader, 'collate_fn', None)
     stock = collate.func if isinstance(collate, partial) else collate
-    if callable(collate) and stock not in _KEEP and not isinstance(collate, KeepsReports):
-        loader.collate_fn = KeepsReports(collate)
+    if not callable(collate) or stock in _KEEP or isinstance(collate, KeepsReports):
+        return False
+    loader.collate_fn = KeepsReports(collate)
+    return True
+
+
+def get_collate_name(loader: Any) -> str:
+    """Return the name of a loader's collate function."""
+    collate = getattr(loader, 'collate_fn', None)
+    while isinstance(collate, (KeepsReports, partial)):
+        collate = collate.collate if isinstance(collate, KeepsReports) else collate.func
+    return getattr(collate, '__name__', type(collate).__name__)
 
 
 class KeepsReports:

@@ -13,7 +13,7 @@ from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.ignored_labels import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.hooks.discovery import find_class_names, get_built_loop, is_pipeline, unwrap, walk_assigners
+from mmguard.hooks.discovery import find_class_names, get_built_loop, is_pipeline, keep_reports, unwrap, walk_assigners
 from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import guard_model
@@ -57,7 +57,8 @@ def guard_run(runner: Any) -> GuardedRun:
         spaces = from_model(unwrap(runner.model), _find_class_names(runner))
     model = guard_model(unwrap(runner.model))
     pipelines, is_training_new = _guard_pipelines(runner, config, spaces)
-    restarted = _restart_workers(runner) if is_training_new else []
+    has_workers = is_training_new and get_built_loop(runner, 'train').dataloader.num_workers
+    restarted = restart_loader(runner) if has_workers else []
     return GuardedRun([*model.changed, *pipelines.changed], [*model.left, *pipelines.left, *restarted])
 
 
@@ -165,12 +166,12 @@ def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
                 yield f'{name}.{key}', held.transforms
 
 
-def _restart_workers(runner: Any) -> List[str]:
-    """Restart the training's workers, if they are running, with the same order of samples.
+def restart_loader(runner: Any) -> List[str]:
+    """Restart the training's data loader, if it runs already, with the same order of samples.
 
-    ``IterBasedTrainLoop`` starts them when it is built. The sampler is built again from the config, with the seed of
-    the run, because the old one has already handed out the indices that the first workers fetched in advance. The
-    random state is restored, so that all later draws are unchanged.
+    ``IterBasedTrainLoop`` starts it when it is built. With workers, the sampler is built again from the config, with
+    the seed of the run, because the old one has already handed out the indices that the first workers fetched in
+    advance. The random state is restored, so that all later draws are unchanged.
 
     Returns:
         list[str]: The reason, if workers run that cannot be restarted; else empty.
@@ -180,18 +181,20 @@ def _restart_workers(runner: Any) -> List[str]:
     loop = get_built_loop(runner, 'train')
     iterator = getattr(loop, 'dataloader_iterator', None)
     loader = loop.dataloader
-    if iterator is None or not loader.num_workers:
+    if iterator is None:
         return []
     written = runner.cfg.get('train_dataloader')
     if type(iterator) is not getattr(loops, '_InfiniteDataloaderIterator', None):
         return [_WORKERS_RUN_NOTE.format(f'mmguard does not know how {type(loop).__name__} holds them')]
-    if not isinstance(written, dict):
+    if loader.num_workers and not isinstance(written, dict):
         return [_WORKERS_RUN_NOTE.format('the data loader was given as an object')]
     state = torch.get_rng_state()
-    by_rank = (runner.cfg.get('randomness') or {}).get('diff_rank_seed', False)
-    loop.dataloader = runner.build_dataloader(
-        {**written, 'dataset': loader.dataset}, seed=runner.seed, diff_rank_seed=by_rank
-    )
+    if loader.num_workers:
+        by_rank = (runner.cfg.get('randomness') or {}).get('diff_rank_seed', False)
+        loop.dataloader = runner.build_dataloader(
+            {**written, 'dataset': loader.dataset}, seed=runner.seed, diff_rank_seed=by_rank
+        )
+        keep_reports(loop.dataloader)
     loop.dataloader_iterator = type(iterator)(loop.dataloader)
     torch.set_rng_state(state)
     return []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Set
+from contextlib import contextmanager
+from inspect import signature
+from typing import Any, Dict, Iterator, List, Optional, Set
 
 import torch
 from mmengine import dist
-from mmengine.hooks import Hook
+from mmengine.hooks import CheckpointHook, Hook, LoggerHook
 
 from mmguard.hooks.discovery import (
     collect_rules,
@@ -16,6 +18,8 @@ from mmguard.hooks.discovery import (
     find_offending,
     find_samples,
     get_built_loop,
+    get_built_loops,
+    get_collate_name,
     get_dataset,
     get_loaders,
     keep_reports,
@@ -28,9 +32,11 @@ from mmguard.hooks.runs import (
     add_to_run,
     find_skipped_ratio,
     get_train_position,
-    is_end_of_epoch,
     is_logged,
+    is_saved,
+    put_back_run,
     run_log_of,
+    run_within,
     show_loss_counts_as_they_are,
     sum_over_ranks,
     take_pending,
@@ -64,7 +70,7 @@ class LabelGuardHook(Hook):
     Args:
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the share of
             skipped pixels, instances or loss elements since the start of the run, also of one that was resumed,
-            exceeds it; with several ranks it is checked when a LoggerHook shows the scalars.
+            exceeds it; with several ranks it is checked when a LoggerHook shows the scalars or a checkpoint is saved.
         guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
             write them into the config; a line in the log names each. Defaults to False.
 
@@ -91,13 +97,52 @@ class LabelGuardHook(Hook):
         self._console = ConsoleLines()
         #: Sums of this rank that are not added up over ranks yet, in the order of ``Stats.vector``.
         self._rank_counts: List[int] = []
-        #: Lines of ``guard=True`` that were logged, and kinds whose likely cause was.
+        #: Lines of ``guard=True``, kinds whose likely cause, and modes whose lost reports were logged.
         self._said: Set[str] = set()
 
     def before_run(self, runner: Any) -> None:
+        self._take_place(runner)
         if self.guard:
             self._guard(runner)
         self._log = run_log_of(runner)
+        for loop in get_built_loops(runner):
+            run_within(loop, self, self._keep_sums)
+
+    def after_run(self, runner: Any) -> None:
+        for loop in get_built_loops(runner):
+            put_back_run(loop)
+        self._log.close()
+
+    def _take_place(self, runner: Any) -> None:
+        """Remove other hooks of this class, and run before those that show or save what this one counts."""
+        hooks: List[Hook] = runner.hooks
+        for other in [hook for hook in hooks if isinstance(hook, LabelGuardHook) and hook is not self]:
+            hooks.remove(other)
+            runner.logger.warning(
+                translate(
+                    'guard: this run has more than one LabelGuardHook. {first} counts, {other} is ignored: remove one',
+                    first=self,
+                    other=other,
+                )
+            )
+        readers = [i for i, hook in enumerate(hooks) if isinstance(hook, (LoggerHook, CheckpointHook))]
+        if readers and readers[0] < hooks.index(self):
+            hooks.remove(self)
+            hooks.insert(readers[0], self)
+
+    def __repr__(self) -> str:
+        given = {name: (getattr(self, name), of.default) for name, of in signature(type(self)).parameters.items()}
+        arguments = (f'{name}={value!r}' for name, (value, default) in given.items() if value != default)
+        return f'{type(self).__name__}({", ".join(arguments)})'
+
+    @contextmanager
+    def _keep_sums(self) -> Iterator[None]:
+        """Write the sums if a loop ends by an exception."""
+        try:
+            yield
+        except BaseException:
+            self._log.write()
+            raise
 
     # ---- training
 
@@ -132,7 +177,7 @@ class LabelGuardHook(Hook):
         self._rank_counts = add_numbers(self._rank_counts, stats.vector())
         is_shown, is_last = is_logged(runner, batch_idx), runner.iter + 1 == getattr(runner.train_loop, 'max_iters', 0)
         # Several ranks wait for each other here, so not in every iteration.
-        if is_shown or is_last or dist.get_world_size() == 1 or is_end_of_epoch(runner, batch_idx):
+        if is_shown or is_last or dist.get_world_size() == 1 or is_saved(runner, batch_idx):
             self._add_up(runner)
         if is_shown:
             self._show(runner)
@@ -196,6 +241,7 @@ class LabelGuardHook(Hook):
     def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode != 'train':
             self._start(mode, runner)
+            self._add_up(runner)  # the best checkpoint is saved after a validation
 
     def _after_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None, mode: str = 'train'
@@ -230,8 +276,11 @@ class LabelGuardHook(Hook):
     def _start(self, mode: str, runner: Any) -> None:
         first = mode not in self._log.modes
         dataset = get_dataset(runner, mode)
-        for loader in get_loaders(runner, mode):  # a second training has another
-            keep_reports(loader)
+        # A second training has another loader.
+        if sum(keep_reports(loader) for loader in get_loaders(runner, mode)) and mode == 'train':
+            from mmguard.hooks.guard_run import restart_loader
+
+            restart_loader(runner)
         if first:
             check_reports_arrive(runner.logger, dataset)
         valid = describe_valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
@@ -242,12 +291,28 @@ class LabelGuardHook(Hook):
         """Log an iteration: a line each for the first with invalid labels, and the likely cause for the very first."""
         self._log.see(mode, place, stats, map(get_source, samples))
         warn_of_problems(runner)
+        if not samples and mode not in self._said:
+            self._said.add(mode)
+            self._warn_of_lost_reports(runner, mode)
         self._write(runner, self._console.add(mode, place, stats))
         for kind in KINDS:
             if kind not in self._said and (stats.offending[kind] or stats.loss_samples[kind]):
                 for warning in build_warnings(mode, kind, stats, runner.model, get_dataset(runner, mode)):
                     runner.logger.warning(f'guard: {visible(warning)}')
                     self._said.add(kind)
+
+    def _warn_of_lost_reports(self, runner: Any, mode: str) -> None:
+        """Warn if the pipeline is guarded, but its batches hold no samples."""
+        if collect_rules(get_dataset(runner, mode)):
+            runner.logger.warning(
+                translate(
+                    'guard: {collate} returns no data samples, so the hook cannot see what the guards count ({mode}). '
+                    "Let it return a dict whose 'data_samples' is a dict of the labels, or count with "
+                    '`mmguard scan CONFIG`',
+                    collate=get_collate_name(get_loaders(runner, mode)[0]),
+                    mode=mode,
+                )
+            )
 
     def _close(self, runner: Any, mode: str) -> None:
         """End a loop, and log its result."""
@@ -258,6 +323,3 @@ class LabelGuardHook(Hook):
     def _write(self, runner: Any, line: str) -> None:
         if line:
             runner.logger.info(line)
-
-    def after_run(self, runner: Any) -> None:
-        self._log.close()

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 from mmengine import dist
-from mmengine.hooks import Hook, LoggerHook
+from mmengine.hooks import CheckpointHook, Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
 from mmguard.hooks.discovery import get_built_loop, get_loaders
@@ -56,6 +56,14 @@ def is_logged(runner: Any, batch_idx: int) -> bool:
     loggers, done = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)] or [LoggerHook()], batch_idx + 1
     return any(done % hook.interval == 0 for hook in loggers) or (
         is_end_of_epoch(runner, batch_idx) and any(not hook.ignore_last or done <= hook.interval for hook in loggers)
+    )
+
+
+def is_saved(runner: Any, batch_idx: int) -> bool:
+    """True if a CheckpointHook may save a checkpoint after this iteration, or an epoch ends."""
+    hooks = (hook for hook in runner.hooks if isinstance(hook, CheckpointHook) and not hook.by_epoch)
+    return is_end_of_epoch(runner, batch_idx) or any(
+        hook.every_n_train_iters(runner, hook.interval, hook.save_begin) for hook in hooks
     )
 
 

@@ -55,6 +55,47 @@ def test_what_is_shown_adds_up_to_the_lines_of_all_ranks(cityscapes: str, work_d
     assert [line['guard/skipped_pixels'] for line in written if 'guard/skipped_pixels' in line] == shown
 
 
+RESUMED = """
+from small_runs import tiny_config, add_loop, Run
+config = distributed(tiny_config(sys.argv[1], sys.argv[2], iters=8))
+config.default_hooks.logger.interval = 3
+config.default_hooks.checkpoint = dict(type='CheckpointHook', by_epoch=False, interval=100)
+if sys.argv[3] == 'best':
+    add_loop(config, 'val')
+    config.train_cfg.val_interval = 5
+    config.default_hooks.checkpoint.update(save_best='mIoU', save_last=False)
+else:
+    config.default_hooks.checkpoint.interval = 5
+if sys.argv[4]:
+    config.update(load_from=sys.argv[4], resume=True)
+else:
+    config.custom_hooks.append(dict(type='StopAt', iteration=5, by='stop'))
+run = Run(config).train()
+print('SKIPPED', run.runner.message_hub.get_info('label_guard')[0], flush=True)
+leave()
+"""
+
+
+@pytest.mark.parametrize('saved', ['interval', 'best'])
+def test_a_checkpoint_between_two_logged_lines_holds_the_sums(
+    saved: str, cityscapes: str, work_dir: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
+    run_ranks(RESUMED, cityscapes, work_dir, saved, '')
+    (checkpoint,) = glob(osp.join(work_dir, '*iter_5.pth'))
+    ranks = run_ranks(RESUMED, cityscapes, work_dir, saved, checkpoint)
+    first, second = (
+        [line for path in glob(osp.join(folder, 'label_guard*.jsonl')) for line in read_lines(path)]
+        for folder in sorted(glob(osp.join(work_dir, '2*', '')))
+    )
+    trained = [line for line in first if line['mode'] == 'train' and line['iter'] <= 5]
+    trained += [line for line in second if line['mode'] == 'train']
+    assert {line['iter'] for line in trained} == {*range(1, 9)}
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+        assert rank.said('SKIPPED') == [str(sum(line['skipped_pixels'] for line in trained))]
+
+
 CONFIG = osp.join(osp.dirname(__file__), '..', '..', 'configs', 'pidnet', 'pidnet-s_cityscapes_guarded.py')
 STOCK = find_config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py')
 OHEM_CHILD = """
