@@ -120,16 +120,7 @@ def _find_likely_causes(
 ) -> List[Finding]:
     from mmguard.findings import LabelFacts, diagnose
 
-    found = sum(offending, Tally())
-    facts = LabelFacts(
-        values=found.values,
-        kind=kind,
-        reasons=found.reasons,
-        class_names=find_class_names(dataset),
-        total=found.total,
-        files=stats.samples,
-        offending_files=len(offending),
-    )
+    facts = LabelFacts.from_tallies(offending, kind, class_names=find_class_names(dataset), files=stats.samples)
     if stats.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
     else:
