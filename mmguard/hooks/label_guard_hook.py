@@ -37,7 +37,7 @@ from mmguard.language import as_message, join, translate
 from mmguard.log.messages import add_reporter, describe_offence, describe_place, describe_skipped_ratio, summarize_loop
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import KINDS, SCALARS, SEEN, ByKind, Stats, group_tallies
-from mmguard.nn.counting import CountsLabels
+from mmguard.nn.counting import CountsLabels, has_unread_counts
 from mmguard.text import visible
 
 #: Keys of the message hub, which checkpoints contain: sums of all ranks over the run; those that were not shown yet.
@@ -138,7 +138,7 @@ class LabelGuardHook(Hook):
     ) -> None:
         samples = select_trained(data_batch)
         stats = Stats.from_samples(samples)
-        losses = self._read_losses()
+        losses = self._read_losses(runner)
         if losses:
             # Only a loss met these labels, no guard in the pipeline: look again to name the files.
             offended = next((name for name, count in losses.items() if count), None)
@@ -200,10 +200,12 @@ class LabelGuardHook(Hook):
             prefix = 'train/' if getattr(runner.log_processor, 'log_with_hierarchy', False) else ''
             runner.visualizer.add_scalars({f'{prefix}{tag}': number for tag, number in tags.items()}, step=iteration)
 
-    def _read_losses(self) -> Dict[str, Tally]:
+    def _read_losses(self, runner: Any) -> Dict[str, Tally]:
         """Read all device counters with one copy."""
-        counts = {name: loss.take_counts() for name, loss in self._losses.items()}
-        present = {name: count for name, count in counts.items() if count is not None}
+        present = _take_counts(self._losses)
+        if has_unread_counts():  # of a loss that has replaced another while training
+            self._losses = find_guarded_losses(runner.model)
+            present.update(_take_counts(self._losses))
         if not present:
             return {}
         return {n: Tally(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
@@ -304,6 +306,11 @@ class LabelGuardHook(Hook):
 
     def after_run(self, runner: Any) -> None:
         self._log.close()
+
+
+def _take_counts(losses: Dict[str, CountsLabels]) -> Dict[str, torch.Tensor]:
+    counts = {name: loss.take_counts() for name, loss in losses.items()}
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def _sum_over_ranks(numbers: List[int]) -> List[int]:
