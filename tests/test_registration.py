@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import importlib
 from pathlib import Path
+from typing import Dict
 
 import pytest
 from mmengine.registry import Registry
@@ -77,21 +78,61 @@ def test_importing_adds_nothing_heavy_to_mmengine_and_mmcv() -> None:
     assert len(added) - len(frameworks) < 10, added
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('data', ['clean_cityscapes', 'cityscapes'])
-def test_a_training_loads_no_command_and_no_format(data: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Rules over configs are loaded: what the hook says before the first iteration is what ``check`` says."""
-    root = request.getfixturevalue(data)
+#: Packages of the runtime, of which a training may load anything.
+RUNTIME = {
+    *('compat', 'distributed', 'errors', 'files', 'functional', 'hooks', 'labels', 'language', 'log', 'losses', 'nn'),
+    *('registration', 'text', 'transforms', 'version'),
+}
+#: Lines that a clean training may load beside the runtime.
+MOST_LINES = 2500
+
+
+def packages_of_a_training(root: str, folder: Path, guard: bool) -> Dict[str, Dict[str, int]]:
+    """Package -> its modules that a real training has loaded, with their lines: of a config file with a base."""
     out = python(
-        'from small_runs import add_loop, tiny_config, train\n'
-        f'config = tiny_config({root!r}, {str(tmp_path)!r}, iters=2)\n'
+        'from mmengine.config import Config\n'
+        'from small_runs import GUARD, LOAD, PACK, add_loop, dataset_config, runner_of, tiny_config\n'
+        f'root, folder, guard = {root!r}, {str(folder)!r}, {guard}\n'
+        'pipeline = [*LOAD, PACK] if guard else [*LOAD, PACK, GUARD]\n'
+        'config = tiny_config(root, folder, iters=2, pipeline=pipeline)\n'
         'add_loop(config, "val")\n'
-        'run = train(config)\n'
-        'parts = [m.split(".")[1] for m in sys.modules if m.startswith("mmguard.")]\n'
-        'print(len(run.lines()) > 0, sorted({"tools", "scanning", "formats", "properties", "hooks"} & {*parts}))',
+        'config.val_dataloader.dataset = dataset_config(root, "train", pipeline)\n'
+        'config.model.decode_head.loss_decode.type = "CrossEntropyLoss" if guard else "GuardedCrossEntropyLoss"\n'
+        'config.custom_hooks = [dict(type="EMAHook")]\n'
+        'object.__setattr__(config, "_format_python_code", False)\n'
+        'config.dump(f"{folder}/base.py")\n'
+        'hook = f"dict(type=\'LabelGuardHook\', guard={guard})"\n'
+        'own = f"_base_ = \'base.py\'\\ncustom_hooks = [*_base_.custom_hooks, {hook}]\\n"\n'
+        'open(f"{folder}/own.py", "w").write("custom_imports = dict(imports=[\'mmguard\'])\\n" + own)\n'
+        'runner_of(Config.fromfile(f"{folder}/own.py")).train()\n'
+        'loaded = {}\n'
+        'for name, module in sys.modules.items():\n'
+        '    if name.startswith("mmguard."):\n'
+        '        lines = len(open(module.__file__).readlines())\n'
+        '        loaded.setdefault(name.split(".")[1], {})[name] = lines\n'
+        'print(loaded)',
         str(Path(__file__).parent),
     )
-    assert out.splitlines()[-1] == f"{data == 'cityscapes'} ['hooks']"
+    loaded: Dict[str, Dict[str, int]] = ast.literal_eval(out.splitlines()[-1])
+    return loaded
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('guard', [False, True])
+def test_a_clean_training_loads_the_runtime_and_the_start_check(
+    guard: bool, clean_cityscapes: str, tmp_path: Path
+) -> None:
+    loaded = packages_of_a_training(clean_cityscapes, tmp_path, guard)
+    assert set(loaded) - RUNTIME == {'config'}
+    assert 'mmguard.config.start_check' in loaded['config']
+    assert ('mmguard.config.guarded_pipelines' in loaded['config']) == guard
+    assert sum(loaded['config'].values()) <= MOST_LINES
+
+
+@pytest.mark.slow
+def test_an_offence_loads_the_rules_but_no_command_and_no_format(cityscapes: str, tmp_path: Path) -> None:
+    loaded = packages_of_a_training(cityscapes, tmp_path, guard=False)
+    assert set(loaded) - RUNTIME == {'config', 'findings'}
 
 
 @pytest.mark.parametrize('label', [2, 7])

@@ -6,89 +6,20 @@ import importlib
 import re
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List
 
 from mmguard.config.changes import Changes, name_types
 from mmguard.config.classes import SCOPES, build_full_name, find_registry
-from mmguard.config.label_spaces import GUARD_KINDS, from_config
-from mmguard.config.parts import Part, find_hooks, find_losses, find_metrics, find_pipelines, find_transforms
+from mmguard.config.parts import Part, find_hooks, find_losses, find_transforms
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces import Space
+from mmguard.config.start_check import GUARD_TRANSFORMS, HOOK, HOOKS, is_guarded_type
 
-GUARD_TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
 GUARDED_LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
-HOOK = 'LabelGuardHook'
-HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
-#: Metrics that take labels from the sample -> the guard of such labels. Other metrics open files themselves.
-GUARD_BY_METRIC = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
-
-
-def find_guards(pipeline: List[Part]) -> List[Part]:
-    """Return the guards of a pipeline."""
-    return [transform for transform in pipeline if transform.name in GUARD_TRANSFORMS]
-
-
-class UnguardedMetric(NamedTuple):
-    """A metric, and the pipeline of its labels, which lacks the guard used in training."""
-
-    metric: Part
-    pipeline: List[Part]
-    guard: str
-
-    @property
-    def dataset(self) -> Part:
-        owner = self.pipeline[0].owner
-        assert owner is not None  # pipelines belong to data sets
-        return owner
-
-
-def find_unguarded_evaluation(config: ReadConfig) -> Iterator[UnguardedMetric]:
-    """Yield the unguarded evaluation pipelines of a guarded training."""
-    found = find_pipelines(config)
-    in_training = any(find_guards(pipeline) for pipeline in found if pipeline[0].split == 'train')
-    if not in_training and not any(is_guarded_type(loss.name) for loss in find_losses(config)):
-        return
-    for metric in find_metrics(config):
-        guard = next((GUARD_BY_METRIC[name] for name in GUARD_BY_METRIC if metric.is_a(name)), None)
-        if guard is None or metric.config.get('format_only'):
-            continue
-        judged = [pipeline for pipeline in found if pipeline[0].split == metric.split]
-        # A wrapper of the data sets may hold the guard for all of them.
-        if any(_is_wrapper_of(pipeline[0].owner) and _has(pipeline, guard) for pipeline in judged):
-            continue
-        for pipeline in judged:
-            loads = any('Annotations' in transform.name for transform in pipeline)
-            if loads and pipeline[0].owner is not None and not _has(pipeline, guard):
-                yield UnguardedMetric(metric, pipeline, guard)
-
-
-def _has(pipeline: List[Part], guard: str) -> bool:
-    return any(transform.name == guard for transform in find_guards(pipeline))
-
-
-def _is_wrapper_of(dataset: Optional[Part]) -> bool:
-    return dataset is not None and ('dataset' in dataset.config or 'datasets' in dataset.config)
-
-
-def is_guarded_type(name: str) -> bool:
-    """True if this is the name of a guarded loss: type X becomes GuardedX."""
-    return name.startswith('Guarded')
 
 
 def is_guarded(loss: Part) -> bool:
     """True if a loss is a guarded loss or is wrapped in one."""
     return is_guarded_type(loss.name) or re.search(r'\bloss\w*(\[\d+\])?\.loss$', loss.path) is not None
-
-
-def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
-    """Yield each guard whose ``num_classes`` matches no head, with the right number and the heads."""
-    spaces = from_config(config)
-    for guard in find_transforms(config):
-        classes = guard.config.get('num_classes')
-        heads = [space for space in spaces.heads if space.kind == GUARD_KINDS.get(guard.name)]
-        if heads and isinstance(classes, int) and classes not in {space.num_classes for space in heads}:
-            space = spaces.get(heads[0].kind) or heads[0]
-            yield guard, space.num_classes, [space, *heads]
 
 
 def add_reporting(config: ReadConfig) -> Changes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.config.parts import (
     Part,
@@ -103,3 +103,27 @@ def find_training_datasets(config: ReadConfig) -> List[Part]:
     """Return the training data sets, or if a config has none, the test data sets."""
     found = [dataset for dataset in find_datasets(config) if not lists_untrained_classes(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found
+
+
+def find_mismatched_counts(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
+    """Yield each number of classes that differs from the data set's, with the right number and the data set."""
+    data = [(dataset, count_data_classes(dataset)) for dataset in find_training_datasets(config)]
+    for count in find_class_counts(config):
+        for dataset, numbers in data:
+            expected = numbers.get(count.kind, numbers.get('all') if count.kind == 'things' else None)
+            if count.kind == 'all' and config.framework == 'mmdet':
+                expected = numbers.get('things', expected)
+            if expected is None or count.value == expected:
+                continue
+            if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
+                continue
+            if config.framework == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
+                continue  # MG202 reports it, with the reason
+            if count.value == 1 and expected == 2 and config.framework == 'mmseg':
+                continue  # right if one sigmoid channel separates two classes; MG215 reports a softmax
+            yield count, expected, dataset
+            break
+
+
+def _adds_up(head: dict, expected: int) -> bool:
+    return head.get('num_things_classes', 0) + (head.get('num_stuff_classes') or 0) == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import find_scope, get_last_key, join_path, walk
 from mmguard.config.classes import MISSING, get_default
@@ -80,6 +80,14 @@ def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[Ign
     """Return the place that all others must match, that of the decode head; ``None`` without one."""
     first = next((head for head in find_heads(config) if head.key == 'decode_head'), None)
     return next((place for place in places if place.part == first), None)
+
+
+def find_disagreeing_labels(config: ReadConfig) -> Iterator[Tuple[IgnoredLabel, IgnoredLabel]]:
+    """Yield each place whose ignored label differs from that of the decode head, and the head's place."""
+    places = find_ignored_labels(config)
+    first = find_leading(config, places)
+    if first is not None:  # None: ignore_index=None, for masked binary cross entropy; a detector
+        yield from ((place, first) for place in places if place.value != first.value)
 
 
 def _add(places: List[IgnoredLabel], part: Part, key: str, role: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.yolo import YoloFacts
@@ -313,6 +313,25 @@ class LabelFacts:
     loader: Optional[LoaderFacts] = None
     offending: Dict[str, int] = field(default_factory=dict)
     boxed: List[BoxedImage] = field(default_factory=list, compare=False)
+
+    @classmethod
+    def from_tallies(cls, tallies: Sequence[Tally], kind: str, **more: Any) -> LabelFacts:
+        """Return facts about the invalid labels of some images, with the names of the first files.
+
+        Args:
+            tallies (list[Tally]): Tallies of the images with invalid labels.
+            kind (str): Kind of the elements.
+            more: Other fields, or better values of these.
+        """
+        found = sum(tallies, Tally())
+        examples: Dict[int, List[str]] = {}
+        for tally in tallies if kind == 'pixels' else ():
+            for value in tally.values if tally.source else ():
+                named = examples.setdefault(value, [])
+                named += [str(tally.source)][len(named) // _FEW :]
+        fields = dict(values=found.values, reasons=found.reasons, total=found.total, offending_files=len(tallies))
+        maps = MapFacts(examples=examples) if examples else None
+        return cls(**{**fields, 'kind': kind, 'maps': maps, **more})
 
     def name_of(self, label: int) -> str:
         """Return the name of a label; empty if unknown."""

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.config.changes import Changes, change_config
-from mmguard.config.guards import add_reporting, find_mismatched_guards, find_unguarded_evaluation, guard_loss
+from mmguard.config.guards import add_reporting, guard_loss
 from mmguard.config.head_classes import count_classes, find_class_counts
 from mmguard.config.ignored_labels import IgnoredLabel, find_ignored_labels
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.losses import count_expected_weights, fit_weights
 from mmguard.config.parts import Part, find_datasets, find_losses, find_pipelines
 from mmguard.config.read import ReadConfig
+from mmguard.config.start_check import find_mismatched_guards, find_unguarded_evaluation
 from mmguard.findings.edits import Edit, format_config_lines
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, as_map

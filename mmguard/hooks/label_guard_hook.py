@@ -50,7 +50,7 @@ from mmguard.language import as_message, translate
 from mmguard.log.messages import ConsoleLines, add_reporter, describe_skipped_ratio
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
-from mmguard.nn.counting import CountsLabels
+from mmguard.nn.counting import CountsLabels, has_unread_counts
 from mmguard.text import visible
 
 
@@ -170,7 +170,7 @@ class LabelGuardHook(Hook):
     ) -> None:
         samples = select_trained(data_batch)
         stats = Stats.from_samples(samples)
-        losses = self._read_losses()
+        losses = self._read_losses(runner)
         if losses:
             stats.add_losses(losses, self._find_offending(runner, samples, losses))
         self._see(runner, 'train', get_train_position(runner, batch_idx), stats, samples)
@@ -218,10 +218,12 @@ class LabelGuardHook(Hook):
             prefix = 'train/' if getattr(runner.log_processor, 'log_with_hierarchy', False) else ''
             runner.visualizer.add_scalars({f'{prefix}{tag}': number for tag, number in tags.items()}, step=iteration)
 
-    def _read_losses(self) -> Dict[str, Tally]:
+    def _read_losses(self, runner: Any) -> Dict[str, Tally]:
         """Read all device counters with one copy."""
-        counts = {name: loss.take_counts() for name, loss in self._losses.items()}
-        present = {name: count for name, count in counts.items() if count is not None}
+        present = _take_counts(self._losses)
+        if has_unread_counts():  # of a loss that has replaced another while training
+            self._losses = find_guarded_losses(runner.model)
+            present.update(_take_counts(self._losses))
         if not present:
             return {}
         return {n: Tally(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
@@ -323,3 +325,8 @@ class LabelGuardHook(Hook):
     def _write(self, runner: Any, line: str) -> None:
         if line:
             runner.logger.info(line)
+
+
+def _take_counts(losses: Dict[str, CountsLabels]) -> Dict[str, torch.Tensor]:
+    counts = {name: loss.take_counts() for name, loss in losses.items()}
+    return {name: count for name, count in counts.items() if count is not None}

@@ -16,12 +16,8 @@ from mmguard.log.statistics import Stats
 from mmguard.text import describe_error, join_with_or
 
 if TYPE_CHECKING:
+    from mmguard.config.read import ReadConfig
     from mmguard.findings import Finding
-
-
-#: Rules for: mismatches between a guard and its head, a head and its data set, or ignored labels; guards without
-#: labels; evaluation without a guard; replaced hooks of a base config.
-CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 
 
 def start_warnings(runner: Any) -> List[str]:
@@ -29,13 +25,13 @@ def start_warnings(runner: Any) -> List[str]:
 
     A run that was built only from objects has no config, and gets no warning.
     """
-    # Only needed at the start; gives the same answer as the command line.
+    # Only needed at the start.
     from mmguard.config.read import ReadConfig
-    from mmguard.findings.engine import diagnose, select_rules
+    from mmguard.config.start_check import find_start_faults
 
     try:
         config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>')
-        found = diagnose(config=config, rules=select_rules(CODES))
+        found = _find_mismatches(config) if find_start_faults(config) else []
     except Exception as error:  # a config may hold anything, and a warning must not end a training
         return [translate('the config could not be checked: {error}', error=describe_error(error))]
     return [
@@ -48,6 +44,13 @@ def start_warnings(runner: Any) -> List[str]:
         )
         for finding in found
     ]
+
+
+def _find_mismatches(config: ReadConfig) -> List[Finding]:
+    from mmguard.config.start_check import FACTS
+    from mmguard.findings.engine import diagnose, select_rules
+
+    return diagnose(config=config, rules=select_rules(tuple(FACTS)))
 
 
 def check_reports_arrive(logger: Any, dataset: Any) -> None:
@@ -117,16 +120,7 @@ def _find_likely_causes(
 ) -> List[Finding]:
     from mmguard.findings import LabelFacts, diagnose
 
-    found = sum(offending, Tally())
-    facts = LabelFacts(
-        values=found.values,
-        kind=kind,
-        reasons=found.reasons,
-        class_names=find_class_names(dataset),
-        total=found.total,
-        files=stats.samples,
-        offending_files=len(offending),
-    )
+    facts = LabelFacts.from_tallies(offending, kind, class_names=find_class_names(dataset), files=stats.samples)
     if stats.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import threading
 import weakref
 from typing import Any, Dict, List, Optional
 
@@ -19,6 +20,10 @@ from mmguard.log.messages import warn_unreported
 from mmguard.text import quantity
 
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
+#: Losses whose counts a hook has not read yet.
+_unread: weakref.WeakSet[CountsLabels] = weakref.WeakSet()
+#: Replicas of DataParallel run in threads.
+_replicas = threading.Lock()
 #: Name of a loss -> the counts of deleted losses, on the device: deleting a loss waits for nothing.
 _gone: Dict[str, torch.Tensor] = {}
 
@@ -39,10 +44,17 @@ def take_counts_of(loss: Any) -> None:
     """Save the counts of a loss that is garbage-collected, or that lives until the process ends."""
     if loss.__dict__.get('_made_in') != os.getpid():  # made in the process that forked this one
         return
-    name, counts = type(loss).__name__, loss.counts_by_value
+    name, counts, copied = type(loss).__name__, loss.counts_by_value, loss.copied_counts
     loss.reset_tally()
     if counts is not None:
+        if copied is not None:
+            counts = counts - copied.to(counts.device)
         _gone[name] = counts if name not in _gone else _gone[name].to(counts.device) + counts
+
+
+def has_unread_counts() -> bool:
+    """Return True if a guarded loss has counted labels that no hook has read: it is new in its model, or in none."""
+    return bool(_unread)
 
 
 def format_report(name: str, tally: Tally) -> str:
@@ -82,18 +94,36 @@ class AddsCounts:
     """
 
     training: bool
+    #: True if calls in evaluation mode are counted.
+    _counts_in_eval = False
+    #: The module that DataParallel has replicated for one step, which keeps the counts.
+    _replica_of: Optional[AddsCounts] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._counts: Optional[Tensor] = None
 
+    def _replicate_for_data_parallel(self) -> Any:
+        replica = super()._replicate_for_data_parallel()  # type: ignore[misc]
+        # Not by setattr, which would make the module a part of its replica.
+        replica.__dict__.update(_counts=None, _replica_of=self._replica_of or self)
+        return replica
+
     def _record(self, counts: Tensor) -> None:
         """Add the counts of a training call, unless they are fake or exist only inside a ``torch.func`` transform."""
-        if not (self.training and torch.is_grad_enabled() and outlives_call(counts)) or is_recomputed():
+        is_counted = self.training or self._counts_in_eval
+        if not (is_counted and torch.is_grad_enabled() and outlives_call(counts)) or is_recomputed():
             return
         # Labels of a Tensor subclass give counts of that class. torch 2.1 does not compile type().
         if not is_compiling() and type(counts) is not Tensor:
             counts = counts.as_subclass(Tensor)
+        if self._replica_of is None:
+            self._add(counts)
+        else:
+            with _replicas:
+                self._replica_of._add(counts)
+
+    def _add(self, counts: Tensor) -> None:
         before = self._counts
         self._counts = counts if before is None else before.to(counts.device) + counts
 
@@ -105,12 +135,16 @@ class KeepsTally(AddsCounts):
     one line (logger ``mmguard``).
     """
 
+    #: Counts that a copy, or an unpickled loss, got from the original, which reports them.
+    copied_counts: Optional[Tensor] = None
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         register_loss(self)
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[misc]
+        self.copied_counts = self._counts
         register_loss(self)
 
     def __del__(self) -> None:
@@ -138,11 +172,13 @@ class KeepsTally(AddsCounts):
 
     def reset_tally(self) -> None:
         """Reset the counts to 0."""
-        self._counts = None
+        self._counts = self.copied_counts = None
 
 
 class CountsLabels(AddsCounts):
     """Mixin of the guarded losses: elements seen, skipped and remapped since the hook last read them.
+
+    Calls in evaluation mode are counted, too: a frozen head may stay in it while its loss trains the rest.
 
     Attributes:
         sources (list[str], optional): Files of the samples of the current batch; the hook sets them, so that
@@ -150,16 +186,23 @@ class CountsLabels(AddsCounts):
     """
 
     sources: Optional[List[str]] = None
+    _counts_in_eval = True
 
     def take_counts(self) -> Optional[Tensor]:
         """Return elements seen, skipped, remapped since the last call: int64 (3,); ``None`` if nothing was seen."""
         counts, self._counts = self._counts, None
+        _unread.discard(self)
         return counts
 
     def _record(self, counts: Tensor) -> None:
         if not is_compiling():
             warn_unreported(type(self).__name__)
         super()._record(counts)
+
+    def _add(self, counts: Tensor) -> None:
+        super()._add(counts)
+        if not is_compiling():
+            _unread.add(self)
 
     def _add_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
         """Name the file of the first invalid element, if its first index is the sample in the batch.

@@ -1,4 +1,4 @@
-"""EMA, gradient accumulation, mixed precision, log by epoch of a loop by iterations: the counts stay what they are."""
+"""EMA, accumulation, mixed precision, a frozen head, a swapped loss, a log by epoch: the counts stay what they are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import pytest
 import torch
 from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
+from mmengine.hooks import Hook
 from mmengine.optim import OptimWrapper
-from mmengine.registry import FUNCTIONS, OPTIM_WRAPPERS
+from mmengine.registry import FUNCTIONS, HOOKS, OPTIM_WRAPPERS
+from mmseg.models import EncoderDecoder
+from mmseg.registry import MODELS
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, expected_samples, shrink, tiny_config, train
 
 from mmguard import LabelGuardError
@@ -52,7 +55,34 @@ def activation_checkpoints(config: Config) -> None:
     config.activation_checkpointing = ['backbone']
 
 
-MODES = [ema, accumulation, mixed_precision, activation_checkpoints]
+@MODELS.register_module(force=True)
+class _FrozenHead(EncoderDecoder):
+    """The head stays in evaluation mode; its loss trains the rest."""
+
+    def train(self, mode: bool = True) -> _FrozenHead:
+        super().train(mode)
+        self.decode_head.eval()
+        return self
+
+
+def frozen_head(config: Config) -> None:
+    config.model.type = '_FrozenHead'
+
+
+@HOOKS.register_module(force=True)
+class _SwapLoss(Hook):
+    """As a curriculum does."""
+
+    def before_train_iter(self, runner: Any, *_: Any, **__: Any) -> None:
+        if runner.iter == 2:
+            runner.model.decode_head.loss_decode = MODELS.build(dict(type='GuardedCrossEntropyLoss'))
+
+
+def loss_swapped_in(config: Config) -> None:
+    config.custom_hooks.append(dict(type='_SwapLoss'))
+
+
+MODES = [ema, accumulation, mixed_precision, activation_checkpoints, frozen_head, loss_swapped_in]
 
 
 @pytest.mark.parametrize('mode', MODES, ids=lambda mode: mode.__name__)

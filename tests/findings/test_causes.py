@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 import pytest
 from example_facts import EXAMPLES
@@ -14,6 +14,7 @@ from mmguard.findings.engine import FRAMEWORKS, diagnose_for
 from mmguard.findings.facts import MapFacts
 from mmguard.findings.rules import RULES
 from mmguard.findings.rules.labels.files import SizeMismatch
+from mmguard.labels.tally import Tally
 
 #: Values that a training counts, and the code of their likeliest cause.
 COUNTED = [
@@ -43,6 +44,32 @@ COUNTED = [
 @pytest.mark.parametrize(('facts', 'code'), COUNTED)
 def test_the_likeliest_cause_comes_first(facts: LabelFacts, code: str) -> None:
     assert diagnose(facts)[0].code == code
+
+
+def named(name: str, histogram: Optional[Dict[int, int]] = None) -> LabelFacts:
+    """Two files of this name with ids of Cityscapes in them."""
+    tallies = [Tally(99, 9, 0, {24: 9}, f'a/{name}'), Tally(99, 300, 0, {26: 300}, f'b/{name}')]
+    return LabelFacts.from_tallies(
+        tallies, 'pixels', num_classes=19, ignore_index=255, files=9, histogram=histogram or {}
+    )
+
+
+@pytest.mark.parametrize(
+    ('facts', 'is_converted'),
+    [
+        (named('x_gtFine_labelTrainIds.png'), True),
+        (named('x_gtFine_labelTrainIds.png', {0: 900, 7: 9, 24: 9, 26: 300}), True),
+        (named('x_gtFine_labelTrainIds.png', {0: 9, 7: 900, 24: 9, 26: 300}), False),  # only the name is of train ids
+        (named('x_gtFine_labelIds.png'), False),
+        (named('x.png'), False),
+    ],
+)
+def test_raw_ids_in_files_of_train_ids_are_those_that_were_not_converted(facts: LabelFacts, is_converted: bool) -> None:
+    first = diagnose(facts)[0]
+    assert first.code == 'MG101'
+    assert ('label_map={24: 11, 26: 13}' in first.advice) == is_converted
+    assert ('seg_map_suffix' in first.advice) != is_converted
+    assert [file[:2] for file in first.files] == ['a/', 'b/']
 
 
 BLOOD = ['RBC', 'WBC', 'Platelets']

@@ -155,6 +155,15 @@ def test_every_branch_of_a_question_is_there() -> None:
         assert branch in to_do(text)
 
 
+@pytest.mark.parametrize('kind', ['labelIds', 'labelTrainIds'])
+def test_the_rules_are_given_the_names_of_the_files(kind: str) -> None:
+    tally = Tally(100, 9, 0, {24: 8, 26: 1}, f'aachen/aachen_000002_000019_gtFine_{kind}.png')
+    text = said('pixels', tally, GuardSegLabels(num_classes=19))
+    assert 'MG101' in text
+    assert ('seg_map_suffix' in to_do(text)) == (kind == 'labelIds')
+    assert ('label_map={24: 11, 26: 13}' in to_do(text)) == (kind == 'labelTrainIds')
+
+
 @pytest.mark.parametrize('reason', ['box_no_area', 'box_outside', 'box_not_finite'])
 def test_nobody_is_advised_to_check_boxes_that_are_checked(reason: str) -> None:
     found = Tally(9, 3, 0, {}, 'a.jpg', {reason: 3})

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any, List, Tuple
 
 import pytest
@@ -203,7 +204,7 @@ CrossEntropyLoss(ignore_index=255)(logits, target)
     'clip': 'CrossEntropyLoss(on_invalid="clip")(logits, target)',
 }
 CODE = """
-import torch
+import copy, torch
 from mmguard.nn import BCEWithLogitsLoss, CrossEntropyLoss
 logits, target = torch.zeros(5, 3, requires_grad=True), torch.tensor([0, 11, 255, 11, -1])
 """
@@ -229,3 +230,67 @@ def test_the_process_ends_with_a_line(name: str, snapshot: Any) -> None:
 )
 def test_a_process_without_counts_ends_without_a_line(code: str) -> None:
     assert at_the_end_of(code) == ''
+
+
+COPIES = {
+    'the best model so far, every epoch': """
+for _ in range(10):
+    model.criterion(logits, target)
+    best = copy.deepcopy(model)
+""",
+    'an average of models': """
+from torch.optim.swa_utils import AveragedModel
+averaged = [AveragedModel(model)]
+for _ in range(10):
+    model.criterion(logits, target)
+    averaged.append(AveragedModel(model))
+    averaged[-1].update_parameters(model)
+""",
+    'a copy that trains on': """
+for _ in range(4):
+    model.criterion(logits, target)
+model = copy.deepcopy(model)
+for _ in range(6):
+    model.criterion(logits, target)
+""",
+    'replicas of DataParallel': """
+for _ in range(5):
+    for replica in [model.criterion._replicate_for_data_parallel() for _ in range(2)]:
+        replica(logits, target)
+assert model.criterion.tally().skipped == 30, model.criterion.tally()
+""",
+}
+OF_TEN_CALLS = [('30', '50')]
+
+
+@pytest.mark.parametrize('name', COPIES)
+def test_labels_are_reported_once_however_often_a_model_is_copied(name: str) -> None:
+    model = 'model = torch.nn.Module()\nmodel.criterion = CrossEntropyLoss(ignore_index=255)\n'
+    assert re.findall(r'(\d+) of (\d+)', at_the_end_of(model + COPIES[name])) == OF_TEN_CALLS
+
+
+def test_a_spawned_process_does_not_report_what_its_parent_counted(tmp_path: Path) -> None:
+    file = tmp_path / 'program.py'
+    text = """
+import torch
+import torch.multiprocessing as processes
+from mmguard.nn import CrossEntropyLoss
+
+def evaluate(model, trains):
+    if trains:
+        model.criterion(torch.zeros(5, 3, requires_grad=True), torch.tensor([0, 11, 1, 2, 1]))
+
+if __name__ == '__main__':
+    model = torch.nn.Module()
+    model.criterion = CrossEntropyLoss()
+    model.criterion(torch.zeros(5, 3, requires_grad=True), torch.tensor([0, 11, 1, 11, -1]))
+    for trains in (False, True):
+        child = processes.get_context('spawn').Process(target=evaluate, args=(model, trains))
+        child.start()
+        child.join()
+"""
+    file.write_text(text)
+    ended = subprocess.run(
+        [sys.executable, str(file)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
+    )
+    assert re.findall(r'(\d+) of (\d+)', ended.stdout) == [('1', '5'), ('3', '5')]

@@ -20,7 +20,7 @@ from mmguard.findings import DataRule, Finding, LabelFacts, diagnose, select_rul
 from mmguard.findings.messages import unpack
 from mmguard.hooks.discovery import find_offending, find_samples
 from mmguard.labels.spaces import LabelSpaces
-from mmguard.labels.tally import UNKNOWN, Tally
+from mmguard.labels.tally import UNKNOWN
 from mmguard.log.flight_record import Flight, FlightBatch, read_flight
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.properties.datasets import seed_all
@@ -213,17 +213,14 @@ class Replayer:
         """Find the likely causes in the labels of the samples that raised."""
         findings: List[Finding] = []
         for kind, tallies in self._offending.items():
-            space, whole = self._spaces.get(kind), sum(tallies, Tally())
+            space = self._spaces.get(kind)
             if space is not None and tallies:
-                facts = LabelFacts(
-                    values=whole.values,
+                facts = LabelFacts.from_tallies(
+                    tallies,
+                    kind,
                     num_classes=space.num_classes,
                     ignore_index=space.ignore_index,
-                    total=whole.total,
                     files=len(tallies),
-                    offending_files=len(tallies),
-                    kind=kind,
-                    reasons=whole.reasons,
                     class_names=list(self._spaces.names),
                     split='train',
                 )

@@ -62,13 +62,13 @@ def find_causes(log: GuardLog) -> Dict[str, List[Finding]]:
         for kind in KINDS:
             space, tally = logged.spaces.get(kind), totals.kinds[kind]
             if space is not None and tally:
-                facts = LabelFacts(
+                facts = LabelFacts.from_tallies(
+                    lines.files.find_worst(kind),
+                    kind,
                     # The user expects the values that a label_map names.
                     values={value: number for value, number in tally.values.items() if value not in space.label_map},
                     total=tally.total,
                     files=totals.files,
-                    offending_files=lines.files.count_files(kind),
-                    kind=kind,
                     reasons=tally.reasons,
                     num_classes=space.num_classes,
                     ignore_index=space.ignore_index,

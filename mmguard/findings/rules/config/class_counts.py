@@ -8,6 +8,7 @@ from mmguard.config.head_classes import (
     Count,
     count_data_classes,
     find_class_counts,
+    find_mismatched_counts,
     find_training_datasets,
 )
 from mmguard.config.parts import Part, get_classes_path
@@ -48,7 +49,7 @@ class HeadNumClasses(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for count, expected, dataset in _find_mismatches(config):
+        for count, expected, dataset in find_mismatched_counts(config):
             given = quantity(count.value, *NOUNS[count.kind])
             words = dict(head=count.head.name, given=given, expected=expected, source=get_classes_path(dataset))
             title = self.title_top if config.data.get('num_classes') == expected else self.title
@@ -56,32 +57,8 @@ class HeadNumClasses(ConfigRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.config is not None:
-            wanted = {count.path: expected for count, expected, _ in _find_mismatches(facts.config)}
+            wanted = {count.path: expected for count, expected, _ in find_mismatched_counts(facts.config)}
             yield from match_heads_and_list(facts, wanted, finding.value)
-
-
-def _find_mismatches(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
-    """Yield each number of classes that differs from the data set's, with the right number and the data set."""
-    data = [(dataset, count_data_classes(dataset)) for dataset in find_training_datasets(config)]
-    for count in find_class_counts(config):
-        for dataset, numbers in data:
-            expected = numbers.get(count.kind, numbers.get('all') if count.kind == 'things' else None)
-            if count.kind == 'all' and config.framework == 'mmdet':
-                expected = numbers.get('things', expected)
-            if expected is None or count.value == expected:
-                continue
-            if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
-                continue
-            if config.framework == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
-                continue  # MG202 reports it, with the reason
-            if count.value == 1 and expected == 2 and config.framework == 'mmseg':
-                continue  # right if one sigmoid channel separates two classes; MG215 reports a softmax
-            yield count, expected, dataset
-            break
-
-
-def _adds_up(head: dict, expected: int) -> bool:
-    return head.get('num_things_classes', 0) + (head.get('num_stuff_classes') or 0) == expected
 
 
 class BackgroundCounted(ConfigRule):

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Optional
+from typing import Iterator, List
 
-from mmguard.config.guards import (
-    GUARD_TRANSFORMS,
-    HOOK,
-    add_reporting,
-    find_guards,
-    find_mismatched_guards,
-    find_unguarded_evaluation,
-    is_guarded_type,
-)
+from mmguard.config.guards import add_reporting
 from mmguard.config.ignored_labels import ALWAYS, has_threshold
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.parts import Part, find_assigners, find_hooks, find_losses, find_pipelines, find_transforms
 from mmguard.config.read import ReadConfig
+from mmguard.config.start_check import (
+    HOOK,
+    find_guards,
+    find_mismatched_guards,
+    find_misplaced_guards,
+    find_unguarded_evaluation,
+    is_guarded_type,
+)
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
 from mmguard.text import plural
-
-PIXELS, INSTANCES = GUARD_TRANSFORMS
 
 
 class GuardMisplaced(ConfigRule):
@@ -50,38 +48,20 @@ class GuardMisplaced(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for pipeline in find_pipelines(config):
-            steps = [step for step in pipeline if step.path.count('[') == pipeline[0].path.count('[')]
-            pack = next((step for step in steps if step.name.startswith('Pack')), None)
-            for guard in find_guards(steps):
-                wanted = _guard_of(pack, steps)
-                if pack is not None and wanted not in ('', guard.name):
-                    space = from_config(config).get(GUARD_KINDS[wanted])
-                    classes = guard.config.get('num_classes') if space is None else space.num_classes
-                    edit = propose(
-                        'Write the guard of this task.',
-                        (guard.place('type'), wanted),
-                        (guard.place('num_classes'), classes),
-                    )
-                    words = dict(guard=guard.name, pack=pack.name, wanted=wanted)
-                    yield self.report_at(guard.place('type'), guard.name, words, self.title_kind, edits=[edit])
-                elif _is_before_labels(steps, guard):
-                    ways = [] if pack is None else [_move(steps, guard, pack)]
-                    yield self.report_at(guard.path, guard.config, dict(guard=guard.name), edits=ways)
-
-
-def _guard_of(pack: Optional[Part], steps: List[Part]) -> str:
-    """Return the only guard that applies to a pipeline's labels; empty if unknown."""
-    name = '' if pack is None else pack.name
-    if name == 'PackDetInputs' and any(step.get('with_seg') for step in steps):
-        return ''
-    return {'PackSegInputs': PIXELS, 'PackDetInputs': INSTANCES}.get(name, '')
-
-
-def _is_before_labels(steps: List[Part], guard: Part) -> bool:
-    loads = ['Annotation' in step.name for step in steps]
-    at = steps.index(guard)
-    return any(loads[at:]) and not any(loads[:at])
+        for guard, steps, pack, wanted in find_misplaced_guards(config):
+            if pack is not None and wanted:
+                space = from_config(config).get(GUARD_KINDS[wanted])
+                classes = guard.config.get('num_classes') if space is None else space.num_classes
+                edit = propose(
+                    'Write the guard of this task.',
+                    (guard.place('type'), wanted),
+                    (guard.place('num_classes'), classes),
+                )
+                words = dict(guard=guard.name, pack=pack.name, wanted=wanted)
+                yield self.report_at(guard.place('type'), guard.name, words, self.title_kind, edits=[edit])
+            else:
+                ways = [] if pack is None else [_move(steps, guard, pack)]
+                yield self.report_at(guard.path, guard.config, dict(guard=guard.name), edits=ways)
 
 
 def _move(steps: List[Part], guard: Part, pack: Part) -> Edit:

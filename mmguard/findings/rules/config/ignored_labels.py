@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Iterator, List
 
 from mmguard.config.head_classes import count_classes
-from mmguard.config.ignored_labels import IgnoredLabel, find_ignored_labels, find_leading
+from mmguard.config.ignored_labels import IgnoredLabel, find_disagreeing_labels, find_ignored_labels
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
 from mmguard.findings.edits import Edit
@@ -46,14 +46,8 @@ class IgnoredLabelsAgree(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        places = find_ignored_labels(config)
-        first = find_leading(config, places)
-        if first is None:  # ignore_index=None, for masked binary cross entropy; a detector
-            return
-        classes = count_classes(first.part)
-        for place in places:
-            if place.value == first.value or place is first:
-                continue
+        for place, first in find_disagreeing_labels(config):
+            classes = count_classes(first.part)
             is_class = classes is not None and 0 <= place.value < classes
             titles = {'metric': self.title_metric, 'reads': self.title_reads, 'fill': self.title_fill}
             title = self.title_fill_class if place.role == 'fill' and is_class else titles.get(place.role, '')

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any, Dict, Iterator, List
+from typing import Iterator, List
 
 from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, build_full_name, get_type_name
 from mmguard.config.guards import (
-    GUARD_TRANSFORMS,
-    HOOKS,
     add_reporting,
     build_error,
     find_custom_imports,
@@ -16,8 +14,8 @@ from mmguard.config.guards import (
     find_similar_name,
 )
 from mmguard.config.parts import Part
-from mmguard.config.read import ReadConfig, load_config
-from mmguard.config.recognition import find_bases
+from mmguard.config.read import ReadConfig
+from mmguard.config.start_check import GUARD_TRANSFORMS, HOOKS, find_replaced_hooks
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, propose
@@ -112,26 +110,10 @@ class BaseHooksReplaced(ConfigRule):
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        held = _read_hooks(config)
-        names = [get_type_name(hook['type']) for hook in held]
-        if not set(names) & set(HOOKS):
-            return
-        of_bases = [hook for base in find_bases(config.file) for hook in _read_base_hooks(base)]
-        gone = [hook for hook in of_bases if get_type_name(hook['type']) not in names]
-        if gone:
-            missing = ', '.join(get_type_name(hook['type']) for hook in gone)
+        for dropped, kept in find_replaced_hooks(config):
+            missing = ', '.join(get_type_name(hook['type']) for hook in dropped)
             title, question = 'Keep the hooks of the base config.', f'Should {missing} run, as in the base config?'
-            lines = (f'custom_hooks = [{", ".join(map(as_code, [*gone, *held]))}]',)
-            edit = propose(title, ('custom_hooks', [*gone, *held]), question=question, lines=lines)
+            lines = (f'custom_hooks = [{", ".join(map(as_code, [*dropped, *kept]))}]',)
+            edit = propose(title, ('custom_hooks', [*dropped, *kept]), question=question, lines=lines)
+            names = [get_type_name(hook['type']) for hook in kept]
             yield self.report_at('custom_hooks', names, dict(missing=missing), edits=[edit])
-
-
-def _read_hooks(config: ReadConfig) -> List[Dict[str, Any]]:
-    return [hook for hook in config.data.get('custom_hooks') or [] if isinstance(hook, dict) and 'type' in hook]
-
-
-def _read_base_hooks(file: str) -> List[Dict[str, Any]]:
-    try:
-        return _read_hooks(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
-    except Exception:  # it cannot be read on its own
-        return []

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import FrozenSet, Iterator, Optional
+from typing import Dict, FrozenSet, Iterator, List, Optional
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS, COCO_STUFF_CLASSES
 from mmguard.findings.map_edits import renumber, shift_down
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rule import DataRule, Example, Facts, find_files_with
 from mmguard.findings.views import (
     VOID,
     compute_share,
@@ -42,6 +42,7 @@ class RawCityscapesIds(DataRule):
     code = 'MG101'
     needs = ()
     summary = 'The labels look like raw Cityscapes ids (labelIds), not train ids.'
+    title_named = 'Files called *_labelTrainIds.png hold raw Cityscapes ids ({ids}): not every class was converted.'
     why = 'Ids below 19 mean other classes in the two numberings, so even the labels that look valid are wrong.'
     example = Example(
         wrong="seg_map_suffix='_gtFine_labelIds.png'",
@@ -53,6 +54,10 @@ class RawCityscapesIds(DataRule):
         'split chooses between them. mmseg makes the latter: `python tools/dataset_converters/cityscapes.py '
         'data/cityscapes`. If the data are not of Cityscapes, write a label_map from their numbers to your classes.'
     )
+    advice_named = (
+        'Make the files again; mmseg has `python tools/dataset_converters/cityscapes.py data/cityscapes`. If your own '
+        'export skipped only these classes, write label_map={table}.'
+    )
     pytorch = (
         "Use the *_gtFine_labelTrainIds.png files, or torchvision's Cityscapes.classes[i].train_id as a table. Ids "
         'below 19 mean other classes, too.'
@@ -62,7 +67,15 @@ class RawCityscapesIds(DataRule):
         files = find_files_named(labels, '_labelids') or None
         if labels.values:
             certainty = self._judge_by_values(labels)
-            if certainty is not None:
+            called_train_ids = _find_called_train_ids(labels)
+            if certainty is not None and called_train_ids:
+                table = _map_raw(labels)
+                words: Dict[str, object] = {'ids': join_items(table), 'table': table}
+                advice = self.advice_named
+                yield self.report_in(
+                    facts, LIKELY, None, words, self.title_named, files=called_train_ids, advice=advice
+                )
+            elif certainty is not None:
                 yield self.report_in(facts, certainty, files=files)
             return
         certainty = None if has_num_classes(labels) else self._judge_by_ids(labels)
@@ -73,7 +86,7 @@ class RawCityscapesIds(DataRule):
             yield self.report_in(facts, certainty, evidence, severity=WARNING, values=values, files=files)
 
     def _judge_by_values(self, labels: LabelFacts) -> Optional[str]:
-        raw = [value for value in labels.values if 19 <= value <= 33 or value == -1]
+        raw = _select_raw(labels)
         share = len(raw) / len(labels.values)
         if labels.num_classes > 33 or not any(value >= 20 for value in raw):
             return None
@@ -101,12 +114,34 @@ class RawCityscapesIds(DataRule):
         )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        if labels.values and _find_called_train_ids(labels):
+            yield from renumber(facts, _map_raw(labels), 'Do the other labels follow the train ids (road is 0, not 7)?')
+            return
         named = bool(find_files_named(labels, '_labelids'))
         question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
         void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == VOID]
         for edit in renumber(facts, CITYSCAPES_TRAIN_IDS, question, void):
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
             yield replace(edit, notes=(*edit.notes, note))
+
+
+def _select_raw(labels: LabelFacts) -> List[int]:
+    """Return the invalid values that are ids of Cityscapes."""
+    return sorted(value for value in labels.values if 19 <= value <= 33 or value == -1)
+
+
+def _map_raw(labels: LabelFacts) -> Dict[int, int]:
+    """Return the train ids of the ids of Cityscapes among the invalid values."""
+    return {value: CITYSCAPES_TRAIN_IDS[value] for value in _select_raw(labels) if value >= 0}
+
+
+def _find_called_train_ids(labels: LabelFacts) -> List[str]:
+    """Return files with ids of Cityscapes that are called train ids; none if the roads are known to have the raw id."""
+    counts = count_stored(labels)
+    if counts.get(7, 0) > counts.get(0, 0):
+        return []
+    files = find_files_with(labels, _map_raw(labels))
+    return [file for file in files if '_labeltrainids' in file.lower()]
 
 
 #: Category ids that COCO names but never annotated.
