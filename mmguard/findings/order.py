@@ -116,6 +116,7 @@ ORDER: Tuple[str, ...] = (
     'MG502',
     'MG508',
     'MG506',
+    'MG515',
     *VERDICTS,
 )
 
