@@ -163,6 +163,9 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG152': lambda: instances(_THREE, 3, {'negative_boxes': 12}),
     'MG153': lambda: instances(_THREE, 3, {'without_key': {'annotations.area': 15_000}}),
     'MG154': lambda: instances(even(0, 1), 2, {'left_out_names': {'cow': 50}}),
+    'MG156': lambda: instances(
+        _THREE, 3, {'categories': {0: 'cat', 1: 'dog', 2: 'Cat'}}, class_names=['cat', 'dog', 'Cat']
+    ),
     **VOLUME_EXAMPLES,
     'MG160': lambda: instances(even(1, 2), 3, {'categories': {0: 'background', 1: 'cat', 2: 'dog'}}),
     'MG161': lambda: instances(_THREE, 80, {'labelled_by': 'file order'}),

@@ -195,7 +195,7 @@ CASES: List[FormatCase] = [
         voc,
         _VOC,
         {
-            'a box outside': Planted(_VOC, swap('<xmin>5</xmin>', '<xmin>70</xmin>'), ('b.xml', '69'), {}),
+            'a box outside': Planted(_VOC, swap('<xmin>5</xmin>', '<xmin>70</xmin>'), ('b.xml', '70'), {}),
             'no name': Planted(_VOC, swap('<name>dog</name>', ''), ('b.xml: object 2',)),
             'a text': Planted(_VOC, swap('<xmax>26</xmax>', '<xmax>x1</xmax>'), ('b.xml: object 2', 'x1')),
         },

@@ -131,6 +131,7 @@ def build_error(part: Part) -> str:
     try:
         registry.build(config)
     except Exception as error:  # a user's loss inside may raise anything
-        text = ' '.join(str(error).split()).partition(' Please check')[0]  # mmengine's help, with a link
-        return text.strip("'.") or type(error).__name__
+        said = error.args[0] if isinstance(error, KeyError) and error.args else error  # str() would quote it
+        text = ' '.join(str(said).split()).partition(' Please check')[0]  # mmengine's help, with a link
+        return text.rstrip('.') or type(error).__name__
     return ''

@@ -41,6 +41,8 @@ class EnvironmentFacts:
         errors (dict[str, str]): Module -> why it cannot be imported.
         cuda (str): The CUDA that torch was built for, and the usable GPUs; empty: unknown.
         ops (bool, optional): True if mmcv has compiled ops; ``None``: no mmcv.
+        reads_objects (bool, optional): True if mmengine reads checkpoints that hold other objects than tensors, with
+            torch 2.6, too; ``None``: no mmengine.
     """
 
     python: str = ''
@@ -50,6 +52,7 @@ class EnvironmentFacts:
     errors: Dict[str, str] = field(default_factory=dict)
     cuda: str = ''
     ops: Optional[bool] = None
+    reads_objects: Optional[bool] = None
 
     def find_installed(self, module: str) -> Dict[str, str]:
         """Return distribution -> version for the installed distributions of a module."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from difflib import get_close_matches
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -136,32 +137,57 @@ def rise_evenly(levels: Sequence[int]) -> bool:
     return max(steps, default=0) - min(steps, default=0) <= 2
 
 
-def normalize_name(name: str) -> str:
-    """Normalize a name: remove case, blanks, underscores and hyphens.
+def find_alike(names: Iterable[str], known: Iterable[str]) -> Dict[str, str]:
+    """Map names to the first ``known`` name that differs only in case, spaces, accents or plural; leave out the others.
+
+    Names with other numbers in them are other classes. A known name is mapped to itself, or to one before it.
 
     Example:
-        >>> normalize_name(' Traffic_Light')
-        'trafficlight'
+        >>> find_alike(['RBc', 'Cherry', 'traffic light', 'car_2'], ['RBC', 'cherries', 'Traffic_Light', 'car_1'])
+        {'RBc': 'RBC', 'Cherry': 'cherries', 'traffic light': 'Traffic_Light'}
     """
-    return re.sub(r'[\s_-]+', '', name).casefold()
+    ordered = list(known)
+    places: Dict[Tuple[str, Tuple[int, ...]], int] = {}
+    for place, name in enumerate(ordered):
+        for form in _list_forms(name):
+            places.setdefault(form, place)
+    found = {name: [places[form] for form in _list_forms(name) if form in places] for name in names}
+    return {name: ordered[min(there)] for name, there in found.items() if there}
+
+
+#: Characters of a decomposed name that are accents, or separate words.
+_ACCENT_OR_BLANK = re.compile(r'[\u0300-\u036f\s_-]+')
+
+
+def _list_forms(name: str) -> List[Tuple[str, Tuple[int, ...]]]:
+    """Return a name in one spelling, its plural in English, and the numbers in both."""
+    spelling = _ACCENT_OR_BLANK.sub('', unicodedata.normalize('NFKD', name)).casefold()
+    plurals = [spelling + ('es' if spelling.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's')]
+    if spelling.endswith('o'):
+        plurals.append(f'{spelling}es')
+    if spelling.endswith('y'):
+        plurals.append(f'{spelling[:-1]}ies')
+    return [(form, _find_numbers(name)) for form in (spelling, *plurals)]
 
 
 def find_nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[str, str]:
-    """Map each name to the ``known`` name with the most similar spelling, or to nothing; skipped for very many names.
+    """Map each name to the ``known`` name with the most similar spelling, or to nothing; see :func:`find_alike`.
 
-    Names with other numbers in them are other classes.
+    Of very many names only those are found that :func:`find_alike` finds.
 
     Example:
         >>> find_nearest(['trafic light', 'boat', 'car_2'], ['traffic light', 'car', 'car_1'], 0.7)
         {'trafic light': 'traffic light', 'boat': '', 'car_2': ''}
     """
+    alike = find_alike(names, known)
     if len(names) * len(known) > COMPARED:
-        return dict.fromkeys(names, '')
+        return {name: alike.get(name, '') for name in names}
     numbered: Dict[Tuple[int, ...], List[str]] = {}
     for name in known:
         numbered.setdefault(_find_numbers(name), []).append(name)
     return {
-        name: next(iter(get_close_matches(name, numbered.get(_find_numbers(name), []), 1, cutoff)), '')
+        name: alike.get(name)
+        or next(iter(get_close_matches(name, numbered.get(_find_numbers(name), []), 1, cutoff)), '')
         for name in names
     }
 

@@ -198,15 +198,33 @@ def is_gray(path: str) -> bool:
         return False
 
 
+#: Names of the folders of splits, the training first.
+SPLIT_FOLDERS = ('train', 'training', 'val', 'valid', 'validation', 'test', 'testing', 'dev')
+
 _LABELS = (
     'ann_dir', 'labels', 'label', 'masks', 'mask', 'gtFine', 'SegmentationClass', 'annotations', 'segmentation',
-    'seg_maps', 'gt', 'trainannot', 'labelsTr',
+    'seg_maps', 'gt', 'labelsTr',
 )  # fmt: skip
 _IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImages', 'train', 'imagesTr')
+#: Ends of the names of folders of labels next to a folder of images: train and trainannot.
+_LABEL_ENDS = ('annot', '_annot', '_annotations', '_labels', '_label', '_masks', '_mask', '_gt', '_seg')
 
 
-def find_label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
-    """Return the folders of labels and images in a data set's root; ``None`` if their names are not distinctive."""
+def find_label_and_image_folders(root: str) -> List[Tuple[str, str]]:
+    """Return the folders of labels, each with its images, in a data set's root; none if the names are not distinctive.
+
+    One pair holds all splits, or each split has a pair: in its own folder, or named as in trainannot and train.
+    """
+    pair = _find_pair(root)
+    if pair is not None:
+        return [pair]
+    splits = [os.path.join(root, name) for name in SPLIT_FOLDERS]
+    inside = [found for found in map(_find_pair, splits) if found is not None]
+    named = [(f'{split}{end}', split) for split in splits for end in _LABEL_ENDS]
+    return inside or [found for found in named if all(map(os.path.isdir, found))]
+
+
+def _find_pair(root: str) -> Optional[Tuple[str, str]]:
     for label in _LABELS:
         for image in _IMAGES:
             pair = os.path.join(root, label), os.path.join(root, image)

@@ -11,7 +11,7 @@ from mmguard.files.images import open_image
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import is_image_name, list_folders, list_names, walk
+from mmguard.formats.files import SPLIT_FOLDERS, is_image_name, list_folders, list_names, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Sets
 from mmguard.formats.options import ScanOptions, is_left_out
 from mmguard.formats.table import EXAMPLES
@@ -57,8 +57,6 @@ class ClassFolders(Format):
         return sets
 
 
-#: Names of split folders.
-SPLITS = ('train', 'training', 'val', 'valid', 'validation', 'test', 'testing', 'dev')
 #: Names of folders of other kinds of data sets, which are never class names.
 NO_CLASSES = {
     'images', 'image', 'imgs', 'img', 'labels', 'label', 'masks', 'mask', 'annotations', 'annotation', 'ann_dir',
@@ -81,7 +79,7 @@ def find_class_splits(target: str) -> Dict[str, str]:
     if not os.path.isdir(path) or _LABELLED_ELSEWHERE.intersection(path.lower().split(os.sep)):
         return {}
     names = _list_folders(target)
-    splits = [name for name in SPLITS if name in names]
+    splits = [name for name in SPLIT_FOLDERS if name in names]
     if not splits:
         return {'': target} if _is_of_classes(target, names) else {}
     found = {split: os.path.join(target, split) for split in splits}

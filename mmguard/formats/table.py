@@ -48,6 +48,7 @@ class Table:
     #: Index of an image -> its path, empty if it is not known: asked for the few images that are drawn.
     path_of: Callable[[int], str] = lambda place: ''
     shows_size: bool = True  #: Examples show a box as x, y, width, height, as COCO stores it; otherwise as two corners.
+    written: Optional[np.ndarray] = None  #: float64 (N, 4), numbers of a box in its file, if they are not ``corners``.
 
     @cached_property
     def extents(self) -> np.ndarray:
@@ -303,7 +304,7 @@ def _describe_convention(
 
 
 def _format_example(table: Table, place: int) -> str:
-    left, top, right, bottom = table.corners[place].tolist()
+    left, top, right, bottom = (table.corners if table.written is None else table.written)[place].tolist()
     numbers: Tuple[float, ...] = (left, top, right, bottom)
     if table.shows_size:
         numbers = (left, top, right - left, bottom - top)

@@ -207,13 +207,14 @@ def describe_valid(mode: str, totals: Stats) -> str:
     """Return ``train: all labels valid (1,179,648 px in 8 files)``; empty if no label was seen."""
     units = {kind: totals.kinds[kind].total for kind in KINDS if totals.kinds[kind].total}
     seen = [Message('{number:,} {unit}', number=number, unit=_UNITS[kind]) for kind, number in units.items()]
-    mapped = totals.kinds['pixels'].mapped
-    seen[1:] = [Message('{number:,} px mapped by label_map', number=mapped)] if mapped else []
     if not seen:
         return ''
-    labels = join(', ', seen)
+    labels = seen[0]
     if totals.files:
         labels = Message('{labels} in {files}', labels=labels, files=quantity(totals.files, 'file'))
+    mapped = totals.kinds['pixels'].mapped
+    if mapped:
+        labels = join(', ', [labels, Message('{number:,} px mapped by label_map', number=mapped)])
     return translate('{mode}: all labels valid ({labels})', mode=mode, labels=labels)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -216,6 +217,8 @@ def test_check_names_it(folder: Path, name: str) -> None:
     found = own_findings(config)
     assert [(one.code, one.places) for one in found] == [(mistake.code, (mistake.place,))] * bool(mistake.code)
     for one in found:
+        quotes = re.findall(r"(?<!\w)'|'(?!\w)", one.title)  # not apostrophes
+        assert len(quotes) % 2 == 0, one.title
         assert bool(one.edits) is mistake.edits
         for edit in one.edits:
             assert own_findings(change_config(config, edit.config)) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 import pytest
 from scans import codes, scan
@@ -221,3 +221,33 @@ def test_a_data_set_of_the_users_own_is_not_called_broken(
     assert step in captured.out + captured.err
     # What has samples as mmengine's data sets have can be traced.
     assert main(['trace', 'config.py', '--num-classes', '2']) == (1 if 'Listed' in dataset else 2)
+
+
+@pytest.mark.parametrize(
+    ('images', 'labels'),
+    [
+        ('{}', '{}annot'),
+        ('{}', '{}_labels'),
+        ('{}/images', '{}/masks'),
+    ],
+)
+@pytest.mark.parametrize('splits', [('train', 'val', 'test'), ('train', 'valid')])
+def test_every_split_of_a_root_is_read(
+    images: str, labels: str, splits: Tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    from label_files import BLOCKS, write
+
+    root = tmp_path / 'data'
+    for split in splits:
+        for number in range(2):
+            write(root / labels.format(split) / f'{split}{number}.png', BLOCKS)
+            write(root / images.format(split) / f'{split}{number}.jpg', BLOCKS, 'RGB')
+    code = main(['scan', str(root), '--num-classes', '9', '--json', str(tmp_path / 'scan.json')])
+    sets = json.loads((tmp_path / 'scan.json').read_text())['datasets']
+    assert [one['facts']['files'] for one in sets] == [2] * len(splits), capsys.readouterr().out
+    assert [Path(one['name']).relative_to(root).as_posix() for one in sets] == [labels.format(s) for s in splits]
+    assert code == 0
+    assert main(['scan', str(root), '--num-classes', '9', '--split', 'train']) == 0
+    assert f'{splits[1]}0' not in capsys.readouterr().out
+    assert main(['fix', str(root), '--num-classes', '2', '--out', str(tmp_path / 'fixed')]) == 0
+    assert len(list((tmp_path / 'fixed').rglob('*.png'))) == 2 * len(splits)

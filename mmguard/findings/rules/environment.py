@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Iterator, Tuple
 
 from mmguard.compat.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, find_stacks, install_command
@@ -166,3 +167,37 @@ def _reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
         environment=(*((one, None) for one in installed), (name, NEWEST)),
         commands=(f'pip uninstall -y {" ".join(installed)}', command),
     )
+
+
+#: The first torch whose ``torch.load`` reads only tensors unless it is told otherwise.
+READS_ONLY_TENSORS = (2, 6)
+
+
+class CheckpointsRefused(EnvironmentRule):
+    """An mmengine whose own checkpoints torch refuses to read."""
+
+    code = 'MG515'
+    severity = WARNING
+    summary = 'The installed torch refuses to read the checkpoints of the installed mmengine.'
+    title = 'torch {torch} refuses to read the checkpoints of mmengine {mmengine}.'
+    why = (
+        'Since 2.6 torch.load reads only tensors by default; checkpoints of mmengine also hold the log of the run. '
+        'Resuming and testing end with "Weights only load failed".'
+    )
+    example = Example(
+        wrong='python tools/train.py my_config.py --resume',
+        right='TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 python tools/train.py my_config.py --resume',
+    )
+    limits = 'It reads the source of mmengine, not your checkpoints: files of bare weights can be read.'
+    advice = (
+        'Before you resume from or test a checkpoint that you trust, set `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`. '
+        'Training from the start works without it.'
+    )
+
+    def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
+        torch = environment.get_version('torch')
+        number = tuple(map(int, re.findall('[0-9]+', torch)[:2]))
+        if environment.reads_objects is False and number >= READS_ONLY_TENSORS:
+            words = dict(torch=torch, mmengine=environment.get_version('mmengine'))
+            evidence = 'mmengine/runner/checkpoint.py calls torch.load without weights_only'
+            yield self.report(evidence, words, places=('mmengine',))

@@ -20,7 +20,7 @@ STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign', 'open')
 KERNEL, RAISED, ENDED, FOLLOWS, SIGN, OPEN = range(6)
 
 #: Files in the order in which they are searched: the first signature that matches is taken.
-FILES = ('device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
+FILES = ('own', 'device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
 
 #: Framework -> command that decides if a signature names none.
 SCAN = {
@@ -92,7 +92,7 @@ class Signature:
     """Known error message.
 
     Args:
-        code (str): Stable, ``MG4xx``; never given to another.
+        code (str): Stable, ``MG4xx`` or ``MG36x``; never given to another.
         title (str): Error in one line.
         pattern (str): Words that are the same in all versions; searched in ``Type: message``, over several lines.
         meaning (str): Meaning of the error.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from typing import List, Optional, Tuple
 
 from mmguard.findings.facts import ConfigFacts
 from mmguard.formats.correction import CannotCorrect, LabelFiles, get_ending
 from mmguard.formats.files import IMAGE_ENDINGS, find_label_and_image_folders
 from mmguard.formats.format import CannotScan, Format, Sets
-from mmguard.formats.options import FixOptions, ScanOptions
+from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
 from mmguard.labels.rules import LabelRule
 from mmguard.labels.spaces import read_label_map
 from mmguard.language import Message
@@ -33,32 +33,40 @@ class LabelMaps(Format):
         from mmguard.formats.options import build_settings
         from mmguard.formats.unsupported_formats import describe_files
 
-        notes = []
+        pairs: List[Tuple[str, Optional[str]]] = [(target, options.images)]
+        noted = False
         if options.images is None and os.path.isdir(target):
-            folders = find_label_and_image_folders(target)
-            if folders is not None:
-                target = folders[0]
-                options = replace(options, images=folders[1])
-                notes.append(Message('labels: {labels}, images: {images}', labels=folders[0], images=folders[1]))
+            found = find_label_and_image_folders(target)
+            if found:
+                asked = [pair for pair in found if not _is_of_other_split(target, pair, options)]
+                pairs, noted = [*(asked or found)], True
             elif all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
-                target = os.path.join(target, _MASKS[0])  # SegmentationObject numbers the objects
-                notes.append(Message('labels: {labels}', labels=target))
-        try:
-            source = FolderSource(target, build_settings(options), options.images, options.suffix)
-            instead = source.list_other_files()
-        except OSError as error:
-            raise CannotScan(str(error)) from error
-        if instead is not None:
-            raise CannotScan(f'{target} was not read: it has no label map. {describe_files(instead, source.suffix)}')
+                pairs, noted = [(os.path.join(target, _MASKS[0]), None)], True  # SegmentationObject numbers the objects
         _import_pillow(target)
-        source.notes += notes
-        if options.num_classes is None:
-            note = Message('no --num-classes: every value counts as a class; with it, invalid ones are found')
-            source.notes.append(note)
-        facts = ConfigFacts(framework='mmseg', label_map=read_label_map(dict(options.label_map)))
+        sets = Sets([], ConfigFacts(framework='mmseg', label_map=read_label_map(dict(options.label_map))))
         if options.reduce_zero_label:
-            facts.reduce_zero_label['--reduce-zero-label'] = True
-        return Sets([source], facts)
+            sets.config.reduce_zero_label['--reduce-zero-label'] = True
+        for labels, images in pairs:
+            try:
+                source = FolderSource(labels, build_settings(options), images, options.suffix)
+                instead = source.list_other_files()
+            except OSError as error:
+                raise CannotScan(str(error)) from error
+            if instead is not None:
+                said = f'{labels} was not read: it has no label map. {describe_files(instead, source.suffix)}'
+                if len(pairs) == 1:
+                    raise CannotScan(said)
+                sets.failed.append(said)
+                continue
+            if noted and images is not None:
+                source.notes.append(Message('labels: {labels}, images: {images}', labels=labels, images=images))
+            elif noted:
+                source.notes.append(Message('labels: {labels}', labels=labels))
+            if options.num_classes is None:
+                note = Message('no --num-classes: every value counts as a class; with it, invalid ones are found')
+                source.notes.append(note)
+            sets.sources.append(source)
+        return sets
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
         from mmguard.formats.maps.folder import find_label_files
@@ -86,6 +94,11 @@ class LabelMaps(Format):
             [(os.path.join(target, name), name) for name in maps],
             lambda data, name: correct_map(data, get_ending(name), options),
         )
+
+
+def _is_of_other_split(root: str, pair: Tuple[str, str], options: ScanOptions) -> bool:
+    """Return True if the folders belong to a split that is not requested."""
+    return is_left_out(os.path.relpath(pair[1], root).split(os.sep)[0], options)
 
 
 def _import_pillow(target: str) -> None:

@@ -193,6 +193,6 @@ class FolderSource(MapSource):
 
 def find_label_files(root: str, suffix: Optional[str] = None) -> List[str]:
     """Return the label maps in a folder that a scan reads, without the images next to them."""
-    folders = find_label_and_image_folders(root)
-    source = FolderSource(root if folders is None else folders[0], MapSettings(256), suffix=suffix)
-    return [item.path for item in source.items()]
+    folders = [labels for labels, _ in find_label_and_image_folders(root)] or [root]
+    sources = [FolderSource(folder, MapSettings(256), suffix=suffix) for folder in folders]
+    return [item.path for source in sources for item in source.items()]

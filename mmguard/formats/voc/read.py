@@ -267,6 +267,7 @@ def _build_table(
     sizes = [file.size for _, file in files]
     rows = [(number, one.name, one.corners) for number, one in found]
     table = table_of_names([image.xml for image, _ in files], sizes, rows, names, categories)
+    table.written = np.array([one.written for _, one in found], float).reshape(-1, 4)
     table.ignored = np.array([one.difficult for _, one in found], bool)
     if bbox_min_size:
         with np.errstate(invalid='ignore'):

@@ -29,6 +29,7 @@ class VocObject(NamedTuple):
     difficult: bool  #: True if it is not trained on.
     #: Corners as mmdet computes them: integers, one less than in the file; ``NO_NUMBER`` throughout without a box.
     corners: Tuple[float, ...]
+    written: Tuple[float, ...]  #: Corners as in the file; ``NO_NUMBER`` throughout without a box.
 
 
 class VocFile(NamedTuple):
@@ -137,7 +138,8 @@ def _read_object(item: ET.Element, where: str, faults: Faults) -> Optional[VocOb
     except ValueError:
         faults.add('difficult is not an integer: mmdet stops here', f'{where}: {shorten(text)}')
         difficult = False
-    return VocObject(name, difficult, _read_corners(item, where, faults))
+    written = _read_corners(item, where, faults)
+    return VocObject(name, difficult, _subtract_one(written), written)
 
 
 def _read_corners(item: ET.Element, where: str, faults: Faults) -> Tuple[float, ...]:
@@ -149,12 +151,14 @@ def _read_corners(item: ET.Element, where: str, faults: Faults) -> Tuple[float, 
     for side in _SIDES:
         text = box.findtext(side, '')
         try:
-            number = float(text)
+            corners.append(float(text))
         except ValueError:
             what = 'is not a number' if text.strip() else 'is missing'
             faults.add(f'{side} {what}: mmdet stops here', f'{where}: {shorten(text)}' if text else where)
             return (NO_NUMBER,) * 4
-        # int() truncates, but raises for NaN and infinity, where mmdet stops.
-        finite = number - number == 0
-        corners.append(float(int(number) - 1) if finite else number)
     return tuple(corners)
+
+
+def _subtract_one(written: Tuple[float, ...]) -> Tuple[float, ...]:
+    """Return corners as mmdet computes them: int() truncates; NaN and infinity, where mmdet stops, remain."""
+    return tuple(float(int(number) - 1) if number - number == 0 else number for number in written)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.compat.stack import find_module_folder, find_stacks
 from mmguard.files.regular import read_regular
@@ -69,10 +70,24 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
     mmcv = find_module_folder('mmcv')
     if mmcv is not None:
         facts.ops = any(mmcv.glob('_ext*')) or any(mmcv.glob('_ext/*'))
+    facts.reads_objects = _reads_objects()
     if try_imports:
         names = [n for n in IMPORTS if n.split('.')[0] not in facts.missing and (n != 'mmcv.ops' or facts.ops)]
         facts.errors, facts.cuda = import_errors(names)
     return facts
+
+
+def _reads_objects() -> Optional[bool]:
+    """Return True if mmengine, or the user, tells torch to read checkpoints that hold objects."""
+    mmengine = find_module_folder('mmengine')
+    if mmengine is None:
+        return None
+    if os.environ.get('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '').lower() in ('1', 'y', 'yes', 'true'):
+        return True
+    try:
+        return b'weights_only' in read_regular(mmengine / 'runner/checkpoint.py')
+    except OSError:
+        return None
 
 
 def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], str]:

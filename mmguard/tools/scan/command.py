@@ -37,7 +37,7 @@ def add_split(parser: Any) -> None:
         nargs='+',
         choices=_SPLITS,
         default=list(_SPLITS),
-        help='the splits of a config to read; default: all three',
+        help='the splits to read; default: all three',
     )
 
 

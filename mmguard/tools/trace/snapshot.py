@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
 from mmguard.files.images import open_image
 from mmguard.files.regular import open_regular
+from mmguard.formats.faults import Faults
+from mmguard.formats.voc.records import read_voc
 from mmguard.labels.instances import BOX_REASONS, describe_boxes, find_corner_faults
 from mmguard.labels.rules import count_values
 from mmguard.properties.samples import Instance, read_parts
@@ -38,6 +40,7 @@ class Snapshot:
         label_map (dict[int, int]): Before loading: the label_map that the data set passes to its loader.
         note (str): Reason if anything could not be inspected.
         unchecked (set[str]): Fields with annotations of other kinds.
+        written (dict[tuple, tuple]): Box as loaded -> its corners in the file, if they differ (VOC counts from 1).
     """
 
     step: str
@@ -47,6 +50,7 @@ class Snapshot:
     label_map: Dict[int, int] = field(default_factory=dict)
     note: str = ''
     unchecked: Set[str] = field(default_factory=set)
+    written: Dict[Tuple[float, ...], Tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def values(self) -> Dict[int, int]:
@@ -69,7 +73,8 @@ class Snapshot:
         trained = [one for one in self.instances or () if one.box is not None and not one.ignored]
         corners = np.array([one.box for one in trained], dtype=np.float64).reshape(-1, 4)
         codes = find_corner_faults(corners, self.size or (np.inf, np.inf)).tolist()
-        return [Fault(describe_boxes({BOX_REASONS[code]: 1})[0], str(one)) for one, code in zip(trained, codes) if code]
+        named = [replace(one, box=self.written.get(one.box or (), one.box)) for one in trained]
+        return [Fault(describe_boxes({BOX_REASONS[code]: 1})[0], str(one)) for one, code in zip(named, codes) if code]
 
     def holds(self, value: int) -> bool:
         return value in self.values or any(instance.label == value for instance in self.instances or ())
@@ -87,6 +92,9 @@ def read_annotations(info: Dict[str, Any]) -> Snapshot:
             Instance(int(one.get('bbox_label', -1)), box if len(box) == 4 else None, bool(one.get('ignore_flag', 0)))
             for one, box in zip(found, boxes)
         ]
+        if info.get('xml_path'):
+            file = read_voc(str(info['xml_path']), '', Faults())
+            shot.written = {} if file is None else {one.corners: one.written for one in file.objects}
         if info.get('height') and info.get('width'):
             shot.size = int(info['height']), int(info['width'])
     path = info.get('seg_map_path')

@@ -92,6 +92,22 @@ def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
     assert small.histogram == trained_by_mmdet(root, NAMES, bbox_min_size=30)
 
 
+@pytest.mark.parametrize(
+    ('box', 'fault'),
+    [
+        ((260, 17, 260, 37), 'box_no_area'),
+        ((130.5, 2, 150.5, 9), 'box_outside'),
+        ((0, 5, 20, 30), 'negative'),
+        ((5, 5, 120, 30), 'over_edge'),
+        (('nan', 5, 20, 30), 'box_not_finite'),
+    ],
+)
+def test_a_box_is_named_by_the_numbers_in_its_file(box: Sequence[Any], fault: str, tmp_path: Path) -> None:
+    facts = scan_voc(write(tmp_path, {'a': xml(obj(), obj(box=box))}))
+    numbers = ', '.join(map(str, box))
+    assert facts.annotations.box_examples == {fault: [f'Annotations/a.xml: {numbers}']}
+
+
 def test_names_beside_the_class_list(tmp_path: Path) -> None:
     root = write(tmp_path, {'a': xml(obj('Cat'), obj('dog')), 'b': xml()})
     facts = scan_voc(root, class_names=NAMES)

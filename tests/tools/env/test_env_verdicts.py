@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,33 @@ def test_what_is_not_is_a_finding_with_what_to_do(
     assert ([name for name, version in edits[0].environment if version is not None] if edits else None) == installed
     for edit in edits:
         assert diagnose(environment=here.apply_changes(edit.environment)) == []
+
+
+@pytest.mark.parametrize(
+    ('torch', 'reads_objects', 'codes'),
+    [('2.6.0+cu124', False, ['MG515']), ('2.13.0', False, ['MG515']), ('2.5.1', False, []), ('2.6.0', True, [])],
+)
+def test_checkpoints_that_this_torch_refuses_are_a_warning(torch: str, reads_objects: bool, codes: List[str]) -> None:
+    found = diagnose(environment=facts(versions={'torch': torch}, reads_objects=reads_objects))
+    assert [(one.code, one.severity) for one in found] == [(code, WARNING) for code in codes]
+    assert all('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1' in one.advice for one in found)
+
+
+def test_the_warning_about_checkpoints_agrees_with_mmengine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = pytest.importorskip('mmengine.runner.checkpoint')
+    from mmengine.logging import HistoryBuffer
+
+    monkeypatch.delenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', raising=False)
+    checkpoint.save_checkpoint({'message_hub': HistoryBuffer()}, str(tmp_path / 'iter_1.pth'))
+    try:
+        checkpoint.CheckpointLoader.load_checkpoint(str(tmp_path / 'iter_1.pth'), 'cpu')
+        fails = False
+    except pickle.UnpicklingError:
+        fails = True
+    found = diagnose(environment=gather(try_imports=False))
+    assert [one.code for one in found if one.code == 'MG515'] == ['MG515'] * fails
+    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
+    assert 'MG515' not in [one.code for one in diagnose(environment=gather(try_imports=False))]
 
 
 def test_a_package_that_takes_the_interpreter_down_is_a_verdict(tmp_path: Path, monkeypatch: Any) -> None:

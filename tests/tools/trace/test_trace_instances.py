@@ -218,3 +218,22 @@ def test_labels_without_a_number_of_classes_are_not_called_valid(coco: str, tmp_
     record = json.loads((tmp_path / 'out.json').read_text())
     assert record['checked'] == ['boxes']
     assert len(record['not_checked']) == 1
+
+
+def test_a_box_of_voc_is_named_by_the_numbers_in_its_file(tmp_path: Path) -> None:
+    from format_cases import NAMES, voc
+
+    for name, content in voc().items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content.replace(b'<xmax>25</xmax>', b'<xmax>5</xmax>', 1))
+    made = config(str(tmp_path), [*LOAD, PACK])
+    made.train_dataloader.dataset = dict(
+        type='XMLDataset',
+        data_root=str(tmp_path),
+        ann_file='ImageSets/Main/train.txt',
+        data_prefix=dict(sub_data_root=''),
+        metainfo=dict(classes=NAMES),
+        pipeline=made.train_dataloader.dataset.pipeline,
+    )
+    first = Tracer(made, 'train', 0).trace(0).legs[0]
+    assert [fault.where.partition(' at ')[2] for fault in first.faults] == ['(5, 5, 5, 20)']

@@ -69,14 +69,14 @@ class UnusableBoxes(DataRule):
 
 #: Share of the boxes over the edge below which they are due to rounding.
 MANY = 0.01
-#: Note of the edit of corners at -1.
+#: Note of the edit of corners at 0 in VOC.
 _COUNTED_FROM_ZERO_ADVICE = (
     'If the corners count from 0 already, add 1 to all: the reader of VOC subtracts 1, as mmdet does.'
 )
 
 
 class BoxesBeyondImage(AnnotationRule):
-    """Boxes that begin below 0 or end outside the image."""
+    """Boxes that begin before the first pixel or end outside the image."""
 
     code = 'MG152'
     severity = 'warning'
@@ -90,7 +90,7 @@ class BoxesBeyondImage(AnnotationRule):
     limits = 'If fewer than 1 % of the boxes cross the edge, it assumes rounding.'
     advice = (
         'Draw one image with its boxes before you change any. If they are drawn right, clip them, then drop those '
-        'without area; a VOC corner at -1 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
+        'without area; a VOC corner at 0 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
         'convert them (from y1, x1, y2, x2, or center and size), or correct the size of the image in the annotations '
         '(swapped, turned by EXIF, another scale).'
     )
@@ -101,7 +101,9 @@ class BoxesBeyondImage(AnnotationRule):
             return
         texts: List[str] = []
         if found.negative_boxes:
-            texts.append(Message('{boxes} with a corner below 0', boxes=quantity(found.negative_boxes, 'box')))
+            lowest = 1 if found.counts_from_one else 0
+            boxes = quantity(found.negative_boxes, 'box')
+            texts.append(Message('{boxes} with a corner below {lowest}', boxes=boxes, lowest=lowest))
         if found.over_edge:
             texts.append(Message('{boxes} over its edge', boxes=quantity(found.over_edge, 'box')))
         which, annotations = join(', ', texts), quantity(found.annotations, 'annotation')

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.config.classes import is_background
 from mmguard.config.head_classes import find_class_counts
@@ -13,11 +14,14 @@ from mmguard.findings.class_edits import set_classes_and_heads
 from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
+from mmguard.findings.finding import ERROR, POSSIBLE, PROVEN, Finding
 from mmguard.findings.map_edits import list_splits
 from mmguard.findings.order import SUPERSEDES
-from mmguard.findings.rule import AnnotationRule, Example, Facts, Rule
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
+from mmguard.findings.usual_edits import combine_pair
 from mmguard.findings.views import (
+    count_trained,
+    find_alike,
     find_class_lists,
     find_nearest,
     get_annotations,
@@ -25,7 +29,6 @@ from mmguard.findings.views import (
     has_config,
     is_trained_on,
     join_items,
-    normalize_name,
 )
 from mmguard.language import Message
 from mmguard.text import quantity, shorten
@@ -135,10 +138,8 @@ class NamesNotInFile(AnnotationRule):
         missing, names = max(lacks, key=lambda pair: len(pair[0]) / len(pair[1]), default=([], []))
         if found.names_from == 'objects' and len(missing) < len(names):
             # A class may be missing in a small set of XML files, but not if a similar name is left out.
-            left_out = list(found.left_out_names)
-            alike = {normalize_name(name) for name in left_out}
-            close = find_nearest([name for name in missing if normalize_name(name) not in alike], left_out, 0.7)
-            missing = [name for name in missing if close.get(name, name)]
+            close = find_nearest(missing, list(found.left_out_names), 0.7)
+            missing = [name for name in missing if close[name]]
         spelt = self._find_letters(labels)
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
@@ -160,10 +161,8 @@ class NamesNotInFile(AnnotationRule):
     def _match_names(self, labels: LabelFacts, known: Sequence[str]) -> Dict[str, str]:
         """Map each missing name to the name in the files that it resembles, or to nothing."""
         missing, names = self._find_missing(labels)
-        alike = {normalize_name(name): name for name in known}
         listed = set(names)
-        close = find_nearest(missing, [name for name in known if name not in listed], 0.7)
-        meant = {name: alike.get(normalize_name(name), found) for name, found in close.items()}
+        meant = find_nearest(missing, [name for name in known if name not in listed], 0.7)
         # In an unrelated list, similar names are a coincidence.
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
@@ -205,12 +204,7 @@ class CategoriesLeftOut(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         names = list(self._count_left_out(labels))
         close = find_nearest(names, labels.class_names, 0.8)
-        slips = {name: found for name, found in close.items() if found}
-        if slips:
-            asked = (
-                f'Is it a slip: {join_items(f"{shorten(slip)} for {shorten(name)}" for slip, name in slips.items())}?'
-            )
-            yield from rewrite(self, facts, 'Correct the names.', asked, rename=slips)
+        yield from _rename(self, facts, {name: found for name, found in close.items() if found})
         # If every head has as many classes as the list, the others were left out on purpose.
         counted = (
             {}
@@ -230,6 +224,87 @@ class CategoriesLeftOut(AnnotationRule):
 
     def _count_left_out(self, labels: LabelFacts) -> Dict[str, int]:
         return {name: number for name, number in get_annotations(labels).left_out_names.items() if number}
+
+
+def _rename(rule: Rule, facts: Facts, typos: Mapping[str, str]) -> Iterator[Edit]:
+    """Yield an edit that renames categories: typo -> right name, without those that a command line cannot hold."""
+    typos = {typo: name for typo, name in typos.items() if not set(',:') & set(typo + name)}
+    if typos:
+        pairs = join_items(f'{shorten(typo)} for {shorten(name)}' for typo, name in typos.items())
+        yield from rewrite(
+            rule, facts, 'Correct the names.', Message('Is it a typo: {pairs}?', pairs=pairs), rename=typos
+        )
+
+
+#: Shorter names, as of letters, are different classes.
+SHORTEST = 3
+
+
+class NamesAlike(DataRule):
+    """Two classes whose names are spellings of one name."""
+
+    code = 'MG156'
+    severity = 'warning'
+    kinds = ('pixels', 'instances', 'voxels')
+    needs = ()
+    shows_values = False
+    summary = 'Two classes have names that differ only in case, spaces, accents or plural.'
+    title = 'Class names differ only in case, spaces, accents or plural: {pairs}.'
+    why = 'A typo is a class of its own: its objects are trained as another class, and num_classes counts it.'
+    example = Example(wrong='categories RBC (265 boxes) and RBc (2 boxes)', right='RBC (267 boxes)')
+    limits = 'It compares names of at least three letters; a plural may be another class (cloth, clothes).'
+    advice = (
+        'If it is a typo, give the objects of both one name, remove the other from every class list, and count it '
+        'once in num_classes. If these are two classes, nothing needs to change.'
+    )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        counts = self._count_names(labels)
+        typos = self._find_typos(counts)
+        if not typos:
+            return
+        unit = labels.kind.rstrip('s') if labels.kind != 'instances' else 'annotation'
+        named = dict.fromkeys(name for pair in typos.items() for name in pair)
+        evidence = join_items(f'{quantity(counts[name], unit)} of {shorten(name)}' for name in named)
+        pairs = join_items(f'{shorten(typo)} and {shorten(name)}' for typo, name in typos.items())
+        # Then whoever counted the classes counted each name once.
+        explains = bool(labels.values) and labels.num_classes == len(counts) - len(typos)
+        certainty, severity = (PROVEN, ERROR) if explains else (POSSIBLE, self.severity)
+        yield self.report_in(facts, certainty, evidence, {'pairs': pairs}, severity=severity)
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        counts = self._count_names(labels)
+        typos = self._find_typos(counts)
+        names = [name for name in counts if name not in typos]
+        merged = tuple(label for label in count_trained(labels) if labels.name_of(label) in typos)
+        for edit in _rename(self, facts, typos):
+            edit = replace(edit, unlabelled=merged, if_not='Nothing needs to change.')
+            listed = {name for names in get_config(labels).dataset_classes.values() for name in names}
+            if listed & set(typos):
+                edit = combine_pair(edit, set_classes_and_heads(facts, names), 'Correct the names in files and config.')
+            if labels.values and labels.num_classes < len(counts):
+                more = Message('Set num_classes={number} in every head and guard.', number=len(counts))
+                edit = replace(edit, if_not=more)
+            yield edit
+
+    def _count_names(self, labels: LabelFacts) -> Dict[str, int]:
+        """Return the names of the classes, in the order of their labels, with the number of elements of each."""
+        counts = count_trained(labels)
+        listed = labels.class_names or get_annotations(labels).categories.values()
+        named = Counter(dict.fromkeys(filter(None, map(str, listed)), 0))
+        for label, count in counts.items():
+            if labels.name_of(label) in named:
+                named[labels.name_of(label)] += count
+        return dict(named)
+
+    def _find_typos(self, counts: Mapping[str, int]) -> Dict[str, str]:
+        """Map the rarer of two names that are alike to the more frequent one."""
+        ranked = sorted((name for name in counts if len(name.strip()) >= SHORTEST), key=lambda name: -counts[name])
+        typos: Dict[str, str] = {}
+        for name, right in find_alike(ranked, ranked).items():
+            if right != name:
+                typos[name] = typos.get(right, right)
+        return typos
 
 
 class BackgroundListed(Rule):
