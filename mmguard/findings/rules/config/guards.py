@@ -11,7 +11,6 @@ from mmguard.config.guards import (
     find_guards,
     find_mismatched_guards,
     find_unguarded_evaluation,
-    is_guarded_type,
 )
 from mmguard.config.ignored_labels import ALWAYS, has_threshold
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
@@ -21,6 +20,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
+from mmguard.labels.loss_selection import is_guarded_type
 from mmguard.text import plural
 
 PIXELS, INSTANCES = GUARD_TRANSFORMS
