@@ -48,6 +48,8 @@ INSTALL: Dict[str, Dict[str, str]] = {
 
 #: Frameworks whose configs can be named as ``'mmseg::NAME.py'``.
 FRAMEWORKS = ('mmengine', 'mmseg', 'mmdet', 'mmyolo', 'mmrotate', 'mmdet3d', 'mmpretrain')
+#: Frameworks that are guarded, by their scopes.
+GUARDED_FRAMEWORKS = ('mmseg', 'mmdet')
 
 #: Folder of the shipped configs inside the folder of a framework.
 SHIPPED = '/.mim/configs/'

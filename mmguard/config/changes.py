@@ -180,11 +180,13 @@ def find_scope(tree: Dict[str, Any], path: Path) -> str:
     """Return the scope in which a part is built: the innermost ``_scope_`` around it.
 
     The prefix of a type applies only to that type: ``mmdet.MaskFormerHead`` in a config of mmseg builds its losses in
-    mmseg's scope.
+    mmseg's scope. A path may go on with a part that the tree leaves to a default.
     """
     scope = str(tree.get('default_scope') or '')
     node: Any = tree
     for key in path:
+        if isinstance(node, dict) and key not in node:
+            break
         node = node[key]
         if isinstance(node, dict):
             scope = str(node.get('_scope_') or scope)

@@ -11,10 +11,10 @@ import warnings
 from functools import lru_cache
 from typing import Any, Dict, Iterator, Optional, Sequence, Union
 
-from mmguard.compat.stack import FRAMEWORKS
+from mmguard.compat.stack import FRAMEWORKS, GUARDED_FRAMEWORKS
 
 #: Frameworks that are guarded, by their scopes.
-SCOPES = ('mmseg', 'mmdet')
+SCOPES = GUARDED_FRAMEWORKS
 #: Other frameworks of OpenMMLab. Guarded configs may use their backbones; their heads and data sets are not guarded.
 UNGUARDED_SCOPES = tuple(name for name in FRAMEWORKS if name not in ('mmengine', *SCOPES))
 

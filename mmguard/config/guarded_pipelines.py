@@ -134,10 +134,15 @@ def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> boo
 def _build_type(pack: Dict[str, Any], name: str) -> Any:
     stock = pack['type']
     if not is_type_name(stock):
-        from mmengine.config.lazy import LazyObject
-
-        return LazyObject('mmguard', name)
+        return build_lazy_type('mmguard', name)
     return f'mmguard.{name}' if build_full_name(stock).count('.') > 1 else name
+
+
+def build_lazy_type(module: str, name: str) -> Any:
+    """Return a type as a new-style config holds it."""
+    from mmengine.config.lazy import LazyObject
+
+    return LazyObject(module, name)
 
 
 def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, guards: List[Dict[str, Any]]) -> None:

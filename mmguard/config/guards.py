@@ -12,7 +12,8 @@ from mmguard.config.changes import Changes, name_types
 from mmguard.config.classes import SCOPES, build_full_name, find_registry
 from mmguard.config.parts import Part, find_hooks, find_losses, find_transforms
 from mmguard.config.read import ReadConfig
-from mmguard.config.start_check import GUARD_TRANSFORMS, HOOK, HOOKS, is_guarded_type
+from mmguard.config.start_check import GUARD_TRANSFORMS, HOOK, HOOKS
+from mmguard.labels.loss_selection import is_guarded_type
 
 GUARDED_LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 

@@ -15,6 +15,7 @@ from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.parts import Part, find_losses, find_metrics, find_pipelines, find_transforms
 from mmguard.config.read import ReadConfig, load_config
 from mmguard.config.recognition import find_bases
+from mmguard.labels.loss_selection import is_guarded_type
 from mmguard.labels.spaces import Space
 
 GUARD_TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
@@ -71,11 +72,6 @@ def _has(pipeline: List[Part], guard: str) -> bool:
 
 def _is_wrapper_of(dataset: Optional[Part]) -> bool:
     return dataset is not None and ('dataset' in dataset.config or 'datasets' in dataset.config)
-
-
-def is_guarded_type(name: str) -> bool:
-    """True if this is the name of a guarded loss: type X becomes GuardedX."""
-    return name.startswith('Guarded')
 
 
 def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:

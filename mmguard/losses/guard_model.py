@@ -1,61 +1,14 @@
-"""Selection of losses to guard, for a config (``apply``) or a built model, and their replacement."""
+"""Replacement of the losses of a built model by guarded ones."""
 
 from __future__ import annotations
 
 import importlib
-import inspect
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple
 
 from torch import nn
 
-from mmguard.config.classes import SCOPES
-from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS_REASON
-from mmguard.losses.guards.mmdet import DenseGuard
+from mmguard.labels.loss_selection import LossDecision, Node, Path, SelectedLoss, get_package, visit_losses
 from mmguard.nn.counting import CountsLabels
-
-#: Arguments and attributes of heads whose loss takes no class labels, whatever its type.
-WITHOUT_CLASSES = ('loss_centerness',)
-#: Heads that compute the classification loss themselves, from unchanged labels: a ``loss_cls`` is never called.
-HEADS_WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'AutoAssignHead')
-#: Losses of mmseg whose targets are not class labels.
-_LOSSES_WITHOUT_LABELS = ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
-
-
-class LossDecision(NamedTuple):
-    """Decision on how to guard a loss.
-
-    Attributes:
-        is_cross_entropy (bool): True if it is replaced by GuardedCrossEntropyLoss.
-        is_wrapped (bool): True if a GuardedLoss around it may guard it.
-        framework (str): The scope of the guard: ``'mmseg'`` or ``'mmdet'``.
-        reason (str): Reason if it is left unchanged; empty if labels cannot hurt it.
-    """
-
-    is_cross_entropy: bool
-    is_wrapped: bool
-    framework: str
-    reason: str = ''
-
-
-def select(cls: type, scope: str = '') -> LossDecision:
-    """Decide how to guard a loss.
-
-    Args:
-        cls (type): Class of the loss.
-        scope (str): The scope that it is built in, if its own package is not a framework's.
-    """
-    names = [f'{base.__module__.partition(".")[0]}.{base.__name__}' for base in inspect.getmro(cls)]
-    package, _, name = names[0].partition('.')
-    framework = next((one for one in (package, scope) if one in SCOPES), 'mmseg')
-    if name == 'CrossEntropyLoss' and package in SCOPES:
-        return LossDecision(True, False, framework)
-    known = next((one for one in names if one in REASONS or one in GUARD_BY_NAME), None)
-    if known in REASONS and REASONS[known] is not USE_OWN_CLASS_REASON:
-        is_harmful = package != 'mmdet' and known not in _LOSSES_WITHOUT_LABELS
-        return LossDecision(False, False, framework, REASONS[known] if is_harmful else '')
-    is_dense = known is not None and GUARD_BY_NAME.get(known) is DenseGuard
-    return LossDecision(False, not is_dense, framework)
-
 
 #: Arguments of the cross entropies of mmseg and mmdet, which are attributes of the built loss.
 _ARGUMENTS = (
@@ -68,10 +21,6 @@ _ARGUMENTS = (
     'loss_name',
     'avg_non_ignore',
 )
-
-
-#: Path, parent module, its key there, and the loss.
-_Place = Tuple[str, nn.Module, str, nn.Module]
 
 
 class GuardedModel(NamedTuple):
@@ -96,50 +45,47 @@ def guard_model(model: nn.Module) -> GuardedModel:
     changed: List[str] = []
     left: List[str] = []
     guards: Dict[int, nn.Module] = {}
-    for path, owner, key, loss in list(_find_losses(model)):
-        selection = select(type(loss))
+
+    def visit(found: SelectedLoss) -> bool:
+        place, loss, decision = '.'.join(map(str, found.path)), found.part, found.decision
+        if decision.reason:
+            left.append(found.describe_left(place))
+        if not decision.is_guarded:
+            return False
         if id(loss) not in guards:
-            if selection.reason:
-                left.append(f'{path}: {type(loss).__name__} is left unchanged: {selection.reason}')
-            if not selection.is_cross_entropy and not selection.is_wrapped:
-                continue
             try:
-                guards[id(loss)] = _find_guard(loss, selection)
+                guards[id(loss)] = _build_guard(loss, decision)
             except TypeError as error:  # no guard can keep the contract for it
-                left.append(f'{path}: {type(loss).__name__} is left unchanged: {error}')
-                continue
+                left.append(found.describe_left(place, str(error)))
+                return False
         guard = guards[id(loss)]
-        owner._modules[key] = guard
-        written = f'Guarded{type(loss).__name__}'  # what a config would have; the guard keeps the built loss
-        known = hasattr(_get_module(selection), written)
-        changed.append(f'{path}: {type(loss).__name__} -> {written if known else guard._get_name()}')
+        owner, _, key = place.rpartition('.')
+        model.get_submodule(owner)._modules[key] = guard
+        written = f'Guarded{found.name}'  # what a config would have; the guard keeps the built loss
+        known = hasattr(_get_module(decision), written)
+        changed.append(f'{place}: {found.name} -> {written if known else guard._get_name()}')
+        return True
+
+    visit_losses(model, _open_module, visit)
     _replace_in_containers(model, guards)
-    for path, module in model.named_modules():
-        if any(base.__name__ in HEADS_WITHOUT_LOSS for base in type(module).__mro__):
-            left.append(f'{path}: {type(module).__name__} computes its classification loss without a loss object')
     return GuardedModel(changed, left)
 
 
-def _find_losses(owner: nn.Module, path: str = '', is_loss: bool = False) -> Iterator[_Place]:
-    """Yield the paths of all losses outside of guards; for a shared loss, each of its paths."""
-    for key, child in owner._modules.items():
-        if child is None or isinstance(child, CountsLabels):
-            continue
-        where = f'{path}.{key}'.lstrip('.')
-        named_loss = (is_loss or 'loss' in key) and key not in WITHOUT_CLASSES
-        if named_loss and not isinstance(child, (nn.ModuleList, nn.ModuleDict, nn.Sequential)):
-            yield where, owner, key, child
-        else:
-            yield from _find_losses(child, where, named_loss)
+def _open_module(module: nn.Module, path: Path) -> Node:
+    cls = type(module)
+    name = 'GuardedLoss' if isinstance(module, CountsLabels) else cls.__name__
+    is_container = isinstance(module, (nn.ModuleList, nn.ModuleDict, nn.Sequential))
+    children = [(key, child) for key, child in module._modules.items() if child is not None]
+    return Node('' if is_container else name, cls, get_package(cls), children)
 
 
-def _get_module(selection: LossDecision) -> Any:
-    return importlib.import_module(f'mmguard.losses.{selection.framework}')
+def _get_module(decision: LossDecision) -> Any:
+    return importlib.import_module(f'mmguard.losses.{decision.framework}')
 
 
-def _find_guard(loss: nn.Module, selection: LossDecision) -> nn.Module:
-    module = _get_module(selection)
-    if selection.is_cross_entropy:
+def _build_guard(loss: nn.Module, decision: LossDecision) -> nn.Module:
+    module = _get_module(decision)
+    if decision.is_cross_entropy:
         arguments = {name: getattr(loss, name) for name in _ARGUMENTS if hasattr(loss, name)}
         guard: nn.Module = module.GuardedCrossEntropyLoss(**arguments)
     else:

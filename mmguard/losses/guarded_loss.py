@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from mmguard.functional.checks import format_shape
 from mmguard.functional.sanitize import sanitize_target
+from mmguard.labels.loss_selection import REASONS, USE_OWN_CLASS_REASON
 from mmguard.labels.rules import check_int, check_num_classes, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
-from mmguard.losses.guards import GUARD_BY_NAME, REASONS, USE_OWN_CLASS_REASON, build_guard
+from mmguard.losses.guards import GUARD_BY_NAME, build_guard
 from mmguard.nn.counting import CountsLabels
 from mmguard.text import shorten
 

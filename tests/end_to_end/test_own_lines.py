@@ -17,10 +17,11 @@ from test_two_lines import named_apart
 
 from mmguard.compat.stack import find_config_file
 from mmguard.config.changes import change_config
+from mmguard.config.guarded_tree import guard_tree
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.finding import Finding
-from mmguard.tools.apply.guarded import build_tree, guard_tree
+from mmguard.tools.apply.guarded import build_tree
 
 OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253')
 SHIPPED = sorted(Path(__file__).parents[2].glob('configs/*/*_guarded.py'))

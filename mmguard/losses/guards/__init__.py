@@ -9,6 +9,7 @@ from typing import Dict, List, Type
 
 from torch import nn
 
+from mmguard.labels.loss_selection import REASONS
 from mmguard.losses.guards.base import LossGuard
 from mmguard.losses.guards.mmdet import (
     CrossEntropyCustomGuard,
@@ -20,54 +21,6 @@ from mmguard.losses.guards.mmdet import (
     SeesawGuard,
 )
 from mmguard.losses.guards.mmseg import BoundaryGuard, DiceGuard, FocalGuard, LovaszGuard, OhemGuard, OwnIgnoreGuard
-
-#: Refused only because another registered class guards it.
-USE_OWN_CLASS_REASON = (
-    "it has a guarded class of its own, which also corrects its own faults. Write type='GuardedCrossEntropyLoss' "
-    'with the same arguments'
-)
-_NO_LABELS_REASON = 'its target does not hold class labels, so no label can be out of range. Use it as it is'
-_BOXES_REASON = (
-    'its targets are boxes or distances, not class labels. Use it as it is and guard the classification loss'
-)
-_IDENTITIES_REASON = (
-    'it compares identities or pairs with each other, and any integer is a valid identity. Use it as it is'
-)
-
-#: Losses of mmdet without class labels.
-_OF_MMDET = {
-    _BOXES_REASON: (
-        'BalancedL1Loss',
-        'BoundedIoULoss',
-        'CIoULoss',
-        'DIoULoss',
-        'DistributionFocalLoss',
-        'EIoULoss',
-        'GHMR',
-        'GIoULoss',
-        'IoULoss',
-        'L1Loss',
-        'MSELoss',
-        'SIoULoss',
-        'SmoothL1Loss',
-    ),
-    _NO_LABELS_REASON: ('KnowledgeDistillationKLDivLoss',),
-    _IDENTITIES_REASON: ('AssociativeEmbeddingLoss', 'L2Loss', 'MarginL2Loss', 'TripletLoss'),
-    'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
-}
-
-REASONS = {
-    'mmseg.CrossEntropyLoss': USE_OWN_CLASS_REASON,
-    'mmdet.CrossEntropyLoss': USE_OWN_CLASS_REASON,
-    'mmseg.HuasdorffDisstanceLoss': (
-        'it sets ignored pixels to class 0 and trains on them, so an invalid pixel would be trained as class 0. '
-        'Sanitize the labels in the pipeline with GuardSegLabels, or use another loss'
-    ),
-    'mmseg.KLDivLoss': _NO_LABELS_REASON,
-    'mmseg.SiLogLoss': _NO_LABELS_REASON,
-    **{f'mmdet.{name}': reason for reason, names in _OF_MMDET.items() for name in names},
-}
-
 
 GUARDS: List[Type[LossGuard]] = [
     # mmseg's

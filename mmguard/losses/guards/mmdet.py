@@ -11,6 +11,7 @@ from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_index_target, format_shape
 from mmguard.functional.reduction import AvgFactor, correct_for_excluded, correct_mean, scale_avg_factor
 from mmguard.functional.sanitize import CERTAIN, Sanitized
+from mmguard.labels.loss_selection import DENSE
 from mmguard.losses.guards.base import LossGuard, mark
 
 
@@ -248,7 +249,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
 class DenseGuard(LossGuard):
     """Guard that passes everything through."""
 
-    serves = ('mmdet.VarifocalLoss', 'mmdet.DiceLoss', 'mmdet.GaussianFocalLoss', 'mmdet.MultiPosCrossEntropyLoss')
+    serves = DENSE
 
     def is_dense(self, pred: Tensor, target: Any) -> bool:
         return True

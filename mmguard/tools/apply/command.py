@@ -99,11 +99,11 @@ def apply(
         import mmengine  # noqa: F401  where it is missing, the command line says how to install it
 
         from mmguard.config.changes import name_types
+        from mmguard.config.guarded_tree import GuardedTree, guard_tree
         from mmguard.config.read import ReadConfig, check_may_build, import_scope
         from mmguard.config.types import describe_wrong_types
         from mmguard.properties.builder import BROKEN, Verification, open_verifier
         from mmguard.tools.apply.edits import edit_tree
-        from mmguard.tools.apply.guarded import GuardedTree, guard_tree
         from mmguard.tools.apply.output import build_config_text, describe_form, load, show_changes
 
         warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import

@@ -12,10 +12,11 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 from mmguard.compat.stack import build_base_source
 from mmguard.config.changes import name_types
 from mmguard.config.classes import SCOPES
+from mmguard.config.guarded_tree import has_lazy_types
 from mmguard.config.read import load_config
 from mmguard.errors import CannotRun
 from mmguard.text import quantity, visible
-from mmguard.tools.apply.guarded import build_tree, has_lazy_types
+from mmguard.tools.apply.guarded import build_tree
 from mmguard.tools.apply.overlay import Code, write_in_full, write_overlay
 
 #: The name of a config, or source that evaluates to it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
+from mmguard.config.guarded_tree import guard_tree
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings import Finding, diagnose
@@ -14,7 +15,6 @@ from mmguard.formats.options import ScanOptions
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, run_plan
-from mmguard.tools.apply.guarded import guard_tree
 
 
 def contradictions(path: Path) -> List[str]:

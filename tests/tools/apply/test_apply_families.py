@@ -12,9 +12,10 @@ from mmengine.registry import MODELS, TRANSFORMS, init_default_scope
 from this_stack import base_line
 
 from mmguard.config.changes import walk
+from mmguard.config.guarded_tree import guard_tree
 from mmguard.nn.counting import CountsLabels
 from mmguard.tools.apply.command import apply
-from mmguard.tools.apply.guarded import build_tree, guard_tree
+from mmguard.tools.apply.guarded import build_tree
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,8 @@ from mmengine.config import Config
 import mmguard
 from mmguard.compat.stack import find_config_file
 from mmguard.config.classes import get_type_name
-from mmguard.tools.apply.guarded import build_tree, guard_tree
+from mmguard.config.guarded_tree import guard_tree
+from mmguard.tools.apply.guarded import build_tree
 from mmguard.tools.apply.output import remove_scopes
 
 pytest.importorskip('mmseg')

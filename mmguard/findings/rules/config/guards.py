@@ -15,12 +15,12 @@ from mmguard.config.start_check import (
     find_mismatched_guards,
     find_misplaced_guards,
     find_unguarded_evaluation,
-    is_guarded_type,
 )
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
+from mmguard.labels.loss_selection import is_guarded_type
 from mmguard.text import plural
 
 
