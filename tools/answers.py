@@ -3,9 +3,12 @@
     python tools/answers.py collect OUT.json --bin .venv/bin [--lab LAB/bin] [--reports DIR] ["DATA --num-classes 11"]
     python tools/answers.py compare BEFORE.json AFTER.json [--texts]
     python tools/answers.py judge ANSWERS.json
+    python tools/answers.py ranks ANSWERS.json
 
 ``collect`` copies each report, runs its ``run.sh`` (or its ``gen.py`` and the commands of truth.json) with a
-``mmguard`` that records every call, and applies first edits. ``judge`` counts harmful and right first answers.
+``mmguard`` that records every call, applies first edits, and explains each log with config and labels as well.
+``judge`` counts harmful and right first answers and false all-clears. ``ranks`` compares the rank of the true cause
+of a log with and without config and labels.
 """
 
 from __future__ import annotations
@@ -35,8 +38,11 @@ FIXED = dict(PYTHONPATH='..', PYTHONHASHSEED='0', OMP_NUM_THREADS='1', CUDA_VISI
 #: What is asked where truth.json names no commands.
 CONFIGS = ['check config*.py', 'scan config*.py']
 
-#: Lines of a run.sh that call mmguard, set a variable, generate files, or write a log.
-NEEDED = r'mmguard|\$G|gen|\.log|env\.sh|export|msd'
+#: Lines of a run.sh that call mmguard, follow its advice, set a variable, generate files, or write a log.
+NEEDED = r'mmguard|follow|\$G|gen|\.log|(env|lib)\.sh|export|msd'
+
+#: Of a line of a run.sh: the part that writes a log.
+WRITES_LOG = r'^.*?> (\S+\.log)( 2>&1)?(; |$)'
 
 #: The mmguard on the path of a report: it runs the real one, and writes arguments, exit code, JSON, the log that is
 #: explained and the output file.
@@ -45,7 +51,7 @@ n=$(ls "$RECORD" | grep -c args)
 for word; do printf '%s\0' "$word"; done > "$RECORD/$n.args"
 command=$1
 [ "$command" = explain ] && [ -f "$2" ] && cp "$2" "$RECORD/$n.log"
-[ "$command" = apply ] || set -- "$@" --json "$RECORD/$n.json"
+case $command in apply|fix) ;; *) set -- "$@" --json "$RECORD/$n.json" ;; esac
 PYTHONPATH=$CODE:$PYTHONPATH timeout {limit} {python} -c 'from mmguard.cli import main; raise SystemExit(main())' "$@"
 code=$?
 echo $code > "$RECORD/$n.code"
@@ -84,6 +90,7 @@ def collect(args: argparse.Namespace, targets: List[str]) -> int:
             folder, commands = work / 'set' / Path(name).name, reports[name].get('commands', CONFIGS)
             run(copy_report(found[name], work, commands), folder, environ, 20 * args.limit)
             run(edit_script(work / 'record'), folder, environ, 20 * args.limit)
+            run(pair_script(work / 'record'), folder, environ, 20 * args.limit)
         else:
             run(f'mmguard scan {name}', work, environ, args.limit)
         recorded = list(read_record(work / 'record', str(work)))
@@ -91,7 +98,7 @@ def collect(args: argparse.Namespace, targets: List[str]) -> int:
         print(f'{name}: {" ".join(str(one["exit"]) for one in recorded)}', flush=True)
         return recorded
 
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(args.jobs) as pool:
         wanted = [*names, *targets]
         answers = dict(zip(wanted, pool.map(answer, wanted)))
     args.out.write_text(json.dumps(answers, indent=1, sort_keys=True))
@@ -121,11 +128,16 @@ def copy_report(report: Path, work: Path, commands: Any) -> str:
         shutil.copytree(report.parent / name, work / 'set' / name)  # a report that this one runs, too
     subprocess.run(['chmod', '-R', 'u+w', work], check=True)
     for written in re.findall(r' -o (\S+\.py)', typed):
-        (work / 'set' / report.name / written).unlink()
-    if typed:
-        # What the report's own training says is of no interest unless a command reads it.
-        return '\n'.join(line.replace('| head -30', '') for line in typed.splitlines() if re.search(NEEDED, line))
+        (work / 'set' / report.name / written).unlink(missing_ok=True)
     code = (report / 'gen.py').read_text() if (report / 'gen.py').exists() else ''
+    if typed:
+        # What the report's own training says is of no interest unless a command reads it; a log that is held is read.
+        lines = [
+            re.sub(WRITES_LOG, lambda it: '' if (report / it[1]).exists() else it[0], line)
+            for line in typed.splitlines()
+        ]
+        first = [] if re.search(r'gen\.py|\$G', typed) or not code else ['$LAB/python gen.py']
+        return '\n'.join([*first, *(line.replace('| head -30', '') for line in lines if re.search(NEEDED, line))])
     lab = any(word in code for word in ('nibabel', 'nnUNet_raw'))
     # A report may be a log and nothing else.
     made = [f'{"$LAB/" if lab else ""}python gen.py{option}' for option in ('', ' data', ' --data') if code]
@@ -151,6 +163,36 @@ def edit_script(record: Path) -> str:
             options = ' '.join(['--scan', *more] if command == 'scan' else [])
             lines[f'{stem}_{command}'] = f'{start} --edit 1 {stem}_{command}.py {options}'
     return '\n'.join(lines.values())
+
+
+def pair_script(record: Path) -> str:
+    """Return commands that explain each log with a config, and with labels, unless the report did."""
+    called = [
+        path.read_text().split('\0')[:-1] for path in sorted(record.glob('*.args'), key=lambda one: int(one.stem))
+    ]
+    explained = [words[1:] for words in called if words[0] == 'explain']
+    given: Dict[str, List[str]] = {}
+    for command, *words in called:
+        if command in ('check', 'scan') and words:
+            option = '--config' if words[0].endswith('.py') else '--data'
+            if option == '--config' or command == 'scan':
+                given.setdefault(option, words[:1] if option == '--config' else explain_options(words))
+    logs = dict.fromkeys(words[0] for words in explained if len(words) == 1)
+    paired = {(words[0], option) for words in explained for option in given if option in words}
+    return '\n'.join(
+        shlex.join(['mmguard', 'explain', log, option, *words])
+        for log in logs
+        for option, words in given.items()
+        if (log, option) not in paired
+    )
+
+
+def explain_options(words: List[str]) -> List[str]:
+    """Return the target of a scan, with those of its options that `explain --data` takes, too."""
+    taken = [words[0]]
+    for option, value in zip(words[1:], words[2:]):
+        taken += [option, value] if option in ('--num-classes', '--ignore-index', '--framework') else []
+    return taken
 
 
 def run(script: str, folder: Path, environ: Dict[str, str], limit: int) -> None:
@@ -243,6 +285,7 @@ def main() -> int:
     one.add_argument('--bin', type=Path, required=True, help='bin folder of the environment to measure')
     one.add_argument('--lab', type=Path, help='bin folder of one with nibabel, for the reports that need it')
     one.add_argument('--only', default='*', help='a pattern of reports, set0/*')
+    one.add_argument('--jobs', type=int, default=2, help='reports at a time')
     one.add_argument('--limit', type=int, default=120, help='seconds per command')
     two = commands.add_parser('compare')
     two.add_argument('before', type=Path)
@@ -251,9 +294,13 @@ def main() -> int:
     three = commands.add_parser('judge')
     three.add_argument('answers', type=Path)
     three.add_argument('-v', '--verbose', action='store_true', help='all reports, not only the harmful ones')
+    four = commands.add_parser('ranks')
+    four.add_argument('answers', type=Path)
     args, targets = parser.parse_known_args()
     if args.command == 'judge':
         return truth.print_verdicts(json.loads(args.answers.read_text()), args.verbose)
+    if args.command == 'ranks':
+        return truth.print_ranks(json.loads(args.answers.read_text()))
     return compare(args) if args.command == 'compare' else collect(args, targets)
 
 

@@ -67,6 +67,8 @@ class Cause:
         context (str): Pattern; in logs that match it, the cause is more frequent, but not proven.
         supports (str): Pattern of evidence for the cause; the matching line is quoted.
         refutes (str): Pattern of evidence that rules the cause out.
+        refuted_by (tuple[str]): What must have been read to rule the cause out if it has no finding with ``codes``:
+            ``'files'`` (all label files), ``'config'``; empty: nothing does (a loader, a transform, a loss).
         frameworks (tuple[str]): Frameworks in which it occurs, ``torch``: unknown framework; empty: all.
         look (str): Deciding observation.
         advice (dict[str, str]): Framework -> advice; ``torch``: for all others.
@@ -78,6 +80,7 @@ class Cause:
     context: str = ''
     supports: str = ''
     refutes: str = ''
+    refuted_by: Tuple[str, ...] = ()
     frameworks: Tuple[str, ...] = ()
     look: str = ''
     advice: Mapping[str, str] = field(default_factory=dict)
@@ -147,7 +150,7 @@ def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, A
     own = {'key': entry} if isinstance(entry, str) else entry
     fields = {**shared.get(own['key'], {}), **own}
     fields.update({name: _join(fields[name]) for name in ('context', 'supports', 'refutes') if name in fields})
-    fields.update({name: tuple(fields[name]) for name in ('codes', 'frameworks') if name in fields})
+    fields.update({name: tuple(fields[name]) for name in ('codes', 'refuted_by', 'frameworks') if name in fields})
     return Cause(**fields)
 
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
-from typing import Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
+from typing import FrozenSet, Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
 
 from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.run import find_missing_ranks, find_unused
@@ -24,12 +24,8 @@ _LONGEST = 8000
 _RANKS = 256
 #: Number of characters of error, traceback and facts that are searched for the patterns of causes.
 _SEARCHED = 1 << 17
-#: Findings that need the images next to the labels.
-_OF_IMAGES = ('MG129', 'MG130')
-#: Findings without which a class may still be missing in a fold.
-_OF_CASES = ('MG197',)
-#: Findings on names of objects that the class list lacks. They need a list that was not made from these names.
-_OF_NAMES = ('MG140', 'MG154')
+#: Traceback of MMDetection 2.x and MMSegmentation 0.x: a config of today's generation is not of that program.
+_OLD_PROGRAM = r'mmcv[/\\.](?:runner|parallel)\b'
 #: Findings that end a training with an error of their own, and explain no other: another version of a framework than
 #: the log's, files that are missing or unreadable, class weights that do not fit.
 _WITH_OWN_ERROR = ('MG227', 'MG129', 'MG132', 'MG150', 'MG169', 'MG207', 'MG214')
@@ -60,22 +56,20 @@ class OutsideFacts(NamedTuple):
 
     Args:
         findings (tuple[Finding]): Findings of `check` and `scan`, the most severe first.
-        config (bool): True if a config was checked.
-        labels (bool): True if all labels of the task of the log were read, and the valid ones are known.
-        names (bool): True if the class list is not made of the names in the label files.
+        codes (frozenset[str]): Codes of all findings, also of those that are too weak to confirm a cause.
+        read (frozenset[str]): ``'config'`` if it was checked; ``'files'`` if all labels of the task of the log were
+            read, and the valid ones are known.
         num_classes (int, optional): ``--num-classes``.
     """
 
     findings: Tuple[Finding, ...] = ()
-    config: bool = False
-    labels: bool = False
-    names: bool = True
+    codes: FrozenSet[str] = frozenset()
+    read: FrozenSet[str] = frozenset()
     num_classes: Optional[int] = None
 
-    def decides(self, code: str) -> bool:
-        """Return True if a finding with this code would have been seen."""
-        seen = self.labels and code not in (*_OF_IMAGES, *_OF_CASES) and (self.names or code not in _OF_NAMES)
-        return {'MG1': seen, 'MG2': self.config}.get(code[:3], False)
+    def refutes(self, cause: Cause) -> bool:
+        """Return True if what a cause is about was read, and shows nothing of it."""
+        return bool(cause.refuted_by) and self.read.issuperset(cause.refuted_by) and self.codes.isdisjoint(cause.codes)
 
 
 @dataclass
@@ -87,7 +81,7 @@ class Explanation:
         raised (LoggedException): The most informative exception of its chain.
         signature (Signature, optional): ``None``: unknown.
         causes (list[RankedCause]): In order, without the refuted ones.
-        refuted (list[Cause]): Causes that are ruled out by the log, or by a check or scan that did not find them.
+        refuted (list[Cause]): Causes that are ruled out by the log, or by what was read (``Cause.refuted_by``).
         framework (str): Framework that trains; empty if unknown.
         task (str): Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
         others (list[tuple]): Further errors of the log, each with its signature: consequences, or later ones.
@@ -206,10 +200,11 @@ def weigh(
     """Return the causes of a signature, and the refuted ones.
 
     Causes confirmed by a finding come first (the most severe first), then those supported by a line of the log, then
-    the rest by frequency. Causes that were looked for without success are moved down, and those that are frequent in
-    the circumstances that the log shows are moved up.
+    the rest by frequency. Those that are frequent in the circumstances that the log shows are moved up.
     """
     text = SearchText([*pieces, *facts.pieces])
+    if text.find(_OLD_PROGRAM) is not None:
+        outside = outside._replace(read=outside.read - {'config'})
     weighed: List[RankedCause] = []
     refuted: List[Cause] = []
     for cause in signature.causes:
@@ -224,7 +219,6 @@ def weigh(
         key=lambda one: (
             order.index(one.standing),
             min((place[finding.code] for finding in one.findings), default=0),
-            one.standing == POSSIBLE and any(map(outside.decides, one.cause.codes)),
             one.evidence is None,
             not one.is_in_context,
         )
@@ -233,7 +227,7 @@ def weigh(
 
 
 def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optional[RankedCause]:
-    """Return a cause with its evidence; ``None`` if it is refuted. A finding never confirms what the log refutes."""
+    """Return a cause with its evidence; ``None`` if it is refuted. The log decides before findings do."""
     if cause.refutes and text.find(cause.refutes) is not None:
         return None
     is_error = any(finding.severity == ERROR for finding in outside.findings)
@@ -246,7 +240,7 @@ def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optiona
     is_in_context = bool(cause.context) and text.find(cause.context) is not None
     if found:
         return RankedCause(cause, CONFIRMED, found, evidence, is_in_context)
-    if cause.codes and all(outside.decides(code) for code in cause.codes):
+    if evidence is None and outside.refutes(cause):
         return None
     return RankedCause(cause, POSSIBLE if evidence is None else SUPPORTED, (), evidence, is_in_context)
 

@@ -42,7 +42,8 @@ def collect_findings(
     """
     findings: List[Finding] = []
     problems: List[str] = []
-    checked = scanned = names = False
+    read = set()
+    checked = False
     with redirect_stdout(sys.stderr):  # configs and frameworks print
         if config is not None:
             try:
@@ -58,7 +59,7 @@ def collect_findings(
                 seen = _scan_for(target, options, explanation)
                 findings += seen.findings
                 problems += seen.failed
-                scanned, names = seen.decides and not seen.failed, seen.names
+                read |= {'files'} if seen.decides and not seen.failed else set()
             except CannotRun as error:
                 problems.append(str(error))
             except Exception as error:
@@ -73,8 +74,9 @@ def collect_findings(
     ]
     unique = {(finding.code, finding.title): finding for finding in reported}
     ranked = sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), sort_key(finding)))
-    is_read = checked and all(finding.code != _OLD_CONFIG for finding in ranked)
-    return OutsideFacts(tuple(ranked), is_read, scanned, names, options.num_classes), problems
+    codes = frozenset(finding.code for finding in findings)
+    read |= {'config'} if checked and _OLD_CONFIG not in codes else set()
+    return OutsideFacts(tuple(ranked), codes, frozenset(read), options.num_classes), problems
 
 
 def _check(config: str, run_code: bool) -> List[Finding]:
@@ -87,12 +89,11 @@ def _check(config: str, run_code: bool) -> List[Finding]:
 
 
 class _ScanOutcome(NamedTuple):
-    """Findings and failures of a scan, and what it decides: ``labels`` and ``names`` of :class:`OutsideFacts`."""
+    """Findings and failures of a scan, and True if all labels were read, and the valid ones are known."""
 
     findings: List[Finding]
     failed: List[str]
     decides: bool
-    names: bool
 
 
 def _scan_for(target: str, options: ScanOptions, explanation: Optional[Explanation]) -> _ScanOutcome:
@@ -120,8 +121,6 @@ def _scan(target: str, options: ScanOptions, task: str) -> _ScanOutcome:
     results = [one for one in run_plan(plan, create_mapper()) if one.facts.kind not in _OTHER_KINDS.get(task, ())]
     facts = [result.facts for result in results]
     is_known = all(one.total and (one.num_classes < 256 or one.class_names) for one in facts)
-    from_files = (one.annotations is not None and one.annotations.names_from for one in facts)
-    is_named = plan.tree is not None or not any(from_files)
     findings = [finding for result in results for finding in result.findings]
     is_read = bool(facts) and all(finding.code != _UNREADABLE for finding in findings)
-    return _ScanOutcome(findings, list(plan.failed), is_read and is_known, is_named)
+    return _ScanOutcome(findings, list(plan.failed), is_read and is_known)

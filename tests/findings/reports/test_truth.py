@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, List
 
 import pytest
-from truth import ALL_VALUES, CLAIMS, judge_report, read_causes, read_truth
+from truth import ALL_VALUES, CLAIMS, compare_ranks, judge_report, read_causes, read_truth
 
 pytest.importorskip('mmseg')
 
@@ -14,14 +14,21 @@ REPORTS = read_truth()
 CODE = re.compile(r'MG[1-5]\d\d')
 SCHEMA: Dict[str, Any] = {
     'allowed': {'codes': 'codes', 'partial': 'codes', 'causes': 'causes', 'places': 'words', 'config': 'config'},
-    'forbidden': {'codes': 'codes', 'causes': 'causes', 'config': 'config', 'files': 'words', 'claims': 'claims'},
+    'forbidden': {
+        'codes': 'codes',
+        'causes': 'causes',
+        'config': 'config',
+        'files': 'words',
+        'claims': 'claims',
+        'all_clear': 'words',
+    },
 }
 
 
 @pytest.mark.parametrize('name', REPORTS)
 def test_a_report_keeps_the_schema(name: str) -> None:
     report = REPORTS[name]
-    assert re.fullmatch(r'(set[0-3]|b[0-2]|[cd]0)/[\w.-]+', name)
+    assert re.fullmatch(r'(set[0-3]|b[0-2]|[cd]0|e[01])/[\w.-]+', name)
     assert set(report) - {'commands', 'in_scope'} == {'id', *SCHEMA}
     for command in report.get('commands', ()):
         assert command.split()[0] in ('check', 'scan', 'explain')
@@ -129,3 +136,52 @@ def test_edits_are_counted_by_state(code: str, edits: Any, states: List[str], is
     verdict = judge_report(SLIP, [scanned(found(code, edits=edits))])
     assert list(verdict.edits) == states
     assert verdict.is_closed == is_closed
+
+
+def ran(command: str, exit_code: int, **said: Any) -> Dict[str, Any]:
+    return dict(args=command.split(), exit=exit_code, json=said or None)
+
+
+def held(**outcomes: str) -> List[Dict[str, str]]:
+    return [dict(name=name, outcome=outcome) for name, outcome in outcomes.items()]
+
+
+@pytest.mark.parametrize(
+    ('answer', 'all_clears'),
+    [
+        (ran('scan data', 0, datasets=[dict(findings=[found('MG100', 'info')])]), ['scan data']),
+        (ran('scan data', 0, datasets=[dict(findings=[found('MG138', 'info')])]), ['scan data']),
+        (ran('scan data', 0, datasets=[dict(findings=[found('MG127', 'info')])]), []),
+        (ran('scan data', 1, datasets=[dict(findings=[found('MG107')])]), []),
+        (ran('scan other', 0, datasets=[]), []),
+        (ran('fix data --out other', 0), ['fix data --out other']),
+        (ran('check cfg.py', 2), []),
+        (ran('explain log', 0, error=None, more=[]), ['explain log']),
+        (ran('explain log', 1, error=dict(code='MG413'), causes=[]), ['explain log']),
+        (ran('explain log', 1, error=dict(code=None), causes=[]), []),
+        (ran('dry-run a.py', 1, properties=held(one='holds', two='broken')), ['dry-run a.py one']),
+        (ran('dry-run a.py', 0, properties=held(one='not tested')), ['dry-run a.py']),
+    ],
+)
+def test_a_false_all_clear_is_found(answer: Dict[str, Any], all_clears: List[str]) -> None:
+    patterns = ['scan data', 'fix *', 'check *', 'explain *', 'dry-run a.py', 'dry-run * one']
+    truth = dict(allowed=dict(codes=['MG127']), forbidden=dict(all_clear=patterns))
+    assert list(judge_report(truth, [answer]).all_clears) == all_clears
+
+
+@pytest.mark.parametrize(
+    ('bare', 'more', 'ranks'),
+    [
+        (['MG102', 'MG127'], ['MG127', 'MG102'], (1, 0)),
+        (['MG127'], ['MG102', 'MG127'], (0, 1)),
+        (['MG127'], [], (0, float('inf'))),
+        ([], [], (float('inf'), float('inf'))),
+    ],
+)
+def test_the_ranks_with_more_information(bare: List[str], more: List[str], ranks: Any) -> None:
+    def answer(words: str, codes: List[str]) -> Dict[str, Any]:
+        causes = [explained('possible', code)['json']['causes'][0] for code in codes]
+        return ran(words, 1, error=dict(code='MG413'), causes=causes)
+
+    calls = [answer('explain log', bare), answer('explain log --data d', more), answer('explain other --data d', more)]
+    assert list(compare_ranks(SLIP, calls)) == [('explain log --data d', *ranks)]

@@ -7,7 +7,9 @@ A report holds ``id`` (of the public report), ``commands`` (where it has no run.
   ``causes``: claims, see below; ``places`` (parts of a finding's places) and ``config`` (key -> values, "*": all) that
   an answer with any other code may name.
 - ``forbidden``: ``codes`` and ``causes`` that must not come first; ``config`` that no edit may offer; ``files``:
-  options of `mmguard fix` ("*": all) that no edit may offer; ``claims``: ``labels_fine`` (an all-clear),
+  options of `mmguard fix` ("*": all, "clamp": a fix without options) that no edit may offer; ``all_clear``: patterns of
+  commands that must not say all-clear, each without the name of the program (`scan fixed*`; `dry-run cfg.py loader-*`
+  for a property that holds); ``claims``: ``labels_fine`` (an all-clear),
   ``about_labels`` (an error about labels that is not among the allowed ones), ``trace_valid`` (trace exits 0).
 
 ``causes`` names the causes of ``explain`` that no code confirms, by a pattern.
@@ -17,7 +19,9 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -25,6 +29,9 @@ TRUTH = Path(__file__).with_name('truth.json')
 REBUILT = Path(__file__).with_name('rebuilt')
 CLAIMS = ('labels_fine', 'about_labels', 'trace_valid')
 CLEAN = ('MG100', 'MG195')
+
+#: What `explain` is given in addition to a log.
+OPTIONS = ('--config', '--data')
 
 #: In place of values: whatever is given.
 ALL_VALUES = '*'
@@ -37,6 +44,9 @@ SUPPORTED, CONFIRMED = ('supported', 'confirmed')
 #: What came of an edit: built and called with it, offered without, nobody asked, no edit but a line of text.
 STATES = VERIFIED, NOT_VERIFIED, NOT_ASKED = ('verified', 'not verified', 'not asked')
 TEXT = 'text'
+
+#: In place of an option: `mmguard fix` clamps boxes and drops what training cannot use.
+CLAMP = 'clamp'
 
 Pair = Tuple[str, Any]
 
@@ -93,6 +103,7 @@ class Verdict(NamedTuple):
     Attributes:
         first (float): 1: an answer begins with the true cause, and none with a forbidden one; 0.5: it is said.
         harm (tuple[str]): Forbidden values and claims; empty: none.
+        all_clears (tuple[str]): Commands that say all-clear over what is broken.
         later (tuple[str]): Forbidden values that only a later edit of a finding offers, with a question.
         tags (tuple[Tag]): Causes that a line of a log is said to support, of all commands.
         edits (tuple[str]): The state of each edit that is offered.
@@ -101,6 +112,7 @@ class Verdict(NamedTuple):
 
     first: float
     harm: Tuple[str, ...] = ()
+    all_clears: Tuple[str, ...] = ()
     later: Tuple[str, ...] = ()
     tags: Tuple[Tag, ...] = ()
     edits: Tuple[str, ...] = ()
@@ -122,11 +134,23 @@ def judge_report(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Ve
     allowed, forbidden = truth.get('allowed', {}), truth.get('forbidden', {})
     harm: List[str] = []
     later: List[str] = []
+    all_clears: List[str] = []
     firsts, tags, states = [], [], []
     half, is_clean, is_dirty, is_closed = False, False, False, False
     for answer in answers:
         said = list(read_answer(answer['json'] or {}))
         faulty = [one for one in said if one.weight != 'info']
+        is_known = any(rate(one, allowed) > 0 for one in said)
+        all_clears += (
+            []
+            if is_known
+            else [
+                call
+                for call in find_all_clears(answer)
+                for pattern in forbidden.get('all_clear', ())
+                if fnmatch(call, pattern)
+            ]
+        )
         if answer['args'][0] == 'scan':
             is_clean |= not faulty and any(one.codes[0] in CLEAN for one in said)
             is_dirty |= bool(faulty)
@@ -156,8 +180,34 @@ def judge_report(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Ve
     first = max(firsts, default=0.0)
     if min(firsts, default=0.0) < 0 or first < 1:
         first = 0.5 if half else 0.0
-    once = tuple(dict.fromkeys(harm)), tuple(dict.fromkeys(later))
+    once = (tuple(dict.fromkeys(found)) for found in (harm, all_clears, later))
     return Verdict(first, *once, tuple(tags), tuple(states), is_closed)
+
+
+def find_all_clears(answer: Dict[str, Any]) -> Iterator[str]:
+    """Yield the commands, each with a property that holds, that exit with 0, or refute every cause of a known error."""
+    said, call = answer['json'] or {}, ' '.join(answer['args'])
+    properties = said.get('properties', ())
+    is_clean = answer['exit'] == 0 and (bool(said) or answer['args'][0] == 'fix')
+    is_refuted = bool((said.get('error') or {}).get('code')) and not said.get('causes') and not said.get('more')
+    if is_clean or is_refuted:
+        yield call
+    yield from (f'{call} {one["name"]}' for one in properties if one['outcome'] == 'holds')
+
+
+def rank_cause(truth: Dict[str, Any], answer: Dict[str, Any]) -> float:
+    """Return the place of the true cause in what `explain` says, from 0; infinite if it is not said."""
+    rates = [rate(one, truth.get('allowed', {})) for one in read_answer(answer['json'] or {})]
+    return rates.index(1.0) if 1.0 in rates else math.inf
+
+
+def compare_ranks(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Iterator[Tuple[str, float, float]]:
+    """Yield each call of `explain` with config or labels, and the ranks of the true cause without and with them."""
+    explained = [one for one in answers if one['args'][0] == 'explain' and one['exit'] in (0, 1)]
+    bare = {one['args'][1]: rank_cause(truth, one) for one in explained if not {*one['args']} & {*OPTIONS}}
+    for one in explained:
+        if {*one['args']} & {*OPTIONS} and one['args'][1] in bare:
+            yield ' '.join(one['args']), bare[one['args'][1]], rank_cause(truth, one)
 
 
 def find_forbidden(edit: SaidEdit, forbidden: Dict[str, Any]) -> Iterator[str]:
@@ -232,7 +282,7 @@ def read_lines(lines: Sequence[str]) -> Tuple[List[Pair], List[str]]:
                 continue
         if line.startswith('mmguard fix'):
             given = re.findall(r'--([a-z-]+)(?: (\S+))?', line)
-            options += [option for option, _ in given if option not in ('out', 'num-classes', 'ignore-index')]
+            options += [name for name, _ in given if name not in ('out', 'num-classes', 'ignore-index')] or [CLAMP]
             for option, text in given:
                 if option == 'label-map':
                     pairs.append(('label_map', dict(part.split(':') for part in text.split(','))))
@@ -313,17 +363,23 @@ def print_verdicts(answers: Dict[str, Any], verbose: bool) -> int:
         one = verdicts[name]
         if one is None:
             print(f'{name}: no answer')
-        elif verbose or one.harm or one.later:
+        elif verbose or one.harm or one.later or one.all_clears:
             later = f'; behind a question: {", ".join(one.later)}' if one.later else ''
-            print(f'{name}: first {one.first:g}; {", ".join(one.harm) or "no harm"}{later}')
-    for title, sets in (('set0 to set3', 'set'), ('b0 to c0', 'bc'), ('d0', 'd'), ('all', 'sbcd')):
-        chosen = {name: one for name, one in verdicts.items() if name[0] in sets and one is not None}
+            clears = f'; all-clear: {", ".join(one.all_clears)}' if one.all_clears else ''
+            print(f'{name}: first {one.first:g}; {", ".join(one.harm) or "no harm"}{clears}{later}')
+    sets_by_title = {'set0 to set3': 'set', 'b0 to c0': 'bc', 'd0': 'd', 'e0': 'e0', 'e1': 'e1', 'all': 'sbcde'}
+    for title, sets in sets_by_title.items():
+        named = (
+            name for name in verdicts if (name.startswith(sets) if sets in ('e0', 'e1', 'set') else name[0] in sets)
+        )
+        chosen = {name: one for name in named for one in [verdicts[name]] if one is not None}
         scope = [one for name, one in chosen.items() if read_truth()[name].get('in_scope', True)]
         claims = sum(any(part.split(':')[0] in CLAIMS for part in one.harm) for one in chosen.values())
         print(
             f'{title}: {len(chosen)} reports; first right {sum(one.first for one in chosen.values()):g} '
             f'(in scope {sum(one.first for one in scope):g} of {len(scope)}); '
             f'harmful {sum(bool(one.harm) for one in chosen.values())} ({claims} of them by a claim); '
+            f'false all-clears {sum(bool(one.all_clears) or "labels_fine" in one.harm for one in chosen.values())}; '
             f'behind a later question {sum(bool(one.later) for one in chosen.values())}'
         )
         tags = [(name, tag) for name, one in chosen.items() for tag in one.tags]
@@ -340,3 +396,14 @@ def print_verdicts(answers: Dict[str, Any], verbose: bool) -> int:
         if verbose and untrue:
             print(f'  not the true cause: {", ".join(untrue)}')
     return 0
+
+
+def print_ranks(answers: Dict[str, Any]) -> int:
+    """Print in which reports config or labels move the true cause of a log; return 1 if one moves down."""
+    moved: Dict[str, List[str]] = {'worse': [], 'better': [], 'same': []}
+    for name, truth in read_truth().items():
+        for call, before, after in compare_ranks(truth, answers.get(name, ())):
+            moved['worse' if after > before else 'better' if after < before else 'same'].append(name)
+            print(f'{name}: {call}: {before:g} -> {after:g}')
+    print('; '.join(f'{way} in {len(names)} calls of {len({*names})} reports' for way, names in moved.items()))
+    return int(bool(moved['worse']))

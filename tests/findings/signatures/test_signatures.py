@@ -39,6 +39,7 @@ SIGNATURE = {
 CAUSE = {
     'text': (True, str),
     'codes': (False, list),
+    'refuted_by': (False, list),
     'frameworks': (False, list),
     'look': (False, str),
     'advice': (False, dict),
@@ -98,6 +99,7 @@ def test_a_cause_follows_the_schema(where: str, cause: Dict[str, Any]) -> None:
     assert where == 'shared.json' or 'text' not in own or cause['key'] not in SHARED
     check_fields({**SHARED.get(cause['key'], {}), **own}, CAUSE)
     assert set(cause.get('codes', ())) <= KNOWN, set(cause['codes']) - KNOWN
+    assert set(cause.get('refuted_by', ())) <= {'files', 'config'}
 
 
 def test_a_cause_that_no_line_proves_has_a_look_that_decides() -> None:

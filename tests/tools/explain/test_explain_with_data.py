@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import List, NamedTuple, Tuple
+from typing import List, NamedTuple, Set, Tuple
 
 import pytest
 from explained_data import CALL, CONFIG, coco, explained, finding, labels
@@ -28,6 +28,7 @@ NOT_REGISTERED = format_traceback(
     ('tools/train.py', 'runner = Runner.from_cfg(cfg)'),
     ('mmengine/registry/build_functions.py', 'raise KeyError('),
 )
+SITE = '/opt/lib/python3.9/site-packages'
 IMPORTED = """11/25 10:00:00 - mmengine - INFO - Config:
 custom_imports = dict(
     allow_failed_imports=False, imports=[
@@ -93,10 +94,43 @@ def test_labels_without_a_number_of_classes_refute_nothing(
     assert record['refuted'] == alone['refuted']
 
 
-@pytest.mark.parametrize('code', ['MG506', 'MG130', 'MG201'])
-def test_a_scan_decides_nothing_of_packages_images_and_configs(code: str) -> None:
-    assert not OutsideFacts(labels=True).decides(code)
-    assert OutsideFacts(config=True, labels=True).decides('MG201')
+BOXES_AS_SIZES = (
+    'AssertionError: All bounding boxes should have positive height and width. Found invalid box [5.0, 9.0, 2.0, 4.0]'
+)
+EMPTY_BATCH = 'RuntimeError: stack expects a non-empty TensorList'
+
+
+@pytest.mark.parametrize(
+    ('error', 'key', 'read', 'is_refuted'),
+    [
+        ('IndexError: Target 9 is out of bounds.', 'value-raw', {'files'}, True),
+        ('IndexError: Target 9 is out of bounds.', 'value-raw', {'config'}, False),
+        ('IndexError: Target 9 is out of bounds.', 'reading', {'files', 'config'}, False),
+        ('RuntimeError: CUDA error: device-side assert triggered', 'num-classes', {'files'}, True),
+        ('RuntimeError: CUDA error: device-side assert triggered', 'num-classes', {'config'}, False),
+        ('RuntimeError: CUDA error: device-side assert triggered', 'class-weight-void', {'files'}, False),
+        ('RuntimeError: CUDA error: device-side assert triggered', 'class-weight-void', {'config'}, True),
+        (BOXES_AS_SIZES, 'box-format', {'files', 'config'}, False),
+        (EMPTY_BATCH, 'empty-batch', {'files', 'config'}, False),
+    ],
+)
+def test_a_cause_is_struck_out_by_what_it_is_about(error: str, key: str, read: Set[str], is_refuted: bool) -> None:
+    found = explain_log(format_traceback(error, CALL), OutsideFacts(read=frozenset(read)))
+    assert (key in [one.key for one in found.refuted]) == is_refuted
+    assert (key in [one.cause.key for one in found.causes]) != is_refuted
+
+
+def test_a_cause_of_which_a_mere_remark_is_found_stays() -> None:
+    log = format_traceback('IndexError: Target 9 is out of bounds.', CALL)
+    outside = OutsideFacts(codes=frozenset({'MG121'}), read=frozenset({'files'}))
+    assert 'palette-colors' in [one.cause.key for one in explain_log(log, outside).causes]
+
+
+@pytest.mark.parametrize('frame', ['mmcv/runner/epoch_based_runner.py', 'mmengine/runner/loops.py'])
+def test_a_config_decides_nothing_about_an_older_program(frame: str) -> None:
+    log = format_traceback('RuntimeError: CUDA error: device-side assert triggered', (f'{SITE}/{frame}', 'x()'))
+    found = explain_log(log, OutsideFacts(read=frozenset({'config'})))
+    assert ('class-weight-void' in [one.key for one in found.refuted]) == frame.startswith('mmengine')
 
 
 class ErrorBesides(NamedTuple):
@@ -143,7 +177,7 @@ EMPTY = 'ValueError: need at least one array to concatenate'
 @pytest.mark.parametrize('name', BESIDES)
 def test_the_most_severe_finding_comes_first(name: str) -> None:
     log, findings, shown = BESIDES[name]
-    found = explain_log(log, OutsideFacts(tuple(finding(*one) for one in findings), labels=True))
+    found = explain_log(log, OutsideFacts(tuple(finding(*one) for one in findings), read=frozenset({'files'})))
     text = as_text(found, verbose=False)
     assert re.findall(r'^(?:found: |also found: )?(MG\d+) ', text, re.M) == shown
 
@@ -167,7 +201,7 @@ def test_a_remark_without_an_edit_leaves_the_advice_to_the_cause(
     error: str, code: str, severity: str, edits: Tuple[Edit, ...], shown: str
 ) -> None:
     remark = Finding(code, 'A title.', 'evidence', 'An advice of its own.', 'proven', severity, edits=edits)
-    found = explain_log(format_traceback(error, CALL), OutsideFacts((remark,), labels=True))
+    found = explain_log(format_traceback(error, CALL), OutsideFacts((remark,), read=frozenset({'files'})))
     first = found.causes[0]
     assert (first.standing, first.findings) == ('confirmed', (remark,))
     text = ' '.join(as_text(found, verbose=False).split())
