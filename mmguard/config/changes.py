@@ -31,17 +31,27 @@ def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> Rea
 
 def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
     """Return a copy of the plain dicts and lists of a config with changes applied, see :func:`change_config`."""
-    copy = _copy(data)
+    copy = copy_tree(data)
     for path, value in changes:
         *way, last = split_path(path)
         place: Any = copy
         for step in way:
             place = place.setdefault(step, {}) if isinstance(place, dict) else place[step]
         if value is not REMOVED:
-            place[last] = _copy(value)
+            place[last] = copy_tree(value)
         else:
             del place[last]
     return copy
+
+
+def get_value(tree: Any, path: Iterable[Union[str, int]]) -> Any:
+    """Return the value at a path of a tree; ``None`` if it has no such place."""
+    try:
+        for key in path:
+            tree = tree[key]
+    except (LookupError, TypeError):
+        return None
+    return tree
 
 
 def split_path(path: str) -> List[Union[str, int]]:
@@ -54,12 +64,13 @@ def split_path(path: str) -> List[Union[str, int]]:
     return [int(step) if step.isdigit() else step for step in re.findall(r'[^.\[\]]+', path)]
 
 
-def _copy(value: Any) -> Any:
+def copy_tree(value: Any) -> Any:
+    """Return a copy of dicts, lists and tuples, and of nothing else."""
     # Not deepcopy: two places that share one object would still share it in the copy, and change together.
     if isinstance(value, dict):
-        return {key: _copy(inner) for key, inner in value.items()}
+        return {key: copy_tree(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_copy, value)) if type(value) in (list, tuple) else value
+        return type(value)(map(copy_tree, value)) if type(value) in (list, tuple) else value
     return value
 
 

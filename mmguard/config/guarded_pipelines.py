@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from types import MappingProxyType
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
 from mmguard.config.changes import Path, find_scope, is_type_name, join_path, walk
 from mmguard.config.classes import build_full_name, get_type_name
@@ -26,16 +27,27 @@ _BRANCHES = 'MultiBranch'
 
 
 class Report(NamedTuple):
-    """Changes made, and parts left unchanged, as text."""
+    """Changes made, and parts left unchanged, as text; the inserted guards."""
 
     changed: List[str]
     left: List[str]
+    inserted: List[Dict[str, Any]]
 
 
-def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
-    """Guard every pipeline of a tree in place: of data sets and their wrapped data sets, of branches and of hooks."""
-    report = Report([], [])
+def guard_pipelines(
+    tree: Dict[str, Any], spaces: LabelSpaces, options: Mapping[str, Any] = MappingProxyType({})
+) -> Report:
+    """Guard every pipeline of a tree in place: of data sets and their wrapped data sets, of branches and of hooks.
+
+    Args:
+        tree (dict): The config.
+        spaces (LabelSpaces): The valid labels.
+        options (dict): ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
+    """
+    report = Report([], [], [])
     for_instances = _build_instance_arguments(tree)
+    if 'on_invalid' in options:
+        for_instances['on_invalid'] = options['on_invalid']
     _convert_branches_to_lists(tree)
     for path, steps in list(_find_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _get_name(step) in (*_PACKS, *_OTHER_PACKS))
@@ -44,14 +56,14 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
             report.left.append(f'{join_path(path)}: no guard after {_get_name(pack)}: {_OTHER_PACKS[_get_name(pack)]}')
             continue
         evaluates = any(str(key).startswith(('val', 'test')) for key in path)
-        guards = _build_guards(steps, pack, spaces, for_instances, evaluates, find_scope(tree, path))
+        guards = _build_guards(steps, pack, spaces, for_instances, evaluates, find_scope(tree, path), options)
         if not guards:
             report.left.append(f'{join_path(path)}: no guard: the heads do not set their number of classes')
             continue
         present = {_get_name(step) for step in steps}
         wanted = [guard for guard in guards if get_type_name(guard['type']) not in present]
         if wanted:
-            _insert(tree, path, steps, pack_at, wanted)
+            report.inserted.extend(_insert(tree, path, steps, pack_at, wanted))
             report.changed.append(f'{join_path(path)}: {", ".join(_describe_guard(guard) for guard in wanted)}')
     report.left.extend(_find_unknown_packs(tree.get('train_dataloader')))
     return report
@@ -108,17 +120,25 @@ def _build_guards(
     for_instances: Dict[str, Any],
     evaluates: bool,
     scope: str,
+    options: Mapping[str, Any],
 ) -> List[Dict[str, Any]]:
     guards = []
+    label_map = {'label_map': options['label_map']} if options.get('label_map') else {}
+    has_maps = spaces.pixels is not None and _packs_label_maps(steps, pack, scope)
     if _get_name(pack) == _INSTANCE_PACK and spaces.instances is not None:
         guard = {'type': _build_type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
         # Metrics read ignored annotations, so they are kept.
         guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
+        guard.update({} if has_maps else label_map)
         guards.append(guard)
-    if spaces.pixels is not None and _packs_label_maps(steps, pack, scope):
+    if spaces.pixels is not None and has_maps:
         guard = {'type': _build_type(pack, PIXEL_GUARD), 'num_classes': spaces.pixels.num_classes}
-        if spaces.pixels.ignore_index != 255:
-            guard['ignore_index'] = spaces.pixels.ignore_index
+        ignore_index = options.get('ignore_index', spaces.pixels.ignore_index)
+        if ignore_index != 255:
+            guard['ignore_index'] = ignore_index
+        if 'on_invalid' in options and not (guards and options['on_invalid'] == 'drop'):  # pixels are not dropped
+            guard['on_invalid'] = options['on_invalid']
+        guard.update(label_map)
         guards.append(guard)
     return guards
 
@@ -145,15 +165,24 @@ def build_lazy_type(module: str, name: str) -> Any:
     return LazyObject(module, name)
 
 
-def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, guards: List[Dict[str, Any]]) -> None:
+def _insert(
+    tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, guards: List[Dict[str, Any]]
+) -> List[Dict[str, Any]]:
+    """Insert guards into a pipeline; return what was inserted."""
     drawing = next((n for n, step in enumerate(steps[:pack_at]) if _get_name(step) in _DRAW_FROM_LABELS), None)
-    early = [guard for guard in guards if drawing is not None and get_type_name(guard['type']) == PIXEL_GUARD]
-    if drawing is not None and early and drawing + 1 == pack_at:
-        guards = [guard for guard in guards if guard not in early]  # nothing changes a label in between
-    steps[pack_at + 1 : pack_at + 1] = [dict(guard) for guard in guards]
+    early = [dict(guard) for guard in guards if drawing is not None and get_type_name(guard['type']) == PIXEL_GUARD]
+    late = [dict(guard) for guard in guards]
     if drawing is not None and early:
+        if drawing + 1 == pack_at:  # nothing changes a label in between
+            late = [guard for guard in late if guard not in early]
+        for guard in late:
+            if get_type_name(guard['type']) == PIXEL_GUARD:
+                guard.pop('label_map', None)  # it applies once
         _pass_on_report(tree, path, steps[pack_at])
-        steps[drawing:drawing] = [dict(guard) for guard in early]
+    steps[pack_at + 1 : pack_at + 1] = late
+    if drawing is not None:
+        steps[drawing:drawing] = early
+    return [*early, *late]
 
 
 def _pass_on_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:

@@ -7,15 +7,26 @@ import importlib
 import inspect
 import re
 from functools import lru_cache
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Set, Tuple
+from types import MappingProxyType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from mmguard.config.changes import find_scope, get_last_key, is_type_name, join_path, map_leaves, name_types
+from mmguard.config.changes import (
+    copy_tree,
+    find_scope,
+    get_last_key,
+    get_value,
+    is_type_name,
+    join_path,
+    map_leaves,
+    name_types,
+)
 from mmguard.config.classes import build_full_name, find_class, find_registry, get_type_name, is_lazy
 from mmguard.config.guarded_pipelines import build_lazy_type, guard_pipelines
-from mmguard.config.guards import GUARDED_LOSSES, HOOK, add_reporting, guard_loss
+from mmguard.config.guards import GUARDED_LOSSES, add_reporting, guard_loss
 from mmguard.config.ignored_labels import find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
-from mmguard.config.read import ReadConfig
+from mmguard.config.parts import HOOK, find_guarding_hook, get_passed_on
+from mmguard.config.read import ReadConfig, is_data
 from mmguard.config.types import describe_wrong_types
 from mmguard.labels.loss_selection import Node, Path, SelectedLoss, is_loss_name, visit_losses
 from mmguard.labels.spaces import LabelSpaces
@@ -43,16 +54,56 @@ def guard_tree(tree: Dict[str, Any]) -> GuardedTree:
         return GuardedTree(tree, [], [unguarded])
     if read.wrong_types:
         raise TypeError(describe_wrong_types(read.wrong_types))
-    spaces = from_config(read)
+    spaces, options = from_config(read), get_passed_on(find_guarding_hook(read))
     left = [*read.describe_unknown_framework(), *_describe_disagreements(spaces)]
-    in_losses = guard_losses(tree)
-    in_pipelines = guard_pipelines(tree, spaces)
+    in_losses = guard_losses(tree, options)
+    for path, loss in in_losses.configs.items():
+        set_at(tree, path, loss)
+    in_pipelines = guard_pipelines(tree, spaces, options)
     in_assigners = leave_out_ignored(tree)
     if spaces.instances is not None:
         left.extend(find_trained_as_background(tree))
     changed += _add_reported(tree, read)
-    changed += [*in_losses[0], *in_assigners, *in_pipelines.changed]
-    return GuardedTree(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
+    changed += [*in_losses.changed, *in_assigners, *in_pipelines.changed]
+    return GuardedTree(tree, changed, [*left, *in_losses.left, *in_pipelines.left])
+
+
+class RunGuards(NamedTuple):
+    """Guards that ``guard=True`` of a hook puts into a config.
+
+    Attributes:
+        place (str): Path of the hook.
+        options (dict): Arguments that the hook passes on to the guards.
+        tree (dict): Copy of the config with guarded pipelines and assigners; its losses are those of the config.
+        losses (dict): Path of a loss -> its guard, with the arguments of the loss at the places that they have there.
+        inserted (dict): ``id`` of each guard in the pipelines of ``tree`` -> the guard.
+    """
+
+    place: str
+    options: Dict[str, Any]
+    tree: Dict[str, Any]
+    losses: Dict[str, Dict[str, Any]]
+    inserted: Dict[int, Dict[str, Any]]
+
+
+def find_run_guards(config: ReadConfig) -> Optional[RunGuards]:
+    """Return what a hook with ``guard=True`` will guard when a config is run; ``None`` without such a hook."""
+    hook = find_guarding_hook(config)
+    if hook is None or config.describe_unguarded():
+        return None
+    tree, options = copy_tree(config.data), get_passed_on(hook)
+    # To build a loss that data name might run code.
+    losses = guard_losses(tree, options, builds=not is_data(config.file))
+    inserted = guard_pipelines(tree, from_config(config), options).inserted
+    leave_out_ignored(tree)
+    flat = {join_path(path): _flatten(loss) for path, loss in losses.configs.items()}
+    return RunGuards(hook.path, options, tree, flat, {id(guard): guard for guard in inserted})
+
+
+def _flatten(guard: Dict[str, Any]) -> Dict[str, Any]:
+    """Move the arguments of a wrapped loss next to the type of the guard."""
+    loss = guard.get('loss')
+    return {**loss, **guard, 'loss': loss['type']} if isinstance(loss, dict) else guard
 
 
 def _describe_disagreements(spaces: LabelSpaces) -> Iterator[str]:
@@ -168,41 +219,51 @@ def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
     node[path[-1]] = value
 
 
-def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
-    """Guard the losses of a tree in place. Return descriptions of the changed and the unchanged parts."""
-    changed: List[str] = []
-    left: List[str] = []
+class GuardedLosses(NamedTuple):
+    """Path -> config of the guarded loss there; descriptions of the changed and the unchanged parts."""
+
+    configs: Dict[Path, Dict[str, Any]]
+    changed: List[str]
+    left: List[str]
+
+
+def guard_losses(
+    tree: Dict[str, Any], options: Mapping[str, Any] = MappingProxyType({}), builds: bool = True
+) -> GuardedLosses:
+    """Build the configs of the guarded losses of a tree.
+
+    Args:
+        tree (dict): The config, which is not modified.
+        options (dict): ``on_invalid`` of the guards.
+        builds (bool): Leave out a loss around which no guard can be built, which is checked by building it.
+    """
+    guarded = GuardedLosses({}, [], [])
+    on_invalid = {key: value for key, value in options.items() if key == 'on_invalid' and value in ('clip', 'raise')}
 
     def visit(found: SelectedLoss) -> bool:
         place, decision = join_path(found.path), found.decision
         if decision.reason:
-            left.append(found.describe_left(place))
+            guarded.left.append(found.describe_left(place))
         if not decision.is_guarded:
             return False
-        head = _get_value(tree, found.path[:-1])
+        head = get_value(tree, found.path[:-1])
         is_default = isinstance(head, dict) and found.path[-1] not in head
         loss, scope = copy.deepcopy(found.part), find_scope(tree, found.path)
         if is_default and not is_type_name(head['type']):
             cls = find_class(loss['type'], 'MODELS', scope)
             assert cls is not None  # only a known class is guarded
             loss['type'] = build_lazy_type(cls.__module__, cls.__name__)
-        config = _guard_loss(loss, decision.framework)
-        refusal = '' if decision.is_cross_entropy else _find_refusal(config, scope)
+        config = {**_guard_loss(loss, decision.framework), **on_invalid}
+        refusal = '' if decision.is_cross_entropy or not builds else _find_refusal(config, scope)
         if refusal:
-            left.append(found.describe_left(place, refusal))
+            guarded.left.append(found.describe_left(place, refusal))
             return False
-        set_at(tree, found.path, config)
-        changed.append(f'{place}: {"the default " * is_default}{found.name} -> {_show_loss(config)}')
+        guarded.configs[found.path] = config
+        guarded.changed.append(f'{place}: {"the default " * is_default}{found.name} -> {_show_loss(config)}')
         return True
 
     visit_losses(tree.get('model', {}), _open_part(tree), visit, ('model',))
-    return changed, left
-
-
-def _get_value(tree: Any, path: Path) -> Any:
-    for key in path:
-        tree = tree[key]
-    return tree
+    return guarded
 
 
 def _show_loss(config: Dict[str, Any]) -> str:

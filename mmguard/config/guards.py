@@ -10,9 +10,9 @@ from typing import Any, Dict, List
 
 from mmguard.config.changes import Changes, name_types
 from mmguard.config.classes import SCOPES, build_full_name, find_registry
-from mmguard.config.parts import Part, find_hooks, find_losses, find_transforms
+from mmguard.config.parts import HOOK, Part, find_hooks, find_label_guard_hooks, find_losses, find_transforms
 from mmguard.config.read import ReadConfig
-from mmguard.config.start_check import GUARD_TRANSFORMS, HOOK, HOOKS
+from mmguard.config.start_check import GUARD_TRANSFORMS, HOOKS
 from mmguard.labels.loss_selection import is_guarded_type
 
 GUARDED_LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
@@ -32,7 +32,7 @@ def add_reporting(config: ReadConfig) -> Changes:
     if not is_full and 'mmguard' not in find_custom_imports(config):
         written = {'imports': [], 'allow_failed_imports': False, **imports}
         found = (('custom_imports', {**written, 'imports': [*find_custom_imports(config), 'mmguard']}),)
-    if not any(hook.name == HOOK for hook in find_hooks(config)):
+    if not find_label_guard_hooks(config):
         hook = {'type': f'mmguard.{HOOK}' if is_full else HOOK}
         found = (*found, ('custom_hooks', [*(config.data.get('custom_hooks') or []), hook]))
     return found
@@ -95,7 +95,7 @@ def find_own_parts(config: ReadConfig) -> List[Part]:
     likely = [
         part
         for part in (*find_transforms(config), *find_losses(config), *find_hooks(config))
-        if _GUARD.search(part.name)
+        if (part.written or part.registry == 'TRANSFORMS') and _GUARD.search(part.name)
     ]
     if likely:
         importlib.import_module('mmguard').register()

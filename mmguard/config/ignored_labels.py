@@ -9,6 +9,7 @@ from mmguard.config.classes import MISSING, get_default
 from mmguard.config.parts import (
     Part,
     find_datasets,
+    find_guarding_hook,
     find_heads,
     find_losses,
     find_metrics,
@@ -60,7 +61,12 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
             _add(found, loss, LOSS_ARGUMENTS[loss.name], 'loss')
     for preprocessor in find_preprocessors(config):
         _add(found, preprocessor, 'seg_pad_val', 'fill')
+    hook = find_guarding_hook(config)
+    if hook is not None and hook.says('ignore_index'):
+        _add(found, hook, 'ignore_index', 'reads')
     for transform in find_transforms(config):
+        if not transform.written:
+            continue  # it takes the label of the hook or of the head
         if transform.name in FILL_ARGUMENTS:
             _add(found, transform, FILL_ARGUMENTS[transform.name], 'fill')
         elif transform.name in READING_ARGUMENTS:

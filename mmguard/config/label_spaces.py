@@ -34,7 +34,9 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
     for transform in find_transforms(config):
         kind = GUARD_KINDS.get(transform.name)
         if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
-            guards.setdefault(kind, _read_guard(kind, transform.config, transform.place('num_classes')))
+            of_heads = None if transform.written else spaces.get(kind)  # a hook takes the number of the heads
+            place = transform.place('num_classes') if of_heads is None else of_heads.place
+            guards.setdefault(kind, _read_guard(kind, transform.config, place))
     return spaces.override(LabelSpaces(**guards))
 
 

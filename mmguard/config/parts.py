@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.changes import get_last_key, join_path, walk
+from mmguard.config.changes import Path, get_last_key, get_value, join_path, split_path, walk
 from mmguard.config.classes import (
     MISSING,
     build_full_name,
@@ -18,6 +18,12 @@ from mmguard.config.classes import (
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
 
+if TYPE_CHECKING:
+    from mmguard.config.guarded_tree import RunGuards
+
+HOOK = 'LabelGuardHook'
+#: Arguments of the hook that it passes on to the guards that ``guard=True`` inserts.
+PASSED_ON = ('label_map', 'on_invalid', 'ignore_index')
 #: Largest list of classes.
 _LARGEST_LIST = 8 << 20
 #: Keys of a data loader's config, by split.
@@ -35,6 +41,7 @@ class Part:
         registry (str): Registry that knows its class.
         owner (Part, optional): Of a loss, the head around it; of a wrapped data set, the wrapper.
         split (str): Of data sets and transforms, ``'train'``, ``'val'`` or ``'test'``.
+        written (bool): False if ``guard=True`` of a hook puts it there; the path of a transform is then the hook's.
     """
 
     path: str
@@ -43,6 +50,7 @@ class Part:
     registry: str = 'MODELS'
     owner: Optional[Part] = None
     split: str = ''
+    written: bool = True
 
     @property
     def name(self) -> str:
@@ -119,8 +127,10 @@ def find_heads(config: ReadConfig) -> List[Part]:
 
 
 def find_losses(config: ReadConfig) -> List[Part]:
-    """Return all losses of the model, including those inside a ``GuardedLoss`` (their paths end with ``.loss``)."""
-    return [part for part in find_model_parts(config) if part.key.startswith('loss')]
+    """Return all losses of the run, including those inside a ``GuardedLoss`` (their paths end with ``.loss``)."""
+    found = [part for part in find_model_parts(config) if part.key.startswith('loss')]
+    guards = {} if config.run_guards is None else config.run_guards.losses
+    return [replace(one, config=guards[one.path], written=False) if one.path in guards else one for one in found]
 
 
 def unwrap_stock_loss(loss: Part) -> Part:
@@ -143,7 +153,7 @@ def find_assigners(config: ReadConfig) -> List[Part]:
     """Return the assigners in the ``train_cfg`` of a detector or of its heads."""
     return [
         Part(join_path(path), part, get_scope(part['type'], config.scope), 'TASK_UTILS')
-        for path, part in walk(config.part('model'), ('model',))
+        for path, part in walk(config.run_data.get('model'), ('model',))
         if 'assigner' in get_last_key(path) and 'type' in part
     ]
 
@@ -245,26 +255,33 @@ def _read_lines(file: str) -> Optional[List[str]]:
 
 
 def find_pipelines(config: ReadConfig) -> List[List[Part]]:
-    """Return the transforms of each data set pipeline in order; nested transforms follow the enclosing one."""
+    """Return the transforms of each pipeline of the run in order; nested transforms follow the enclosing one."""
     found = []
     for dataset in find_datasets(config) + find_datasets(config, wrappers=True):
-        pipeline = dataset.config.get('pipeline')
-        if isinstance(pipeline, (list, tuple)):
-            found.append(
-                [
-                    Part(
-                        join_path(path),
-                        part,
-                        get_scope(part['type'], dataset.scope),
-                        'TRANSFORMS',
-                        dataset,
-                        dataset.split,
-                    )
-                    for path, part in walk(pipeline, (dataset.place('pipeline'),))
-                    if 'type' in part
-                ]
-            )
+        path = tuple(split_path(dataset.place('pipeline')))
+        steps = [
+            Part(place, step, get_scope(step['type'], dataset.scope), 'TRANSFORMS', dataset, dataset.split, written)
+            for place, step, written in _walk_steps(get_value(config.run_data, path), path, config.run_guards)
+        ]
+        found.append(steps)
     return [pipeline for pipeline in found if pipeline]
+
+
+def _walk_steps(node: Any, path: Path, guards: Optional[RunGuards]) -> Iterator[Tuple[str, Dict[str, Any], bool]]:
+    """Yield the transforms of a pipeline with their paths in the config, and False for those that a hook inserts."""
+    if isinstance(node, dict):
+        if guards is not None and id(node) in guards.inserted:
+            yield guards.place, node, False
+            return
+        if 'type' in node:
+            yield join_path(path), node, True
+        for key, value in node.items():
+            yield from _walk_steps(value, (*path, key), guards)
+    elif isinstance(node, (list, tuple)):
+        number = 0
+        for value in node:
+            yield from _walk_steps(value, (*path, number), guards)
+            number += guards is None or id(value) not in guards.inserted
 
 
 def find_transforms(config: ReadConfig) -> List[Part]:
@@ -290,6 +307,21 @@ def find_hooks(config: ReadConfig) -> List[Part]:
         for path, hook in {**listed, **named}.items()
         if isinstance(hook, dict) and 'type' in hook
     ]
+
+
+def find_label_guard_hooks(config: ReadConfig) -> List[Part]:
+    """Return the hooks that report on guards; a run uses only the first."""
+    return [hook for hook in find_hooks(config) if hook.name == HOOK]
+
+
+def find_guarding_hook(config: ReadConfig) -> Optional[Part]:
+    """Return the hook that guards the run with ``guard=True``; ``None`` without one."""
+    return next((hook for hook in find_label_guard_hooks(config)[:1] if hook.config.get('guard') is True), None)
+
+
+def get_passed_on(hook: Optional[Part]) -> Dict[str, Any]:
+    """Return the arguments that a hook passes on to its guards."""
+    return {name: hook.config[name] for name in PASSED_ON if name in hook.config} if hook is not None else {}
 
 
 def find_preprocessors(config: ReadConfig) -> List[Part]:

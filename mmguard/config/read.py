@@ -9,6 +9,7 @@ import re
 import traceback
 import warnings
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
 from mmguard.compat.stack import FRAMEWORKS, find_config_file, find_module_folder
@@ -24,6 +25,8 @@ from mmguard.text import describe_error, describe_exit, find_line, shorten, visi
 
 if TYPE_CHECKING:
     from mmengine.config import Config
+
+    from mmguard.config.guarded_tree import RunGuards
 
 
 @dataclass
@@ -50,6 +53,21 @@ class ReadConfig:
     def __post_init__(self) -> None:
         self.written = self.data
         self.data, self.wrong_types = separate_wrong_types(self.data)
+
+    @cached_property
+    def run_guards(self) -> Optional[RunGuards]:
+        """What ``guard=True`` of a LabelGuardHook puts into this config; ``None`` without one."""
+        hooks = self.data.get('custom_hooks') or ()
+        if not any(isinstance(hook, dict) and hook.get('guard') is True for hook in hooks):
+            return None
+        # The selection itself reads the parts of a config.
+        found: Optional[RunGuards] = importlib.import_module('mmguard.config.guarded_tree').find_run_guards(self)
+        return found
+
+    @property
+    def run_data(self) -> Dict[str, Any]:
+        """``data`` with the pipelines and assigners of the run."""
+        return self.data if self.run_guards is None else self.run_guards.tree
 
     @property
     def scope(self) -> str:

@@ -12,14 +12,13 @@ from mmguard.config.classes import get_type_name
 from mmguard.config.head_classes import find_mismatched_counts
 from mmguard.config.ignored_labels import find_disagreeing_labels
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
-from mmguard.config.parts import Part, find_losses, find_metrics, find_pipelines, find_transforms
+from mmguard.config.parts import HOOK, Part, find_losses, find_metrics, find_pipelines, find_transforms
 from mmguard.config.read import ReadConfig, load_config
 from mmguard.config.recognition import find_bases
 from mmguard.labels.loss_selection import is_guarded_type
 from mmguard.labels.spaces import Space
 
 GUARD_TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
-HOOK = 'LabelGuardHook'
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
 #: Pack transform -> the guard of the labels that it packs.
 _GUARD_BY_PACK = {'PackSegInputs': 'GuardSegLabels', 'PackDetInputs': 'GuardInstanceLabels'}

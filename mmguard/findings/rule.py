@@ -166,7 +166,7 @@ class ConfigRule(Rule):
             key = (found.severity, repr(found.value), found.title, found.advice, ways)
             places, candidates = found.places, found.candidates
             if key in merged:
-                places = (*merged[key].places, *places)
+                places = tuple(dict.fromkeys((*merged[key].places, *places)))
                 both = zip(merged[key].candidates, candidates)
                 candidates = tuple(_merge_places(one, other) for one, other in both)
             evidence = Message('{places} = {value}', places=join_with_and(places), value=format_value(found.value))

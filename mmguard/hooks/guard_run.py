@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from types import MappingProxyType
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
 import torch
 from mmengine.registry import TRANSFORMS
@@ -40,13 +41,14 @@ class GuardedRun(NamedTuple):
     left: List[str]
 
 
-def guard_run(runner: Any) -> GuardedRun:
+def guard_run(runner: Any, options: Mapping[str, Any] = MappingProxyType({})) -> GuardedRun:
     """Guard the unguarded losses and pipelines of a run in place. A second call changes nothing.
 
     Only what is built is guarded: a test loop is guarded once ``runner.test()`` has built it.
 
     Args:
         runner (Runner): At ``before_run``, or later between two loops.
+        options (dict): ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
     """
     config = ReadConfig(name_types(runner.cfg.to_dict()))
     unguarded = config.describe_unguarded()
@@ -55,8 +57,8 @@ def guard_run(runner: Any) -> GuardedRun:
     spaces = from_config(config)
     if not spaces.to_dict():  # built from objects
         spaces = from_model(unwrap(runner.model), _find_class_names(runner))
-    model = guard_model(unwrap(runner.model))
-    pipelines, is_training_new = _guard_pipelines(runner, config, spaces)
+    model = guard_model(unwrap(runner.model), options.get('on_invalid', 'ignore'))
+    pipelines, is_training_new = _guard_pipelines(runner, config, spaces, options)
     has_workers = is_training_new and get_built_loop(runner, 'train').dataloader.num_workers
     restarted = restart_loader(runner) if has_workers else []
     return GuardedRun([*model.changed, *pipelines.changed], [*model.left, *pipelines.left, *restarted])
@@ -68,7 +70,9 @@ def _find_class_names(runner: Any) -> List[str]:
     return next((found for found in names if found), [])
 
 
-def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tuple[GuardedRun, bool]:
+def _guard_pipelines(
+    runner: Any, config: ReadConfig, spaces: LabelSpaces, options: Mapping[str, Any]
+) -> Tuple[GuardedRun, bool]:
     """Describe the built pipelines as a config, insert guards, build the new transforms, and set the assigners.
 
     Returns:
@@ -85,7 +89,7 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tu
     # PipelineSwitchHook later builds the new pipeline from these.
     switches = [hook for hook in runner.hooks if isinstance(getattr(hook, 'switch_pipeline', None), list)]
     tree['custom_hooks'] = [{'switch_pipeline': hook.switch_pipeline} for hook in switches]
-    found = guard_pipelines(tree, spaces)
+    found = guard_pipelines(tree, spaces, options)
     new = {mode for mode, held in lists.items() for steps in held if steps.write()}
     in_assigners = leave_out_ignored(tree)
     for assigner in walk_assigners(unwrap(runner.model)) if in_assigners else ():

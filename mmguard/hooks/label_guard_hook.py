@@ -45,6 +45,8 @@ from mmguard.hooks.runs import (
 )
 from mmguard.hooks.warnings import build_warnings, check_reports_arrive, start_warnings
 from mmguard.labels.heads import from_loss
+from mmguard.labels.instances import InstanceRule
+from mmguard.labels.rules import LabelMap, check_on_invalid
 from mmguard.labels.tally import LabelGuardError, Tally, get_source
 from mmguard.language import as_message, translate
 from mmguard.log.messages import ConsoleLines, add_reporter, describe_skipped_ratio
@@ -73,6 +75,11 @@ class LabelGuardHook(Hook):
             exceeds it; with several ranks it is checked when a LoggerHook shows the scalars or a checkpoint is saved.
         guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
             write them into the config; a line in the log names each. Defaults to False.
+        label_map (dict[int, int], optional): Of the guards that ``guard=True`` puts into the pipelines: raw value ->
+            class, or ``ignore_index``. It is that of the pixels where a pipeline has label maps.
+        on_invalid (str, optional): Of the guards that ``guard=True`` puts in: ``'ignore'``, ``'drop'`` (instances
+            only), ``'clip'`` or ``'raise'``. Defaults to what the model supports.
+        ignore_index (int, optional): Of the guards of pixels. Defaults to that of the head.
 
     Raises:
         ValueError, TypeError: An argument out of range.
@@ -82,7 +89,14 @@ class LabelGuardHook(Hook):
     # After RuntimeInfoHook, which has waited for the device anyway, and before LoggerHook, which prints the scalars.
     priority = 'NORMAL'
 
-    def __init__(self, max_skipped_ratio: Optional[float] = None, guard: bool = False) -> None:
+    def __init__(
+        self,
+        max_skipped_ratio: Optional[float] = None,
+        guard: bool = False,
+        label_map: Optional[LabelMap] = None,
+        on_invalid: Optional[str] = None,
+        ignore_index: Optional[int] = None,
+    ) -> None:
         if not isinstance(max_skipped_ratio, (int, float, type(None))):
             raise TypeError(f'max_skipped_ratio must be a number in [0, 1], got {max_skipped_ratio!r}')
         if max_skipped_ratio is not None and not 0 <= max_skipped_ratio <= 1:
@@ -91,6 +105,14 @@ class LabelGuardHook(Hook):
         if not isinstance(guard, bool):
             raise TypeError(f'guard must be True or False, got {guard!r}')
         self.guard = guard
+        given = {'label_map': label_map, 'on_invalid': on_invalid, 'ignore_index': ignore_index}
+        #: Arguments of the guards of ``guard=True``.
+        self.guard_options = {name: value for name, value in given.items() if value is not None}
+        if self.guard_options and not guard:
+            raise ValueError(f'{", ".join(self.guard_options)}: only the guards of guard=True take it, got guard=False')
+        if on_invalid is not None:
+            check_on_invalid(on_invalid, InstanceRule.choices)
+        # The guards check the rest: only they know the number of classes.
         add_reporter(self)
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
@@ -266,7 +288,7 @@ class LabelGuardHook(Hook):
         """Guard the run; name each change once."""
         from mmguard.hooks.guard_run import guard_run  # reads configs, which other runs need not do
 
-        changed, left = guard_run(runner)
+        changed, left = guard_run(runner, self.guard_options)
         for line in (
             *(translate('guarded {part}', part=as_message(part)) for part in changed),
             *(translate('left {part}', part=as_message(part)) for part in left),

@@ -35,12 +35,16 @@ class GuardedModel(NamedTuple):
     left: List[str]
 
 
-def guard_model(model: nn.Module) -> GuardedModel:
+def guard_model(model: nn.Module, on_invalid: str = 'ignore') -> GuardedModel:
     """Replace the stock losses of class labels in a model by guarded ones, in place.
 
     The selection is that of ``mmguard apply``. A CrossEntropyLoss (exactly that type) is rebuilt as
     GuardedCrossEntropyLoss from its attributes, any other loss gets a GuardedLoss around it. A loss that several places
     share stays one. Guarded losses stay as they are, so a second call changes nothing.
+
+    Args:
+        model (nn.Module): The model.
+        on_invalid (str): Of the guards; ``'drop'``, which is for instances, counts as ``'ignore'``.
     """
     changed: List[str] = []
     left: List[str] = []
@@ -54,7 +58,7 @@ def guard_model(model: nn.Module) -> GuardedModel:
             return False
         if id(loss) not in guards:
             try:
-                guards[id(loss)] = _build_guard(loss, decision)
+                guards[id(loss)] = _build_guard(loss, decision, 'ignore' if on_invalid == 'drop' else on_invalid)
             except TypeError as error:  # no guard can keep the contract for it
                 left.append(found.describe_left(place, str(error)))
                 return False
@@ -83,13 +87,13 @@ def _get_module(decision: LossDecision) -> Any:
     return importlib.import_module(f'mmguard.losses.{decision.framework}')
 
 
-def _build_guard(loss: nn.Module, decision: LossDecision) -> nn.Module:
+def _build_guard(loss: nn.Module, decision: LossDecision, on_invalid: str) -> nn.Module:
     module = _get_module(decision)
     if decision.is_cross_entropy:
         arguments = {name: getattr(loss, name) for name in _ARGUMENTS if hasattr(loss, name)}
-        guard: nn.Module = module.GuardedCrossEntropyLoss(**arguments)
+        guard: nn.Module = module.GuardedCrossEntropyLoss(**arguments, on_invalid=on_invalid)
     else:
-        guard = module.GuardedLoss(loss)
+        guard = module.GuardedLoss(loss, on_invalid=on_invalid)
     return guard.train(loss.training)
 
 

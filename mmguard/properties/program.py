@@ -22,7 +22,6 @@ from mmguard import register
 from mmguard.config.changes import name_types, walk
 from mmguard.config.classes import get_type_name
 from mmguard.config.custom_imports import import_modules
-from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig, import_scope
 from mmguard.labels.heads import from_model
@@ -85,15 +84,9 @@ class Program:
         import_modules(self.config.get('custom_imports'), strict=True)
         import_scope(self.config)
         self.read = ReadConfig(name_types(self.config.to_dict()))
-        self.guards = any(
-            get_type_name(hook.get('type')) == 'LabelGuardHook' and hook.get('guard')
-            for hook in self.config.get('custom_hooks') or ()
-            if isinstance(hook, dict)
-        )
-        if self.guards:
-            guarded = self.config.to_dict()
-            guard_pipelines(guarded, from_config(self.read))
-            self.config = Config(guarded)
+        self.guards = self.read.run_guards
+        if self.guards is not None:
+            self.config = Config(copy.deepcopy(self.guards.tree))
 
     def scope(self) -> Any:
         """Return a context in which types without a scope are looked up as in a training."""
@@ -177,8 +170,8 @@ class Program:
         model = revert_sync_batchnorm(MODELS.build(node))
         if hasattr(model, 'init_weights'):
             model.init_weights()
-        if self.guards:
-            guard_model(model)
+        if self.guards is not None:
+            guard_model(model, self.guards.options.get('on_invalid', 'ignore'))
         return model.to(self.device).train()
 
     @cache_result

@@ -155,7 +155,7 @@ def plan_config(config: ReadConfig, options: ScanOptions) -> Plan:
     ignore_index = options.ignore_index if pixels is None else pixels.ignore_index
     ignore_index = VOID if ignore_index is None else ignore_index
     unlabelled: List[ConfigSource] = []
-    for split in split_sets(current.data, options.splits):
+    for split in split_sets(current.run_data, options.splits):
         try:
             opened = ConfigSource(split, num_classes, ignore_index)
             if opened.count():

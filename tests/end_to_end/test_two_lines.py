@@ -108,6 +108,18 @@ def test_a_test_loop_is_guarded_once_it_is_there(root: str, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.slow
+def test_the_guards_take_the_options_of_the_hook(root: str, tmp_path: Path) -> None:
+    config = stock_config(root, tmp_path)
+    config.custom_hooks = [dict(type='LabelGuardHook', guard=True, label_map={44: 255}, on_invalid='clip')]
+    run = Run(config).train()
+    (guard,) = [one for one in run.runner.train_dataloader.dataset.pipeline.transforms if hasattr(one, 'rule')]
+    assert (guard.rule.label_map, guard.rule.on_invalid) == ({44: 255}, 'clip')
+    assert run.runner.model.decode_head.loss_decode.on_invalid == 'clip'
+    with pytest.raises(ValueError, match='guard=True'):
+        mmguard.LabelGuardHook(label_map={44: 255})
+
+
 #: Stock configs of mmseg, by the name of a test.
 SEGMENTATION = {
     'fcn': 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py',

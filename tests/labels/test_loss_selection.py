@@ -15,7 +15,7 @@ from mmseg.registry import MODELS as MMSEG_MODELS
 from test_spaces_official import Official, build, family, load, not_built, one_of_each_folder
 from torch import nn
 
-from mmguard.config.guarded_tree import guard_losses, guard_tree
+from mmguard.config.guarded_tree import guard_tree
 from mmguard.config.read import ReadConfig
 from mmguard.losses.guard_model import guard_model
 from mmguard.nn.counting import CountsLabels
@@ -111,7 +111,7 @@ def test_a_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = dict(default_scope=scope, model=dict(type='EncoderDecoder', decode_head=head))
     two = MODELS.build(head)
     _, left = guard_model(two)
-    _, left_in_config = guard_losses(tree)
-    written = MODELS.build(tree['model']['decode_head'])
+    guarded = guard_tree(tree)
+    written = MODELS.build(guarded.tree['model']['decode_head'])
     assert set(guarded_in(two)) == set(guarded_in(written)) == expected
-    assert len(left) == len(left_in_config)
+    assert len(left) == len(guarded.left)

@@ -48,7 +48,7 @@ class OwnLineFails(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         parts = find_own_parts(config)
         # A full path imports its module.
-        plain = [part for part in parts if not build_full_name(part.config['type']).startswith('mmguard.')]
+        plain = [p for p in parts if p.written and not build_full_name(p.config['type']).startswith('mmguard.')]
         if plain and not _may_import(find_custom_imports(config)):
             yield self._report_missing_import(config, plain[0])
         for part in parts:
