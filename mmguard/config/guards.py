@@ -115,9 +115,11 @@ def find_similar_name(part: Part) -> str:
     known = {'TRANSFORMS': GUARD_TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
-    stems = {
-        _GUARD.sub('', name): name for name in list_guarded_losses(part.scope or 'mmseg')
-    }  # the prefix "Guarded" does not distinguish names
+    losses = list_guarded_losses(part.scope or 'mmseg')
+    longer = [name for name in losses if part.name != 'Guarded' and name.lower().startswith(part.name.lower())]
+    if longer:
+        return min(longer, key=len)
+    stems = {_GUARD.sub('', name): name for name in losses}  # the prefix "Guarded" does not distinguish names
     return next((stems[stem] for stem in get_close_matches(_GUARD.sub('', part.name), stems, 1, 0.82)), '')
 
 

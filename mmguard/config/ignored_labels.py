@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from mmguard.config.changes import find_scope, get_last_key, join_path, walk
 from mmguard.config.classes import MISSING, get_default
 from mmguard.config.parts import (
+    HOOK,
     Part,
     find_datasets,
     find_guarding_hook,
@@ -83,13 +84,20 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
 
 
 def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[IgnoredLabel]:
-    """Return the place that all others must match, that of the decode head; ``None`` without one."""
+    """Return the place that all others must match; ``None`` without a decode head that ignores a label.
+
+    It is that of the decode head, or that of a guard if everything but the heads agrees with it: the guard turns all
+    unlabeled pixels into its label before a head sees them.
+    """
     first = next((head for head in find_heads(config) if head.key == 'decode_head'), None)
-    return next((place for place in places if place.part == first), None)
+    leading = next((place for place in places if place.part == first), None)
+    guard = next((place for place in places if place.part.name in ('GuardSegLabels', HOOK)), None)
+    others = {place.value for place in places if place.role != 'head'}
+    return guard if leading is not None and guard is not None and others == {guard.value} else leading
 
 
 def find_disagreeing_labels(config: ReadConfig) -> Iterator[Tuple[IgnoredLabel, IgnoredLabel]]:
-    """Yield each place whose ignored label differs from that of the decode head, and the head's place."""
+    """Yield each place whose ignored label differs from the leading one, and the leading place."""
     places = find_ignored_labels(config)
     first = find_leading(config, places)
     if first is not None:  # None: ignore_index=None, for masked binary cross entropy; a detector

@@ -12,6 +12,8 @@ from mmguard.language import Message, join, translate
 from mmguard.log.statistics import KINDS, ModeStats, Stats
 from mmguard.text import align_right, plural, quantity, visible_name
 
+#: In place of the file of a sample without a path.
+NO_FILE = Message("unknown, as meta_keys of the Pack transform lack 'img_path'")
 _UNITS = {'pixels': Message('px'), 'instances': Message('instances')}
 
 
@@ -68,7 +70,9 @@ def describe_offence(where: str, stats: Stats) -> str:
             shown = min(named, key=lambda tally: (-(tally.skipped + tally.remapped), str(tally.source)))
             line = Message('{line}, worst: {file}', line=line, file=visible_name(str(shown.source)))
         else:
-            line = Message('{line}, first: {file}', line=line, file=visible_name(str(offending[0].source)))
+            first = offending[0].source
+            file = NO_FILE if first is None else visible_name(str(first))
+            line = Message('{line}, first: {file}', line=line, file=file)
     return translate(line)
 
 

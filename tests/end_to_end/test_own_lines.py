@@ -23,7 +23,7 @@ from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.finding import Finding
 from mmguard.tools.apply.guarded import build_tree
 
-OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253')
+OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253', 'MG254')
 SHIPPED = sorted(Path(__file__).parents[2].glob('configs/*/*_guarded.py'))
 IMPORT = "custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)\n"
 HOOK = "custom_hooks = [dict(type='LabelGuardHook')]\n"
@@ -223,6 +223,54 @@ def test_check_names_it(folder: Path, name: str) -> None:
         assert bool(one.edits) is mistake.edits
         for edit in one.edits:
             assert own_findings(change_config(config, edit.config)) == []
+
+
+#: A misspelt loss -> the one that is offered, and True if no other one can be meant.
+SPELLINGS = {
+    'GuardedCrossEntropy': ('GuardedCrossEntropyLoss', False),
+    'GuardedFocal': ('GuardedFocalLoss', False),
+    'GuardedFocalloss': ('GuardedFocalLoss', True),
+    'GaurdedFocalLoss': ('GuardedFocalLoss', True),
+    'GuardedOhemCrossEntropyLoss': ('GuardedOhemCrossEntropy', False),
+}
+
+
+@pytest.mark.parametrize('name', SPELLINGS)
+def test_another_loss_is_only_a_question(folder: Path, name: str) -> None:
+    text = BOTH + SEG + at(DECODE, f'dict(_delete_=True, type={name!r})')
+    (found,) = own_findings(read_config(written(folder, Mistake('seg', text))))
+    (edit,) = found.edits
+    meant, is_sure = SPELLINGS[name]
+    assert edit.config == ((f'{DECODE}.type', meant),)
+    assert bool(edit.question) is not is_sure
+
+
+def test_the_arguments_of_two_hooks_are_merged(folder: Path) -> None:
+    base = "dict(type='LabelGuardHook', max_skipped_ratio=0.5)"
+    for second, question in (('guard=True', False), ('max_skipped_ratio=0.1, guard=True', True)):
+        text = f"{IMPORT}custom_hooks = [{base}, dict(type='EMAHook'), dict(type='LabelGuardHook', {second})]\n"
+        (found,) = own_findings(read_config(written(folder, Mistake('seg', text))))
+        (edit,) = found.edits
+        ((path, hooks),) = edit.config
+        assert (found.code, path, [hook['type'] for hook in hooks]) == (
+            'MG254',
+            'custom_hooks',
+            ['LabelGuardHook', 'EMAHook'],
+        )
+        assert hooks[0] == dict(type='LabelGuardHook', max_skipped_ratio=0.1 if question else 0.5, guard=True)
+        assert bool(edit.question) is question
+
+
+@pytest.mark.parametrize('with_map', [True, False])
+def test_check_and_the_guard_agree_about_void(folder: Path, with_map: bool) -> None:
+    """The guard makes 255 of every unlabeled pixel, so it is the head that ignores another label."""
+    label_map = 'label_map={11: 255}' if with_map else ''
+    text = last(f'num_classes=19, {label_map}') + at('model.decode_head.ignore_index', '19')
+    (found,) = [
+        one for one in diagnose(config=read_config(written(folder, Mistake('seg', text)))) if one.code == 'MG208'
+    ]
+    assert found.places == ('model.decode_head.ignore_index',)
+    assert found.edits[0].config == (('model.decode_head.ignore_index', 255),)
 
 
 def run(file: str, work_dir: Path) -> Run:

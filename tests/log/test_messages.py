@@ -77,6 +77,7 @@ CLEAN = make_stats(1, pixels=Tally(1000, mapped=7), instances=Tally(3), samples=
 BRACKETS = make_stats(
     pixels=Tally(9, 1), offending=group_tallies(pixels=[Tally(9, 1, 0, {5: 1}, 'lot[/red]:car:/a.png')])
 )
+NO_FILE = make_stats(samples=2, offending_samples=1, offending=group_tallies(pixels=[Tally(9, 1, 0, {5: 1})]))
 LOSS_ONLY = make_stats(samples=2, losses={'head.loss': Tally(50, 0, 5)})
 WORST = [Tally(source='a.png'), Tally(source='b.png')]
 TEXTS: Dict[str, Any] = {
@@ -84,6 +85,7 @@ TEXTS: Dict[str, Any] = {
     'several iterations': lambda: describe_offence('guard: iters 11-50', several()),
     'both changes, instances, losses': lambda: describe_offence('guard: iter 1', both_changes()),
     'loss without files': lambda: describe_offence('guard: iter 1', LOSS_ONLY),
+    'a sample without a path': lambda: describe_offence('guard: iter 1', NO_FILE),
     'labels and boxes': lambda: describe_offence('guard: iter 3', instances_span()),
     'table': lambda: summarize_loop('train', ledger_of(4), 3, LOG),
     'table without a file': lambda: summarize_loop('train', ledger_of(4), 0, LOG),

@@ -193,10 +193,14 @@ CASES = [
     Case('MG222', RETINANET, GUARDED_DET, ('model.train_cfg.assigner.ignore_iof_thr',)),
     Case('MG222', DINO, GUARDED_DET, ('model.train_cfg.assigner.type',)),
     Case('MG223', PSPNET, train(seg_guard(), pack()), (f'{STEPS}[3].meta_keys',)),
+    Case('MG223', PSPNET, train(pack(meta_keys=('img_shape',)), seg_guard()), (f'{STEPS}[2].meta_keys',)),
     Case('MG250', PSPNET, {f'{LOSS}.type': 'GuardCrossEntropyLoss', 'custom_imports': OURS}, (f'{LOSS}.type',)),
     Case('MG251', PSPNET, {STEPS: [seg_guard(), *LOAD, pack()]}, (f'{STEPS}[0]',)),
     Case('MG252', PSPNET, train(pack(), seg_guard()), ('custom_hooks',)),
     Case('MG253', RTMDET, {'custom_hooks': [HOOK]}),
+    Case(
+        'MG254', PSPNET, {'custom_hooks': [dict(HOOK, guard=True), HOOK], 'custom_imports': OURS}, ('custom_hooks[1]',)
+    ),
     Case('MG225', PSPNET, train(pack(), seg_guard(num_classes=150)), (f'{STEPS}[3].num_classes',)),
     Case(
         'MG240',
@@ -272,7 +276,8 @@ SILENT = [
     ('MG222', RETINANET, {STEPS: GUARD_DET, 'model.train_cfg.assigner.ignore_iof_thr': 0.5}),
     ('MG222', DINO, train(dict(GUARD, on_invalid='drop'))),
     ('MG223', PSPNET, train(seg_guard(), pack(meta_keys=('img_path', 'label_guard')))),
-    ('MG223', PSPNET, train(pack(), seg_guard())),
+    ('MG223', PSPNET, train(pack(meta_keys=('seg_map_path',)), seg_guard())),
+    ('MG254', PSPNET, {'custom_hooks': [dict(HOOK, guard=True), dict(type='EMAHook')]}),
     ('MG225', RETINANET, GUARDED_DET),
     ('MG233', RETINANET, {**crops(), f'{TRAIN}.filter_cfg.filter_empty_gt': True}),
     ('MG233', RETINANET, crops(allow_negative_crop=True)),

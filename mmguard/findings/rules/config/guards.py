@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Iterator, List
 
 from mmguard.config.guards import add_reporting
 from mmguard.config.ignored_labels import ALWAYS, has_threshold
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
-from mmguard.config.parts import Part, find_assigners, find_hooks, find_losses, find_pipelines, find_transforms
+from mmguard.config.parts import (
+    HOOK,
+    Part,
+    find_assigners,
+    find_hooks,
+    find_label_guard_hooks,
+    find_losses,
+    find_pipelines,
+    find_transforms,
+)
 from mmguard.config.read import ReadConfig
 from mmguard.config.start_check import (
-    HOOK,
     find_guards,
     find_mismatched_guards,
     find_misplaced_guards,
     find_unguarded_evaluation,
 )
 from mmguard.findings.edits import Edit
-from mmguard.findings.finding import WARNING, Finding
+from mmguard.findings.finding import LIKELY, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
 from mmguard.labels.loss_selection import is_guarded_type
+from mmguard.labels.tally import LABEL_GUARD
+from mmguard.language import Message
 from mmguard.text import plural
 
 
@@ -128,29 +139,43 @@ class IgnoredAsBackground(ConfigRule):
 
 
 class GuardReportMissing(ConfigRule):
-    """A guard whose counts do not pass the Pack transform."""
+    """A guard whose counts, or the files of these, do not pass the Pack transform."""
 
     code = 'MG223'
-    summary = "A guard comes before a Pack transform whose meta_keys lack 'label_guard'."
+    summary = "A guard comes before a Pack transform whose meta_keys lack 'label_guard', or its meta_keys name no file."
     title = 'The hook cannot see the counts of {guard} ({place}): {pack} drops them.'
-    why = 'The guard sanitizes the labels, but the Pack transform drops its counts: the log says 0.'
+    title_file = "The log cannot name the files of invalid labels: meta_keys of {pack} lack 'img_path'."
+    why = (
+        'The guard sanitizes the labels, but the Pack transform drops its counts: the log says 0. Without img_path or '
+        'seg_map_path the log has the counts, but no file.'
+    )
     example = Example(wrong="meta_keys=('img_path',)", right="meta_keys=('img_path', 'label_guard')")
     limits = 'A Pack transform of your own is judged by its meta_keys only.'
-    advice = "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after it."
+    advice = (
+        "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after it. Add 'img_path' if it "
+        'is missing there.'
+    )
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for pipeline in find_pipelines(config):
             guards = find_guards(pipeline)
             pack = next((t for t in pipeline if t.name.startswith('Pack')), None)
-            if pack is None or not any(pipeline.index(guard) < pipeline.index(pack) for guard in guards):
+            keys = None if pack is None else pack.get('meta_keys')
+            if not guards or pack is None or not isinstance(keys, (list, tuple)):
                 continue
-            place, keys, first = pack.place('meta_keys'), pack.get('meta_keys'), guards[0]
-            if isinstance(keys, (list, tuple)) and 'label_guard' not in keys:
-                line = f"meta_keys=({', '.join(map(repr, keys))}, 'label_guard') at {pack.path}"
-                edit = propose('Pass on the counts.', (place, (*keys, 'label_guard')), lines=(line,))
-                words = dict(guard=first.name, place=first.path, pack=pack.name)
-                yield self.report_at(place, keys, words, edits=[edit])
+            place, first = pack.place('meta_keys'), guards[0]
+            words = dict(guard=first.name, place=first.path, pack=pack.name)
+            is_early = any(pipeline.index(guard) < pipeline.index(pack) for guard in guards)
+            for key, is_missing, title in (
+                (LABEL_GUARD, is_early and LABEL_GUARD not in keys, self.title),
+                ('img_path', not {'img_path', 'seg_map_path'} & set(keys), self.title_file),
+            ):
+                if is_missing:
+                    line = f'meta_keys=({", ".join(map(repr, keys))}, {key!r}) at {pack.path}'
+                    name = 'Pass on the counts.' if key == LABEL_GUARD else 'Pass on the file.'
+                    edit = propose(name, (place, (*keys, key)), lines=(line,))
+                    yield self.report_at(place, keys, words, title, edits=[edit])
 
 
 class GuardNumClasses(ConfigRule):
@@ -207,6 +232,41 @@ class GuardsNotReported(ConfigRule):
         elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).to_dict():
             edit = propose('Let the hook guard the run.', (hook.place('guard'), True))
             yield self.report_at(hook.path, hook.config, title=self.title_hook, edits=[edit])
+
+
+class SecondHook(ConfigRule):
+    """A LabelGuardHook after another one."""
+
+    code = 'MG254'
+    summary = 'LabelGuardHook is listed twice.'
+    title = 'LabelGuardHook is listed {number} times: only the first is used ({place}).'
+    why = 'Each hook would count every invalid label, so a run uses only the first: arguments of others have no effect.'
+    example = Example(
+        wrong="[dict(type='LabelGuardHook'), dict(type='LabelGuardHook', guard=True)]",
+        right="[dict(type='LabelGuardHook', guard=True)]",
+    )
+    limits = 'Hooks that your own code registers are not seen.'
+    advice = 'Write one LabelGuardHook with all arguments in custom_hooks, and remove the others.'
+    severity = WARNING
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        hooks = find_label_guard_hooks(config)
+        if len(hooks) < 2:
+            return
+        first, *others = hooks
+        merged = dict(first.config)
+        for other in others:
+            merged.update(other.config)
+        differ = any(merged[key] != value for hook in hooks for key, value in hook.config.items())
+        question = Message('Are these the arguments that you want: {hook}?', hook=as_code(merged)) if differ else ''
+        gone = [other.config for other in others]
+        listed = [one for one in config.data.get('custom_hooks') or () if not any(one is other for other in gone)]
+        kept = [merged if one is first.config else one for one in listed]
+        line = f'custom_hooks = [{", ".join(map(as_code, kept))}]'
+        edit = propose('Write one hook.', ('custom_hooks', kept), question=question, lines=(line,))
+        words = dict(number=len(others) + 1, place=first.path)
+        found = self.report_at(others[0].path, others[0].config, words, edits=[edit])
+        yield replace(found, certainty=LIKELY)  # what its arguments do not do follows from it
 
 
 class UnguardedEvaluation(ConfigRule):

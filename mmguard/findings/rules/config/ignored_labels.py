@@ -27,6 +27,7 @@ class IgnoredLabelsAgree(ConfigRule):
     aliases = ('MG114',)
     summary = 'Head, losses, metric and fill values do not ignore the same label.'
     title = '{value} is ignored here, but {first} in the head ({place}).'
+    title_head = 'The head ignores label {value}, but the guard and all other parts ignore {first} ({place}).'
     title_metric = 'The metric ignores label {value}, but the head ignores label {first} ({place}).'
     title_reads = '{value} is taken for the ignored label, but the head ignores {first} ({place}).'
     title_fill = (
@@ -47,9 +48,10 @@ class IgnoredLabelsAgree(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for place, first in find_disagreeing_labels(config):
-            classes = count_classes(first.part)
+            classes = count_classes(first.part if first.role == 'head' else place.part)
             is_class = classes is not None and 0 <= place.value < classes
             titles = {'metric': self.title_metric, 'reads': self.title_reads, 'fill': self.title_fill}
+            titles.update({} if first.role == 'head' else {'head': self.title_head})
             title = self.title_fill_class if place.role == 'fill' and is_class else titles.get(place.role, '')
             severe = place.role in ('loss', 'head') or (place.role == 'fill' and not is_class)
             value = (
@@ -58,7 +60,7 @@ class IgnoredLabelsAgree(ConfigRule):
                 else Message('{value} (the default of {name})', value=place.value, name=place.part.name)
             )
             words = dict(value=value, first=first.value, place=first.path)
-            ways, severity = _unify_labels(config, place, first, is_class), ERROR if severe else WARNING
+            ways, severity = _unify_labels(config, place, first, classes or 0), ERROR if severe else WARNING
             yield self.report_at(place.path, place.value, words, title, severity, ways)
 
     def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
@@ -66,16 +68,17 @@ class IgnoredLabelsAgree(ConfigRule):
         return LIKELY if is_cause else POSSIBLE
 
 
-def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, is_class: bool) -> List[Edit]:
-    """Return an edit that sets the head's ignored label here, and one that sets this label everywhere."""
+def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, classes: int) -> List[Edit]:
+    """Return an edit that sets the leading ignored label here, and one that sets this label everywhere."""
+    is_class = 0 <= place.value < classes
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {value} your void (unlabeled) value?'
     question = '' if filled else Message(asked, value=first.value)
-    here = propose('Write the ignored label of the head.', (place.path, first.value), question=question)
+    title = 'Write the ignored label of the head.' if first.role == 'head' else 'Write the ignored label of the guard.'
+    here = propose(title, (place.path, first.value), question=question)
     there = set_ignore_index(Facts(config=config), place.value, Message(asked, value=place.value))
     if first.value < 0:  # no label is
         there = replace(there, question='')
-    classes = count_classes(first.part) or 0
     both = [here] if is_class or filled or place.value < 0 else [here, there]
     return [there] if first.value < classes and not is_class and place.value >= 0 else both
 

@@ -19,6 +19,7 @@ from mmguard.config.start_check import GUARD_TRANSFORMS, HOOKS, find_replaced_ho
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, propose
+from mmguard.language import Message
 
 
 class OwnLineFails(ConfigRule):
@@ -71,7 +72,10 @@ class OwnLineFails(ConfigRule):
 
     def _report_unknown(self, part: Part) -> Finding:
         name, path = find_similar_name(part), part.place('type')
-        ways = [propose('Correct the name.', (path, name))] if name else []
+        # Other losses have similar names; with the same letters, it cannot be another one.
+        is_sure = part.registry != 'MODELS' or sorted(name.lower()) == sorted(part.name.lower())
+        question = '' if is_sure else Message('Is {name} the loss that you want?', name=name)
+        ways = [propose('Correct the name.', (path, name), question=question)] if name else []
         title = self.title_misspelt if name else self.title_unknown
         return self.report_at(path, part.name, dict(part=part.name, name=name), title, edits=ways)
 
