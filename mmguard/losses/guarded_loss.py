@@ -73,6 +73,10 @@ class GuardedLossBase(CountsLabels, nn.Module):
             self._own_ignore_index = None  # read from the loss and set there
         self.guard = build_guard(self.loss)
         parameters = inspect.signature(self.loss.forward).parameters
+        names = list(parameters)
+        #: Names of the arguments from ``ignore_index`` on, and the number of those between the label and it.
+        self._named = names[names.index('ignore_index') :] if 'ignore_index' in names[2:] else []
+        self._unnamed = len(names) - len(self._named) - 2
         self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
         self._accepts = set(parameters)
         self._delegate_attributes()
@@ -164,12 +168,16 @@ class GuardedLossBase(CountsLabels, nn.Module):
             label (Tensor): Class indices (N, \*) of an integer dtype, or another target of the loss: a pair of labels
                 and qualities, or dense targets (passed through: they index nothing).
             ignore_index (int, optional): The label to ignore.
-            args, kwargs: Passed on; keywords that are ``None`` and unknown to the loss are left out.
+            args, kwargs: Passed on; keywords that are ``None`` and unknown to the loss are left out. One of ``args``
+                may be the ``ignore_index``, as the loss takes it.
 
         Raises:
             ValueError, TypeError: Shapes or dtypes that do not fit.
             LabelGuardError: An invalid label, with ``on_invalid='raise'``.
         """
+        if self._named and len(args) > self._unnamed:
+            kwargs.update(zip(self._named, args[self._unnamed :]))
+            ignore_index, args = kwargs.pop('ignore_index'), args[: self._unnamed]
         kwargs = {k: v for k, v in kwargs.items() if v is not None or self._accepts_any or k in self._accepts}
         if self.guard.is_dense(pred, label):
             if ignore_index is not None and 'ignore_index' in self._accepts:

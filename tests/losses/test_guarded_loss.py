@@ -8,7 +8,8 @@ import pytest
 import torch
 from loss_cases import assert_equal
 from loss_checks import value_and_grad
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 from wrapped_cases import ALL, BINARY, FOCAL, MULTI_CLASS, batch, build, one_hot
 
 from mmguard import LabelGuardError
@@ -147,6 +148,24 @@ def test_ignore_index_of_the_head(name: str) -> None:
     assert_equal(value_and_grad(guarded, scores, far, weight=None, ignore_index=200), expected, 'no class')
     assert_equal(value_and_grad(GuardedLoss(build(name), ignore_index=200), scores, far), expected, 'constructor')
     assert guarded.take_counts()[1:].tolist() == [0, 0]
+
+
+class OwnLoss(nn.Module):
+    def forward(self, pred: Tensor, target: Tensor, ignore_index: int = 255, power: float = 1.0) -> Tensor:
+        return F.cross_entropy(pred, target, ignore_index=ignore_index) ** power
+
+
+@pytest.mark.parametrize('name', ['focal', 'dice, sigmoid', 'dice, softmax', 'own'])
+def test_ignore_index_by_position(name: str) -> None:
+    loss, between = (OwnLoss(), ()) if name == 'own' else (build(name), (None, None, None))
+    scores, label = batch('focal' if name == 'own' else name)
+    label[0, 0] = 200
+    by_name, by_position = GuardedLoss(loss), GuardedLoss(loss)
+    expected = value_and_grad(by_name, scores, label, ignore_index=200, **({'power': 2.0} if name == 'own' else {}))
+    more = (200, 2.0) if name == 'own' else (200,)
+    assert_equal(value_and_grad(by_position, scores, label, *between, *more), expected, name)
+    taken = [loss.take_counts() for loss in (by_name, by_position)]
+    assert [None if counts is None else counts.tolist()[1] for counts in taken] == [0, 0]
 
 
 @pytest.mark.parametrize('name', MULTI_CLASS)
