@@ -86,14 +86,16 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
 def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[IgnoredLabel]:
     """Return the place that all others must match; ``None`` without a decode head that ignores a label.
 
-    It is that of the decode head, or that of a guard if everything but the heads agrees with it: the guard turns all
+    It is that of the decode head, or that of a guard if all fill values and metrics agree with it: the guard turns all
     unlabeled pixels into its label before a head sees them.
     """
     first = next((head for head in find_heads(config) if head.key == 'decode_head'), None)
     leading = next((place for place in places if place.part == first), None)
     guard = next((place for place in places if place.part.name in ('GuardSegLabels', HOOK)), None)
-    others = {place.value for place in places if place.role != 'head'}
-    return guard if leading is not None and guard is not None and others == {guard.value} else leading
+    others = [place for place in places if place.role != 'head']
+    if leading is None or guard is None or {place.role for place in others} <= {'reads'}:
+        return leading
+    return guard if {place.value for place in others} == {guard.value} else leading
 
 
 def find_disagreeing_labels(config: ReadConfig) -> Iterator[Tuple[IgnoredLabel, IgnoredLabel]]:

@@ -38,6 +38,7 @@ class ReadConfig:
             and listed in ``wrong_types``.
         file (str): Its file.
         notes (list[str]): What could not be checked, and why.
+        shows_guards (bool): False where nobody asks for the guards that ``guard=True`` puts in: at the start of a run.
 
     Attributes:
         written (dict): ``data`` as it was given.
@@ -47,6 +48,7 @@ class ReadConfig:
     data: Dict[str, Any]
     file: str = '<config>'
     notes: List[str] = field(default_factory=list)
+    shows_guards: bool = True
     written: Dict[str, Any] = field(init=False, repr=False)
     wrong_types: List[WrongTypeValue] = field(init=False, repr=False)
 
@@ -58,7 +60,8 @@ class ReadConfig:
     def run_guards(self) -> Optional[RunGuards]:
         """What ``guard=True`` of a LabelGuardHook puts into this config; ``None`` without one."""
         hooks = self.data.get('custom_hooks') or ()
-        if not any(isinstance(hook, dict) and hook.get('guard') is True for hook in hooks):
+        has_hook = any(isinstance(hook, dict) and hook.get('guard') is True for hook in hooks)
+        if not self.shows_guards or not has_hook:
             return None
         # The selection itself reads the parts of a config.
         found: Optional[RunGuards] = importlib.import_module('mmguard.config.guarded_tree').find_run_guards(self)

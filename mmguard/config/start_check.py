@@ -12,7 +12,15 @@ from mmguard.config.classes import get_type_name
 from mmguard.config.head_classes import find_mismatched_counts
 from mmguard.config.ignored_labels import find_disagreeing_labels
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
-from mmguard.config.parts import HOOK, Part, find_losses, find_metrics, find_pipelines, find_transforms
+from mmguard.config.parts import (
+    HOOK,
+    Part,
+    find_guarding_hook,
+    find_losses,
+    find_metrics,
+    find_pipelines,
+    find_transforms,
+)
 from mmguard.config.read import ReadConfig, load_config
 from mmguard.config.recognition import find_bases
 from mmguard.labels.loss_selection import is_guarded_type
@@ -47,6 +55,8 @@ class UnguardedMetric(NamedTuple):
 
 def find_unguarded_evaluation(config: ReadConfig) -> Iterator[UnguardedMetric]:
     """Yield the unguarded evaluation pipelines of a guarded training."""
+    if not config.shows_guards and find_guarding_hook(config) is not None:
+        return  # it guards them, too
     found = find_pipelines(config)
     in_training = any(find_guards(pipeline) for pipeline in found if pipeline[0].split == 'train')
     if not in_training and not any(is_guarded_type(loss.name) for loss in find_losses(config)):

@@ -30,7 +30,7 @@ def start_warnings(runner: Any) -> List[str]:
     from mmguard.config.start_check import find_start_faults
 
     try:
-        config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>')
+        config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>', shows_guards=False)
         found = _find_mismatches(config) if find_start_faults(config) else []
     except Exception as error:  # a config may hold anything, and a warning must not end a training
         return [translate('the config could not be checked: {error}', error=describe_error(error))]
