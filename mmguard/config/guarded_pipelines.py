@@ -21,7 +21,7 @@ _OTHER_PACKS = {
     'PackReIDInputs': 'its labels are identities, which mmguard does not guard',
     'PackTrackInputs': 'mmguard does not guard the frames of videos',
 }
-#: Transform that augments one image several times, so that its labels would be counted several times.
+#: Transform whose steps are lists of alternatives: it applies each combination. The hook counts an image once.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
 
@@ -51,11 +51,11 @@ def guard_pipelines(
     _convert_branches_to_lists(tree)
     for path, steps in list(_find_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _get_name(step) in (*_PACKS, *_OTHER_PACKS))
-        pack = steps[pack_at]
+        pack = _get_first(steps[pack_at])
         if _get_name(pack) in _OTHER_PACKS:
             report.left.append(f'{join_path(path)}: no guard after {_get_name(pack)}: {_OTHER_PACKS[_get_name(pack)]}')
             continue
-        evaluates = any(str(key).startswith(('val', 'test')) for key in path)
+        evaluates = any(str(key).startswith(('val', 'test', 'tta')) for key in path)
         guards = _build_guards(steps, pack, spaces, for_instances, evaluates, find_scope(tree, path), options)
         if not guards:
             report.left.append(f'{join_path(path)}: no guard: the heads do not set their number of classes')
@@ -78,17 +78,24 @@ def _find_unknown_packs(loader: Any) -> Iterator[str]:
         yield f'train_dataloader: no guard: {", ".join(map(_get_name, steps))}: no Pack transform that mmguard knows'
 
 
+def _get_first(step: Any) -> Any:
+    """Return a step of a pipeline; the first one of a list of alternatives."""
+    return step[0] if isinstance(step, (list, tuple)) and step else step
+
+
 def _get_name(step: Any) -> str:
+    step = _get_first(step)
     return get_type_name(step['type']) if isinstance(step, dict) and 'type' in step else ''
 
 
 def _find_pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
     """Yield the lists of transforms that contain a Pack transform, with their paths."""
     if isinstance(node, dict):
-        if _get_name(node) == _AUGMENTED:
-            return
         for key, value in node.items():
-            if path or key != 'model':
+            if _get_name(node) == _AUGMENTED and key == 'transforms':
+                if isinstance(value, list) and any(_get_name(step) in (*_PACKS, *_OTHER_PACKS) for step in value):
+                    yield (*path, key), value
+            elif path or key != 'model':
                 yield from _find_pipelines(value, (*path, key))
     elif isinstance(node, (list, tuple)):
         if isinstance(node, list) and any(_get_name(step) in (*_PACKS, *_OTHER_PACKS) for step in node):
@@ -147,7 +154,7 @@ def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> boo
     """Return True if a pipeline packs label maps; one that loads nothing may get them from a wrapped data set."""
     if _get_name(pack) != _INSTANCE_PACK:
         return _get_name(pack) == 'PackSegInputs'
-    loaders = [step for step in steps if 'Annotations' in _get_name(step)]
+    loaders = [_get_first(step) for step in steps if 'Annotations' in _get_name(step)]
     return not loaders or any(Part('', step, scope, 'TRANSFORMS').get('with_seg') for step in loaders)
 
 
@@ -178,10 +185,11 @@ def _insert(
         for guard in late:
             if get_type_name(guard['type']) == PIXEL_GUARD:
                 guard.pop('label_map', None)  # it applies once
-        _pass_on_report(tree, path, steps[pack_at])
-    steps[pack_at + 1 : pack_at + 1] = late
+        _pass_on_report(tree, path, _get_first(steps[pack_at]))
+    has_alternatives = isinstance(steps[pack_at], (list, tuple))
+    steps[pack_at + 1 : pack_at + 1] = [[guard] for guard in late] if has_alternatives else late
     if drawing is not None:
-        steps[drawing:drawing] = early
+        steps[drawing:drawing] = [[guard] for guard in early] if has_alternatives else early
     return [*early, *late]
 
 

@@ -109,6 +109,22 @@ def test_a_test_loop_is_guarded_once_it_is_there(root: str, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize('is_written', [False, True])
+def test_views_of_test_time_augmentation_are_guarded_and_counted_once(
+    root: str, tmp_path: Path, is_written: bool
+) -> None:
+    flips = [dict(type='RandomFlip', prob=float(prob)) for prob in (0, 1)]
+    augmented = dict(type='TestTimeAug', transforms=[flips, [LOAD[1]], [PACK]])
+    config = stock_config(root, tmp_path)
+    add_loop(config, 'test', pipeline=[LOAD[0], augmented])
+    config.model = dict(type='SegTTAModel', module=config.model)
+    config.custom_hooks = [] if is_written else [dict(type='LabelGuardHook', guard=True)]
+    run = Run(mmguard.guard_config(config) if is_written else config).test()
+    expected = {one['source']: one['skipped'] for one in expected_samples(root, 'gtFine/val') if one['skipped']}
+    assert {one['source']: one['skipped'] for line in run.lines('test') for one in line['samples']} == expected != {}
+
+
+@pytest.mark.slow
 def test_the_guards_take_the_options_of_the_hook(root: str, tmp_path: Path) -> None:
     config = stock_config(root, tmp_path)
     config.custom_hooks = [dict(type='LabelGuardHook', guard=True, label_map={44: 255}, on_invalid='clip')]

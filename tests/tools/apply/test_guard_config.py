@@ -168,9 +168,10 @@ def test_crowds_are_left_out_in_the_training_alone() -> None:
     assert [pipeline[-1].get('keep_ignored', True) for pipeline in [*trains, *evaluates]] == [False, False, True, True]
 
 
-def test_test_time_augmentation_does_not_count_an_image_several_times() -> None:
+def test_test_time_augmentation_has_the_guard_in_a_step_of_its_own() -> None:
     config = stock('mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py')
-    assert mmguard.guard_config(config).tta_pipeline == config.tta_pipeline
+    (_, before), (_, after) = config.tta_pipeline, mmguard.guard_config(config).tta_pipeline
+    assert after.transforms == [*before.transforms, [dict(type='GuardSegLabels', num_classes=19)]]
 
 
 def test_losses_that_cannot_be_guarded_are_left_and_said() -> None:
