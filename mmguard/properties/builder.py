@@ -147,11 +147,8 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
     Raises:
         Exception: Any exception of the program.
     """
-    import torch
-
     from mmguard.properties.program import get_program
 
-    torch.set_num_threads(1)  # a pool of threads does not survive a fork
     if not tree.get(PARTS[part].keys[0]):
         return NO_PART_REASON
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 import hostile
 import numpy as np
 import pytest
+import torch
 from programs import tree_of
 
 from mmguard.config.changes import change_config
@@ -113,6 +114,19 @@ def test_a_reply_that_is_not_one(message, then, kind):
         assert worker.ask(call_part, tree, 'training data', seconds=seconds).failure.kind == kind
         assert time.monotonic() - began < seconds + 20
         assert worker.ask(os.getpid, seconds=200).value
+
+
+@pytest.mark.parametrize('forks', [False, True])
+def test_a_program_starts_no_threads(forks, monkeypatch):
+    monkeypatch.setenv('OMP_NUM_THREADS', '3')
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with Worker(forks=forks) as worker:
+            assert worker.ask(torch.get_num_threads, seconds=200).value == 1
+            assert worker.ask(os.getenv, 'OMP_NUM_THREADS', seconds=200).value == '1'  # of the workers of a loader
+    finally:
+        torch.set_num_threads(threads)
 
 
 @linux
