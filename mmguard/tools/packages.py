@@ -38,7 +38,7 @@ def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
 
 
 def name_missing_package(function: _Function) -> _Function:
-    """Let a public function say which package it lacks, and how to install it."""
+    """Return a public function that names the package that it lacks, and how to install it."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
