@@ -36,10 +36,9 @@ class LabelsFine(AllClear):
     )
     limits = 'It cannot tell whether a valid label is the right one, nor what later steps make of it.'
     advice = (
-        'Look elsewhere. With a config, `mmguard trace CONFIG` shows what the pipeline makes of the labels, '
-        '`mmguard dry-run CONFIG` tests the program. In your own code look at resizing that is not nearest, at '
-        'ignored pixels in loss and metric, and at uint8 labels in `num_classes * label`. If num_classes is not '
-        'known, pass it: `mmguard scan TARGET --num-classes N`.'
+        'Look elsewhere: `mmguard trace CONFIG` shows what the pipeline makes of the labels, `mmguard dry-run CONFIG` '
+        'tests the program. In your own code, look for resizes that interpolate, ignored pixels in loss and metric, '
+        'and uint8 labels in `num_classes * label`.'
     )
     advice_not_judged = 'Pass the number of classes: `mmguard scan TARGET --num-classes N`.'
 
