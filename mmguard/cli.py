@@ -10,14 +10,14 @@ import os
 import re
 import sys
 import traceback
-from typing import Any, Dict, Iterable, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
-from mmguard.compat.stack import install_command
 from mmguard.errors import CannotRun, collect_failures
 from mmguard.language import translate
 from mmguard.text import REPORT_ADVICE, describe_broken_import, describe_error, describe_exit, visible, visible_name
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
+from mmguard.tools.packages import find_install_command
 from mmguard.version import __version__
 
 DESCRIPTION = 'Keeps bad labels from killing, or quietly spoiling, a training run.'
@@ -169,33 +169,6 @@ def _find_nearest(option: str, options: Iterable[str]) -> Optional[str]:
     options = list(options)
     begun = [name for name in options if name.startswith(option)]
     return next(iter(begun or difflib.get_close_matches(option, options, n=1)), None)
-
-
-#: The packages of the ``[scan]`` extra: if one is missing, the others mostly are, too.
-_INSTALL_SCAN = 'pip install pillow rich msgspec jinja2'
-
-#: Module -> command that installs it.
-INSTALL: Dict[str, str] = {
-    **{module: install_command(module) for module in ('mmengine', 'mmcv', 'mmseg', 'mmdet')},
-    **dict.fromkeys(('PIL', 'rich', 'jinja2', 'msgspec'), _INSTALL_SCAN),
-    'cv2': 'pip install opencv-python-headless',
-    'matplotlib': 'pip install matplotlib',
-    'yaml': 'pip install pyyaml',
-    'nibabel': 'pip install nibabel',
-    'nnunetv2': 'pip install nnunetv2',
-}
-
-
-def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
-    """Return which module is missing, and how to install it; ``None`` if only the config needs it.
-
-    Example:
-        >>> find_install_command(ModuleNotFoundError("No module named 'PIL'", name='PIL'))
-        'needs PIL, which is not installed: pip install pillow rich msgspec jinja2'
-        >>> find_install_command(ModuleNotFoundError("No module named 'my_project'", name='my_project'))
-    """
-    module = (error.name or '').partition('.')[0]
-    return f'needs {module}, which is not installed: {INSTALL[module]}' if module in INSTALL else None
 
 
 if __name__ == '__main__':

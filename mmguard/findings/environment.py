@@ -41,8 +41,8 @@ class EnvironmentFacts:
         errors (dict[str, str]): Module -> why it cannot be imported.
         cuda (str): The CUDA that torch was built for, and the usable GPUs; empty: unknown.
         ops (bool, optional): True if mmcv has compiled ops; ``None``: no mmcv.
-        reads_objects (bool, optional): True if mmengine reads checkpoints that hold other objects than tensors, with
-            torch 2.6, too; ``None``: no mmengine.
+        reads_objects (bool, optional): True if mmengine reads checkpoints that hold more than tensors with any torch;
+            ``None``: no mmengine.
     """
 
     python: str = ''

@@ -159,9 +159,19 @@ def find_alike(names: Iterable[str], known: Iterable[str]) -> Dict[str, str]:
 _ACCENT_OR_BLANK = re.compile(r'[\u0300-\u036f\s_-]+')
 
 
+def normalize_name(name: str) -> str:
+    """Normalize a name: remove case, accents, blanks, underscores and hyphens.
+
+    Example:
+        >>> normalize_name(' Traffic_Light')
+        'trafficlight'
+    """
+    return _ACCENT_OR_BLANK.sub('', unicodedata.normalize('NFKD', name)).casefold()
+
+
 def _list_forms(name: str) -> List[Tuple[str, Tuple[int, ...]]]:
     """Return a name in one spelling, its plural in English, and the numbers in both."""
-    spelling = _ACCENT_OR_BLANK.sub('', unicodedata.normalize('NFKD', name)).casefold()
+    spelling = normalize_name(name)
     plurals = [spelling + ('es' if spelling.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's')]
     if spelling.endswith('o'):
         plurals.append(f'{spelling}es')

@@ -10,6 +10,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 from mmguard.errors import collect_failures
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.text import visible
+from mmguard.tools.packages import name_missing_package
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Diagnosis:
     def __str__(self) -> str:
         return self.text
 
+    @name_missing_package
     def to_frame(self) -> Any:
         """Return the findings as a ``pandas.DataFrame``, one row each.
 
@@ -53,6 +55,7 @@ class Diagnosis:
         rows = [[getattr(finding, name) for name in columns[:-1]] + [finding.next_step] for finding in self.findings]
         return pandas.DataFrame(rows, columns=list(columns))
 
+    @name_missing_package
     def show(self, number: int = 3) -> Page:
         """Return the findings with pictures of the worst files, as a notebook displays them.
 
@@ -72,6 +75,7 @@ class Page(str):
         return f'<iframe srcdoc="{escape(self)}" width="100%" height="480" style="border:0"></iframe>'
 
 
+@name_missing_package
 def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, **options: Any) -> Diagnosis:
     """Read all labels of a data set, as ``mmguard scan`` does.
 
@@ -118,6 +122,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     )
 
 
+@name_missing_package
 def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagnosis:
     """Check a config before training, as ``mmguard check`` does.
 
@@ -145,6 +150,7 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
     )
 
 
+@name_missing_package
 def dry_run(
     config: str,
     *,
@@ -184,6 +190,7 @@ def dry_run(
     )
 
 
+@name_missing_package
 def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = None, **options: Any) -> Diagnosis:
     """Explain what ended a training, as ``mmguard explain`` does.
 

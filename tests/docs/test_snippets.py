@@ -139,7 +139,11 @@ def found(tree: Any, *keys: str) -> Iterator[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize('block', CONFIGS, ids=lambda block: block.name)
 def test_a_config_can_be_pasted(block: Block, configs: Path) -> None:
-    builds(pasted(block, configs))
+    config = pasted(block, configs)
+    builds(config)
+    steps = [step['type'] for step in found(config.train_dataloader, 'pipeline')]
+    if {'GuardSegLabels', 'GenerateEdge'} <= set(steps):  # no edge is drawn around an invalid pixel
+        assert steps.index('GuardSegLabels') < steps.index('GenerateEdge')
 
 
 @pytest.mark.slow

@@ -251,3 +251,14 @@ def test_every_split_of_a_root_is_read(
     assert f'{splits[1]}0' not in capsys.readouterr().out
     assert main(['fix', str(root), '--num-classes', '2', '--out', str(tmp_path / 'fixed')]) == 0
     assert len(list((tmp_path / 'fixed').rglob('*.png'))) == 2 * len(splits)
+
+
+def test_without_num_classes_the_advice_is_to_pass_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    from label_files import BLOCKS, write
+
+    write(tmp_path / 'a.png', BLOCKS)
+    (unknown,), (known,) = (scan(capsys, tmp_path, *more)['findings'] for more in ((), ('--num-classes', '5')))
+    assert [one['code'] for one in (unknown, known)] == ['MG100', 'MG100']
+    assert '--num-classes' in unknown['advice']
+    assert 'trace' not in unknown['advice']
+    assert 'trace' in known['advice']

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, List, Sequence, Tuple
 
@@ -147,6 +148,27 @@ def test_what_needs_a_package_says_which_and_how_to_get_it(tmp_path: Path, coco:
         check_that_it_says(words, package)
 
 
+@pytest.mark.parametrize(
+    ('call', 'package'),
+    [
+        ("scan('{coco}')", 'rich'),
+        ("scan('{maps}', num_classes=3)", 'rich'),
+        ("check('{config}')", 'mmengine'),
+        ("dry_run('{config}')", 'rich'),
+        ("explain('IndexError: Target 19 is out of bounds.\\n\\n').to_frame()", 'pandas'),
+    ],
+)
+def test_a_function_names_the_package_that_it_lacks(call: str, package: str, tmp_path: Path, coco: str) -> None:
+    (tmp_path / 'maps').mkdir()
+    (tmp_path / 'maps/a.png').write_bytes(b'\x89PNG')
+    (tmp_path / 'config.py').write_text("model = dict(type='EncoderDecoder')\n")
+    call = call.format(coco=coco, maps=tmp_path / 'maps', config=tmp_path / 'config.py')
+    done = alone(f'import mmguard\ntry:\n    mmguard.{call}\nexcept ImportError as error:\n    print(error)')
+    assert done.stderr == ''
+    assert done.stdout.startswith(f'mmguard.{"Diagnosis.to_frame" if package == "pandas" else call.partition("(")[0]} ')
+    assert f'needs {package}, which is not installed: pip install ' in done.stdout
+
+
 def test_what_reads_a_config_says_that_it_needs_mmengine(tmp_path: Path) -> None:
     pytest.importorskip('rich')
     config = tmp_path / 'config.py'
@@ -164,6 +186,17 @@ def test_the_demo_says_how_to_install_what_it_needs(tmp_path: Path) -> None:
     assert not (tmp_path / 'demo').exists()
 
 
+def test_the_data_of_the_demo_need_no_framework(tmp_path: Path) -> None:
+    present = ('cv2', 'rich', 'PIL', 'jinja2')
+    for package in present:
+        pytest.importorskip(package)
+    done = command('demo', '--data', '--out', str(tmp_path / 'demo'), present=present)
+    assert (done.returncode, done.stderr) == (0, '')
+    (said,) = re.findall(r'mmguard scan (.*)', done.stdout)
+    words = [str(tmp_path / 'demo' / 'cityscapes') if word == 'cityscapes' else word for word in said.split()]
+    assert command('scan', *words, present=present).returncode == 1
+
+
 def test_help_explain_and_env_need_nothing(tmp_path: Path) -> None:
     assert command('--help').returncode == 0
     assert 'MG102' in command('explain').stdout
@@ -179,7 +212,7 @@ def test_help_explain_and_env_need_nothing(tmp_path: Path) -> None:
 
 
 def test_a_package_that_a_config_of_its_own_needs_is_not_ours_to_install() -> None:
-    from mmguard.cli import find_install_command
+    from mmguard.tools.packages import find_install_command
 
     assert find_install_command(ModuleNotFoundError(name='my_project.models')) is None
 

@@ -169,7 +169,7 @@ def _reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
     )
 
 
-#: The first torch whose ``torch.load`` reads only tensors unless it is told otherwise.
+#: The first torch whose ``torch.load`` reads only tensors by default.
 READS_ONLY_TENSORS = (2, 6)
 
 

@@ -34,15 +34,24 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    # Any of these may be missing, or fail to load: nothing is written before.
+    if not args.data:
+        _check_frameworks()  # nothing is written before
+
+    from mmguard.tools.demo.story import run_demo
+
+    run_demo(args.out, args.iters, args.data)
+    return CLEAN
+
+
+def _check_frameworks() -> None:
+    """Import what a training needs.
+
+    Raises:
+        CannotRun: A package is missing; the message says how to install all that are.
+    """
     missing = [module for module in ('mmengine', 'mmcv', 'mmseg') if find_module_folder(module) is None]
     if missing:
         commands = (' && '.join(INSTALL[stack][module] for module in missing) for stack in STACKS)
         raise CannotRun(f'needs {", ".join(missing)}: {", or ".join(commands)}')
     for module in ('mmcv.ops', 'mmseg', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine'):
         importlib.import_module(module)
-
-    from mmguard.tools.demo.story import run_demo
-
-    run_demo(args.out, args.iters, args.data)
-    return CLEAN

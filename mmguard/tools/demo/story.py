@@ -10,7 +10,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from mmguard.compat.stack import build_base_source
+from mmguard.compat.stack import build_base_source, find_module_folder
 from mmguard.errors import CannotRun
 from mmguard.files.regular import write_whole
 from mmguard.tools.child import build_python_command
@@ -84,11 +84,10 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
     Raises:
         CannotRun: A training or the scan did not end as it must.
     """
-    from mmguard.tools.apply.command import apply
-
     empty_folder(folder)
     console = Console(soft_wrap=True)
-    console.print('1/4  A small data set in the layout of Cityscapes', style='bold cyan')
+    title = 'A small data set in the layout of Cityscapes'
+    console.print(title if only_data else f'1/4  {title}', style='bold cyan')
     planted = list(write_dataset(folder / 'cityscapes').values())
     pixels = ', '.join(
         f'{value} ({count:,} px)' for value, count in sorted(sum(map(Counter, planted), Counter()).items())
@@ -97,8 +96,11 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
     small = SMALL_CONFIG.format(stock=build_base_source(STOCK), iters=iters, beyond=iters + 1)
     write_whole(folder / 'stock.py', small.encode())
     if only_data:
-        console.print(f'Try it there: cd {shlex.quote(str(folder))} && mmguard scan stock.py')
+        target = 'cityscapes --num-classes 19' if find_module_folder('mmseg') is None else 'stock.py'
+        console.print(f'Try it there: cd {shlex.quote(str(folder))} && mmguard scan {target}')
         return
+    from mmguard.tools.apply.command import apply
+
     console.print('\n2/4  Stock PIDNet-S from MMSegmentation, in a process of its own', style='bold cyan')
     code, output = train_in_child('stock', folder)
     console.print('\n'.join(f'  | {line}' for line in output.splitlines()[-7:]), style='dim')

@@ -40,16 +40,20 @@ def add_to(commands: Any) -> None:
         'explain',
         help='explain what ended a training, from its log or traceback, or what a code such as MG102 means',
         description=(
-            'Reads a traceback, a log or the folder of a run, names the error, and says what it means and what its '
-            'causes are, the most likely first. With --config or --data it checks which of them applies. For a code it '
-            'prints what the code means: codes MG1xx are about labels, MG2xx about a config, MG3xx about a run or its '
-            'log, MG4xx about an error. Without WHAT: all codes, one line each. Exit code: 0 for a code, or if the log '
-            'has neither an error nor a sign of one, or only ends early; 1 if it has an error or a sign, or config or '
-            'labels have an error; 2 for an unknown code, or if nothing can be read.'
+            'Reads a traceback, a log, the folder of a run, or a message, names the error, and says what it means '
+            'and what its causes are, the most likely first. With --config or --data it checks which of them '
+            'applies. For a code it prints what the code means: codes MG1xx are about labels, MG2xx about a '
+            'config, MG3xx about a run or its log, MG4xx about an error. Without WHAT: all codes, one line each. '
+            'Exit code: 0 for a code, or if the log has neither an error nor a sign of one, or only ends early; 1 '
+            'if it has an error or a sign, or config or labels have an error; 2 for an unknown code, or if '
+            'nothing can be read.'
         ),
     )
     parser.add_argument(
-        'what', nargs='?', metavar='WHAT', help='train.log, a run folder, - for standard input; or MG102'
+        'what',
+        nargs='?',
+        metavar='WHAT',
+        help='train.log, a run folder, - for standard input; an error message; or MG102',
     )
     parser.add_argument(
         '--config',
@@ -73,9 +77,17 @@ def run(args: argparse.Namespace) -> int:
     if not what:
         print('\n'.join(f'{code}  {translate(summary)}' for code, summary in _summarize_codes().items()))
         return CLEAN
-    if what != '-' and not os.path.exists(what):
+    if what != '-' and not os.path.exists(what) and not _is_message(what):
         return _explain_code(what)
     return _explain_log(args, what)
+
+
+def _is_message(what: str) -> bool:
+    """Return True if this is the text of a known error, and not a path."""
+    from mmguard.tools.explain.explanation import explain_text
+
+    found = explain_text([what]) if re.search(r'\s', what) and not os.path.exists(what) else None
+    return found is not None and found.signature is not None
 
 
 def _summarize_codes() -> Dict[str, str]:
@@ -102,7 +114,7 @@ def _explain_code(what: str) -> int:
         print(translate('{code} is retired: mmguard no longer looks for this.', code=code))
         return CLEAN
     if not _CODE.fullmatch(what):
-        raise CannotRun(f'{what}: not a file, a folder, or a code such as MG102')
+        raise CannotRun(f'{what}: not a file, a folder, a code such as MG102, or a known error message')
     try:
         rule = find_rule(code)
     except LookupError:
@@ -223,6 +235,8 @@ def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
 
     if what == '-':
         return read_pieces(what), 'standard input', None
+    if _is_message(what):
+        return iter([what.encode('utf-8', 'surrogateescape')]), 'text', None
     path = Path(what)
     paths: List[Path] = find_logs(path) if path.is_dir() else [path]
     folder = paths[-1].parent

@@ -120,7 +120,7 @@ SITUATIONS: Dict[str, Situation] = {
         'a 0 in the file becomes -1',
         ('MG152',),
         voc([[('cat', [0, 0, 80, 90])], *VOC_GOOD]),
-        seen=('000000.xml: -1, -1, 79, 89',),
+        seen=('000000.xml: 0, 0, 80, 90',),
     ),
     'VOC: normalised corners': Situation(
         'corners are 0.1 .. 0.9: int() makes 0 of them, minus one',
@@ -133,7 +133,7 @@ SITUATIONS: Dict[str, Situation] = {
         'xmax and ymax hold width and height',
         ('MG109',),
         voc([[('cat', [120, 90, 40, 60]), ('dog', [30, 120, 150, 70])]] * 6),
-        seen=('000000.xml: 119, 89, 39, 59',),
+        seen=('000000.xml: 120, 90, 40, 60',),
     ),
     'polygons alone': Situation('no bbox, only segmentation', ('MG153',), rewritten(no_boxes)),
     'VOC: an XML is cut off': Situation(

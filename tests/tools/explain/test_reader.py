@@ -257,3 +257,24 @@ def test_memory_and_time_do_not_grow_with_the_log() -> None:
     reader = Reader().read([LOG.encode()] * 200 + [CROSS_ENTROPY.encode()] * 3000)
     assert len(reader.troubles) <= 200
     assert reader.lines == 200 * 400 + 3000 * CROSS_ENTROPY.count('\n')
+
+
+@pytest.mark.parametrize(
+    ('message', 'code'),
+    [
+        ('_pickle.UnpicklingError: Weights only load failed. This file can still be loaded', 'MG499'),
+        ('IndexError: Target 19 is out of bounds.', 'MG413'),
+        ('CUDA error: device-side assert triggered', 'MG401'),
+    ],
+)
+def test_a_message_can_be_typed(message: str, code: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(['explain', message, '--json', '-']) == 1
+    assert json.loads(capsys.readouterr().out)['error']['code'] == code
+
+
+@pytest.mark.parametrize('what', ['no such log.txt', 'nothing.log', 'work dirs/run 1'])
+def test_what_is_neither_a_file_nor_a_known_message_cannot_be_explained(
+    what: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main(['explain', what]) == 2
+    assert what in capsys.readouterr().err

@@ -184,7 +184,7 @@ def test_voc_beside_its_images(below: Tuple[str, ...], tmp_path: Path, capsys: p
             (root / split / f'{number}.xml').write_text(voc(thing('cat', 1, 1, 9, 9), *flat))
     assert main(['scan', str(root)]) == 1
     said = ' '.join(capsys.readouterr().out.split())
-    assert f'{os.path.join(*below[:1], "7.xml")}: 4, 4, 4, 8' in said
+    assert f'{os.path.join(*below[:1], "7.xml")}: 5, 5, 5, 9' in said
     assert run(root, '--out', out) == 0
     assert len(list(out.rglob('*.jpg'))) == len(list(root.rglob('*.jpg')))
     assert main(['scan', str(out)]) == 0, capsys.readouterr().out

@@ -36,11 +36,11 @@ class LabelsFine(AllClear):
     )
     limits = 'It cannot tell whether a valid label is the right one, nor what later steps make of it.'
     advice = (
-        'Look elsewhere. With a config, `mmguard trace CONFIG` shows what the pipeline makes of the labels, '
-        '`mmguard dry-run CONFIG` tests the program. In your own code look at resizing that is not nearest, at '
-        'ignored pixels in loss and metric, and at uint8 labels in `num_classes * label`. If num_classes is not '
-        'known, pass it: `mmguard scan TARGET --num-classes N`.'
+        'Look elsewhere: `mmguard trace CONFIG` shows what the pipeline makes of the labels, `mmguard dry-run CONFIG` '
+        'tests the program. In your own code, look for resizes that interpolate, ignored pixels in loss and metric, '
+        'and uint8 labels in `num_classes * label`.'
     )
+    advice_not_judged = 'Pass the number of classes: `mmguard scan TARGET --num-classes N`.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         read = labels.histogram or (labels.annotations is not None and labels.annotations.images)
@@ -50,8 +50,11 @@ class LabelsFine(AllClear):
             return
         loader = labels.loader or LoaderFacts()
         title = '' if loader.files and not loader.unknown else self.title_not_asked
-        title = title if has_num_classes(labels) else self.title_not_judged
-        yield self.report_in(facts, PROVEN, join('; ', [*_count(labels), *_list_checks(labels)]), title=title)
+        advice = self.advice
+        if not has_num_classes(labels):
+            title, advice = self.title_not_judged, self.advice_not_judged
+        evidence = join('; ', [*_count(labels), *_list_checks(labels)])
+        yield self.report_in(facts, PROVEN, evidence, title=title, advice=advice)
 
 
 def _has_unnamed(labels: LabelFacts) -> bool:
