@@ -86,6 +86,8 @@ PLACES: Dict[str, Place] = {
         "FileNotFoundError: [Errno 2] No such file or directory: 'a/7.jpg'", (f'{SITE}/mmdet/datasets/transforms/loading.py', 'self._load_img(results)')), frozenset({'semantic-branch'})),
     'an image without an object for a grid': Place('MG472', 'empty-batch', format_traceback(
         'RuntimeError: grid_sampler(): expected grid to have size 3, but got grid with sizes [0, 400, 1, 2]', ('/w/loss.py', 'F.grid_sample(masks, points)'))),
+    'a data set of label maps without a file': Place('MG472', 'no-files', format_traceback(
+        'ValueError: need at least one array to concatenate', (f'{SITE}/mmseg/datasets/basesegdataset.py', 'self.full_init()'), (f'{SITE}/mmengine/dataset/base_dataset.py', 'np.concatenate(data_list)')), frozenset({'class-names', 'all-filtered', 'boxes-without-area', 'key-missing'})),
     'setuptools without pkg_resources': Place('MG499', 'pkg-resources', format_traceback("ModuleNotFoundError: No module named 'pkg_resources'", (f'{SITE}/mmcv/x.py', 'import pkg_resources'))),
     'scores of transformers': Place('MG351', 'reduced-twice', ''.join(f"{{'eval_loss': {3 - n / 9:.2f}, 'eval_mean_iou': 0.00{n}, 'epoch': {n}.0}}\n" for n in range(1, 9))),
     'scores of torchmetrics': Place('MG351', 'labels-elsewhere', ''.join(f'Epoch {n}: val_miou: 0.001\n' for n in range(20))),
