@@ -190,6 +190,14 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
         },
     ),
     'MG174': lambda: instances({}, 3, {'annotations': 15_000, 'crowds': 15_000, 'images_without_target': FILES}),
+    'MG134': lambda: instances(
+        _THREE,
+        4,
+        {'framework': 'rf-detr', 'classes_counted': True, 'ungrouped': 3, 'categories': {1: 'a', 2: 'b', 3: 'c'}},
+    ),
+    'MG157': lambda: instances(
+        _THREE, 3, {'unreadable': {'with_seg=True, but the label map of an image is missing': ['stuff/7.png']}}
+    ),
     'MG176': lambda: instances(
         _THREE, 3, {'unreadable': {'bbox is not four numbers': ["train.json: annotations[7]: ['1', '2', '3', '4']"]}}
     ),

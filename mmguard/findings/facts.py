@@ -17,6 +17,10 @@ from mmguard.text import join_with_or
 _FEW = 6
 
 
+#: Fault of the label maps of a semantic branch, which the records of an annotation file do not name.
+NO_LABEL_MAP = 'with_seg=True, but the label map of an image is missing'
+
+
 @dataclass
 class MapFacts:
     """Statistics of label map files. File names are relative to the scanned root; lists hold a few of each kind.

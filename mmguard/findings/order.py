@@ -26,12 +26,14 @@ ORDER: Tuple[str, ...] = (
     'MG162',  # looked up by the ids of COCO
     'MG140',  # names that the annotations lack
     'MG149',  # annotations of categories without a name
+    'MG134',  # categories that the framework does not count
     'MG138',  # category ids as labels
     'MG178',  # the labels from the config's loader differ from those in the files
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
     'MG168',  # data.yaml
     'MG176',  # records that readers misinterpret
+    'MG157',
     # Numberings of well-known data sets before those that are only inferred from counts.
     'MG101',
     'MG136',  # compression or interpolation created values; another gray level means nothing
