@@ -50,6 +50,30 @@ def test_rows_with_a_negative_side_get_no_edit(rows: List[str], tmp_path: Path) 
     assert facts['annotations']['yolo']['turned'] == len(rows)
 
 
+#: A size of the other side was the divisor: x of a wide image, y of a tall one; some rows are inside all the same.
+DIVIDED = {
+    'x': ['0 1.4 .5 .1 .1', '1 1.7 .3 .2 .1', '2 1.2 .6 .3 .2', '1 .9 .4 .4 .1', '0 1.9 .2 .1 .3'] * 3,
+    'y': ['0 .3 1.3 .1 .1', '2 .6 1.1 .1 .2', '1 .2 .9 .1 .3', '1 .5 1.25 .4 .1', '0 .7 1.6 .1 .1'] * 3,
+}
+
+
+@pytest.mark.parametrize('axis', DIVIDED)
+def test_many_boxes_beyond_one_axis_were_divided_by_a_wrong_size(axis: str, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    add(root, 4, *DIVIDED[axis])
+    found = findings_of(root)
+    assert found['MG164']['edits'] == []
+    assert 'MG152' not in found  # nothing offers to clamp them
+    facts = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']
+    assert facts['annotations']['yolo']['off_axis'][0] == axis
+
+
+def test_a_slip_in_one_axis_is_no_divisor(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    add(root, 4, *DIVIDED['x'][:3])
+    assert [edit['applicability'] for edit in findings_of(root)['MG164']['edits']] == ['asks']
+
+
 LOSSES = {
     'a row without area': ('yolo', {2: ['1 .5 .5 0 .2']}, 'MG109', '1 of 43'),
     'rows of an unknown class': ('yolo', {1: ['9 .5 .5 .1 .1'], 6: ['9 .4 .4 .1 .1']}, 'MG107', '2 of 44'),

@@ -70,6 +70,14 @@ class NoFractions(AnnotationRule):
     kinds = ('instances',)
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
+    title_axis = (
+        'The boxes were divided by a wrong size: they reach {highest:.3g} in {axis}, and none is outside of [0, 1] in '
+        'the other direction.'
+    )
+    advice_axis = (
+        'Divide x and width by the width of the image, y and height by its height, in all rows: those inside of [0, 1] '
+        'are wrong, too. Do not clip them.'
+    )
     title_pixels = 'The coordinates are pixels; YOLO expects fractions of the image, all in [0, 1].'
     why = 'Ultralytics allows 0.01 on either side; with one number beyond that it leaves out the whole image.'
     example = Example(wrong='0 320 240 64 48', right='0 0.5 0.5 0.1 0.1')
@@ -90,12 +98,16 @@ class NoFractions(AnnotationRule):
         files = found.faults.get(BEYOND, [])
         if _are_pixels(found):
             yield self.report_in(facts, PROVEN, evidence, title=self.title_pixels, files=files)
+        elif found.off_axis[0]:
+            words = dict(zip(('axis', 'highest'), found.off_axis))
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_axis, advice=self.advice_axis, files=files)
         else:
             title = self.title_turned if found.turned else ''
             yield self.report_in(facts, PROVEN, evidence, title=title, files=files, supersedes=())
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if not _are_pixels(get_yolo(labels)) and not get_yolo(labels).turned:
+        found = get_yolo(labels)
+        if not _are_pixels(found) and not found.turned and not found.off_axis[0]:
             yield from rewrite(self, facts, 'Clip the boxes to the image.')
 
 
