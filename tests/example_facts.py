@@ -156,6 +156,14 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG138': lambda: instances(even(1, 3), 2, {'categories': {1: 'cat', 3: 'dog'}, 'labelled_by': 'category id'}),
     'MG140': lambda: instances(even(0), 3, config=detection(names='Cat dog cow')),
     'MG141': lambda: instances(_THREE, 3, config=detection(names='dog cat cow')),
+    'MG158': lambda: instances(
+        _THREE,
+        3,
+        {
+            'categories': {1: 'cat', 2: 'dog', 3: 'cow'},
+            'other_categories': {'train.json': {1: 'dog', 2: 'cat', 3: 'cow'}},
+        },
+    ),
     'MG146': lambda: instances(_THREE, 3, {'images_without_target': 40}),
     'MG147': lambda: instances(_THREE, 3, {'duplicate_image_ids': [7, 8]}),
     'MG149': lambda: instances(_THREE, 3, {'unnamed': {9: 40}}),

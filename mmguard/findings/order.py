@@ -53,6 +53,7 @@ ORDER: Tuple[str, ...] = (
     'MG153',
     'MG147',  # a name with two ids makes one label too many
     'MG141',
+    'MG158',
     'MG161',
     'MG150',
     'MG130',  # sizes differ, so boxes are outside of the image
