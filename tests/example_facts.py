@@ -184,6 +184,7 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
         reasons={'the row has fewer than 5 columns': 12},
         left_out=9,
     ),
+    'MG159': lambda: texts('nothing', '', 0, unswapped=4),
     'MG164': lambda: texts('beyond', 'labels/7.txt: line 3: class 0, 0.9, 0.2, 1.4, 0.3', left_out=9),
     'MG165': lambda: texts('other task', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
     'MG168': lambda: texts('declared', 'data.yaml: nc is 3, names has 2: ultralytics stops', 1),

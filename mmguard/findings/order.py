@@ -76,6 +76,7 @@ ORDER: Tuple[str, ...] = (
     'MG232',
     'MG214',
     'MG240',
+    'MG235',
     'MG215',
     'MG222',
     'MG251',
@@ -85,6 +86,7 @@ ORDER: Tuple[str, ...] = (
     'MG225',
     'MG229',
     'MG233',
+    'MG234',
     'MG230',
     # Volumes.
     'MG180',  # without a dataset.json nothing is known
@@ -110,6 +112,7 @@ ORDER: Tuple[str, ...] = (
     'MG152',
     'MG107',
     'MG169',
+    'MG159',
     # A run and its ranks: the rank that ended before those that waited for it.
     'MG304',
     'MG303',

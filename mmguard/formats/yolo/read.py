@@ -204,6 +204,7 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
     boxes = widths == BOX
     refused = sum(one.count for one in results.refused.values())
     about = YoloFacts(_find_task(widths, declared), len(columns) + refused)
+    about.unswapped = declared.unswapped
     about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
     left, top, right, bottom = columns[:, 3:7].T
     about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())

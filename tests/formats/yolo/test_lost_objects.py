@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import pytest
@@ -212,3 +212,14 @@ def test_only_what_applies_to_a_data_yaml_is_advised(
     (root / 'data.yaml').write_text(json.dumps({**json.loads((root / 'data.yaml').read_text()), **said}))
     advice = findings_of(root / 'data.yaml')['MG168']['advice']
     assert [word in advice for word in (*named, *others)] == [True] * len(named) + [False] * len(others)
+
+
+@pytest.mark.parametrize(('flips', 'is_found'), [([0, 1, 2], True), ([1, 0, 2], False), (None, False)])
+def test_keypoints_that_no_flip_swaps(flips: Optional[List[int]], is_found: bool, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    for file in root.rglob('*.txt'):
+        file.write_text('0 .5 .5 .2 .2 .4 .4 2 .6 .4 2 .5 .6 2\n')
+    yaml = root / 'data.yaml'
+    declared = dict(json.loads(yaml.read_text()), kpt_shape=[3, 3], **({'flip_idx': flips} if flips else {}))
+    yaml.write_text(json.dumps(declared))
+    assert ('MG159' in findings_of(yaml)) == is_found

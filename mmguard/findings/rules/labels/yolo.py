@@ -193,6 +193,33 @@ class UnusableDataYaml(AnnotationRule):
         )
 
 
+#: Number of keypoints from which some are mostly a left and a right one.
+SEVERAL_POINTS = 2
+
+
+class PointsNotSwapped(AnnotationRule):
+    """A ``flip_idx`` that swaps no point, although ultralytics mirrors images."""
+
+    code = 'MG159'
+    severity = WARNING
+    kinds = ('instances',)
+    summary = 'flip_idx of data.yaml swaps no keypoint.'
+    title = 'flip_idx leaves all {points} keypoints as they are, but half of the images are mirrored (fliplr=0.5).'
+    why = 'In a mirrored image a left eye is where a right one was: without a swap the points teach the opposite.'
+    example = Example(wrong='kpt_shape: [4, 2], flip_idx: [0, 1, 2, 3]', right='flip_idx: [1, 0, 3, 2]')
+    limits = 'It does not know what the points are: where none is left or right, the identity is right.'
+    advice = (
+        'Are some of the points a left and a right one? Then write the number of the partner in flip_idx, or train '
+        'with fliplr=0. If not, nothing needs to change.'
+    )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        points = get_yolo(labels).unswapped
+        if points >= SEVERAL_POINTS:
+            evidence = f'flip_idx: 0 to {points - 1}, in order'
+            yield self.report_in(facts, POSSIBLE, evidence, {'points': points}, places=('flip_idx',))
+
+
 #: Share of the images without a label file above which they are a warning; in COCO, 1 % have no object.
 MANY_UNPAIRED = 0.5
 
