@@ -156,6 +156,14 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG138': lambda: instances(even(1, 3), 2, {'categories': {1: 'cat', 3: 'dog'}, 'labelled_by': 'category id'}),
     'MG140': lambda: instances(even(0), 3, config=detection(names='Cat dog cow')),
     'MG141': lambda: instances(_THREE, 3, config=detection(names='dog cat cow')),
+    'MG158': lambda: instances(
+        _THREE,
+        3,
+        {
+            'categories': {1: 'cat', 2: 'dog', 3: 'cow'},
+            'other_categories': {'train.json': {1: 'dog', 2: 'cat', 3: 'cow'}},
+        },
+    ),
     'MG146': lambda: instances(_THREE, 3, {'images_without_target': 40}),
     'MG147': lambda: instances(_THREE, 3, {'duplicate_image_ids': [7, 8]}),
     'MG149': lambda: instances(_THREE, 3, {'unnamed': {9: 40}}),
@@ -176,6 +184,7 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
         reasons={'the row has fewer than 5 columns': 12},
         left_out=9,
     ),
+    'MG159': lambda: texts('nothing', '', 0, unswapped=4),
     'MG164': lambda: texts('beyond', 'labels/7.txt: line 3: class 0, 0.9, 0.2, 1.4, 0.3', left_out=9),
     'MG165': lambda: texts('other task', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
     'MG168': lambda: texts('declared', 'data.yaml: nc is 3, names has 2: ultralytics stops', 1),
@@ -190,6 +199,14 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
         },
     ),
     'MG174': lambda: instances({}, 3, {'annotations': 15_000, 'crowds': 15_000, 'images_without_target': FILES}),
+    'MG134': lambda: instances(
+        _THREE,
+        4,
+        {'framework': 'rf-detr', 'classes_counted': True, 'ungrouped': 3, 'categories': {1: 'a', 2: 'b', 3: 'c'}},
+    ),
+    'MG157': lambda: instances(
+        _THREE, 3, {'unreadable': {'with_seg=True, but the label map of an image is missing': ['stuff/7.png']}}
+    ),
     'MG176': lambda: instances(
         _THREE, 3, {'unreadable': {'bbox is not four numbers': ["train.json: annotations[7]: ['1', '2', '3', '4']"]}}
     ),

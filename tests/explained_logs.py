@@ -31,9 +31,10 @@ def find_first(text: str) -> Tuple[str, Tuple[str, ...]]:
     return first.key, first.codes
 
 
-def format_traceback(error: str, *frames: Tuple[str, str]) -> str:
-    """Write a traceback of frames (file, line of code) as Python does."""
-    rows = ''.join(f'  File "{file}", line 10, in call\n    {code}\n' for file, code in frames)
+def format_traceback(error: str, *frames: Tuple[str, ...]) -> str:
+    """Write a traceback of frames (file, line of code, function: call) as Python does."""
+    named = ((*frame, 'call')[:3] for frame in frames)
+    rows = ''.join(f'  File "{file}", line 10, in {function}\n    {code}\n' for file, code, function in named)
     return f'Traceback (most recent call last):\n{rows}{error}\n'
 
 

@@ -17,6 +17,10 @@ from mmguard.text import join_with_or
 _FEW = 6
 
 
+#: Fault of the label maps of a semantic branch, which the records of an annotation file do not name.
+NO_LABEL_MAP = 'with_seg=True, but the label map of an image is missing'
+
+
 @dataclass
 class MapFacts:
     """Statistics of label map files. File names are relative to the scanned root; lists hold a few of each kind.
@@ -122,6 +126,7 @@ class AnnotationFacts:
         left_out_files (list[str]): The first files with such annotations, where an image has a file of its own.
         renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
             differ: mmdet trains the first and shows the second.
+        other_categories (dict[str, dict[int, str]]): The first other file of a scan without a config -> its categories.
         duplicate_category_ids (list[int]), duplicate_names (list[str]): Used twice in the list of categories.
         duplicate_files (list[str]): Images listed under two ids; the first few.
         without_key (dict[str, int]): Key that mmdet needs, as ``'annotations.area'`` -> records without it.
@@ -165,6 +170,7 @@ class AnnotationFacts:
     labelled_by: str = 'file order'
     framework: str = ''
     ungrouped: int = 0
+    other_categories: Dict[str, Dict[int, str]] = field(default_factory=dict)
     classes_counted: bool = False
     min_label: int = 0
     files_with_class: Dict[int, int] = field(default_factory=dict)

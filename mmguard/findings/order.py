@@ -26,12 +26,14 @@ ORDER: Tuple[str, ...] = (
     'MG162',  # looked up by the ids of COCO
     'MG140',  # names that the annotations lack
     'MG149',  # annotations of categories without a name
+    'MG134',  # categories that the framework does not count
     'MG138',  # category ids as labels
     'MG178',  # the labels from the config's loader differ from those in the files
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
     'MG168',  # data.yaml
     'MG176',  # records that readers misinterpret
+    'MG157',
     # Numberings of well-known data sets before those that are only inferred from counts.
     'MG101',
     'MG136',  # compression or interpolation created values; another gray level means nothing
@@ -51,6 +53,7 @@ ORDER: Tuple[str, ...] = (
     'MG153',
     'MG147',  # a name with two ids makes one label too many
     'MG141',
+    'MG158',
     'MG161',
     'MG150',
     'MG130',  # sizes differ, so boxes are outside of the image
@@ -73,6 +76,7 @@ ORDER: Tuple[str, ...] = (
     'MG232',
     'MG214',
     'MG240',
+    'MG235',
     'MG215',
     'MG222',
     'MG251',
@@ -83,6 +87,7 @@ ORDER: Tuple[str, ...] = (
     'MG225',
     'MG229',
     'MG233',
+    'MG234',
     'MG230',
     # Volumes.
     'MG180',  # without a dataset.json nothing is known
@@ -108,6 +113,7 @@ ORDER: Tuple[str, ...] = (
     'MG152',
     'MG107',
     'MG169',
+    'MG159',
     # A run and its ranks: the rank that ended before those that waited for it.
     'MG304',
     'MG303',

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
 from collections import Counter
-from typing import NamedTuple, Pattern, Sequence
+from typing import Dict, NamedTuple, Pattern, Sequence, Set
 
 from mmguard.config.recognition import CHECK_TARGET_ADVICE, SCAN_LABELS_ADVICE
 from mmguard.files.regular import open_regular
@@ -20,6 +21,9 @@ ENOUGH = 200
 
 #: Number of text files that are opened.
 _TEXTS = 50
+
+#: Number of files whose names are compared.
+_NAMES = 20_000
 
 #: Number of bytes that identify a JSON.
 _HEAD = 1 << 14
@@ -80,6 +84,18 @@ def describe_json(file: str, ended_early: bool = False) -> str:
 def _get_ending(file: str) -> str:
     name = os.path.basename(file).lower()
     return '.nii.gz' if name.endswith('.nii.gz') else os.path.splitext(name)[1]
+
+
+def has_photos_with_texts(folder: str) -> bool:
+    """Return True if at least half of the JPEGs in a folder have a text file of the same name: labels of boxes."""
+    stems: Dict[bool, Set[str]] = {True: set(), False: set()}
+    names = itertools.chain.from_iterable(files for _, files in walk(folder, lambda name, error: None))
+    for name in itertools.islice(names, _NAMES):
+        stem, ending = os.path.splitext(name)
+        if ending.lower() in ('.jpg', '.jpeg', '.txt'):
+            stems[ending.lower() == '.txt'].add(stem)
+    photos = stems[False]
+    return bool(photos) and 2 * len(photos & stems[True]) >= len(photos)
 
 
 def looks_like_yolo(files: Sequence[str]) -> bool:

@@ -96,6 +96,8 @@ def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True
 def _diagnose(results: List[SetResult], plan: Plan) -> None:
     """Diagnose each data set with its config; findings of the config itself go to the first, clean sets go last."""
     said: Set[Tuple[str, Tuple[str, ...]]] = set()
+    if plan.tree is None:
+        _compare_files(results)
     splits = {
         result.name: Facts(
             result.facts,
@@ -123,6 +125,15 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
     numbers: Dict[str, int] = {}
     for result in results:
         result.findings = number_edits(result.findings, numbers)
+
+
+def _compare_files(results: Sequence[SetResult]) -> None:
+    """Tell each annotation file after the first the categories of the first."""
+    listed = [
+        found for found in (one.facts.annotations for one in results) if found and found.names_from == 'categories'
+    ]
+    for found in listed[1:]:
+        found.other_categories = {', '.join(listed[0].sources): listed[0].categories}
 
 
 def list_offers(results: Sequence[SetResult]) -> List[Offer]:

@@ -191,3 +191,19 @@ def test_others_are_not_taken_for_them(name: str, content: str, tmp_path: Path, 
     hints = {hint for _, hint in FILES.values()}
     assert len(hints) > 3
     assert not [hint for hint in hints if hint in said]
+
+
+@pytest.mark.parametrize('folder', ['', 'txt', 'annotations/boxes'])
+@pytest.mark.parametrize(('ending', 'texts', 'code'), [('.jpg', 5, 2), ('.jpg', 1, 1), ('.png', 5, 1)])
+def test_photos_with_a_text_file_for_each_are_no_label_maps(
+    folder: str, ending: str, texts: int, code: int, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    where = tmp_path / 'birds'
+    (where / folder).mkdir(parents=True)
+    for number in range(5):
+        picture = np.random.default_rng(number).integers(0, 256, (24, 32, 3), dtype=np.uint8)
+        Image.fromarray(picture).save(where / f'{number}{ending}')
+        if number < texts:
+            (where / folder / f'{number}.txt').write_text('heron 3 4 17 20\n')
+    assert main(['scan', str(where)]) == code
+    assert ('data.yaml' in capsys.readouterr().err) == (code == 2)

@@ -157,6 +157,8 @@ def test_it_is_said_of_a_coco_json_alone(tmp_path: Path, capsys: pytest.CaptureF
         ([1, 2, 3], ['tool', 'tool', 'car part'], True),
         ([0, 1, 2, 3, 4], ['none', *['fish'] * 4], True),
         ([2, 5], ['nut', 'nut'], False),
+        ([0, 1], ['none', 'none'], True),
+        ([1, 2, 3], ['none', 'none', 'bird'], True),
     ],
 )
 def test_rf_detr_counts_the_categories_of_a_group_and_one_more(
@@ -169,6 +171,8 @@ def test_rf_detr_counts_the_categories_of_a_group_and_one_more(
     path.write_text(json.dumps(data))
     reported = scan(capsys, path, '--framework', 'rf-detr')
     assert ('MG138' in codes(reported)) is not fits
+    # All ids fit if every category is counted: the supercategory is the fault.
+    assert ('MG134' in codes(reported)) is (groups.count('none') > 1)
     found = [finding for finding in reported['findings'] if finding['code'] == 'MG138']
     for finding in found:
         assert '--labels' not in finding['advice']

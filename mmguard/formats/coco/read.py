@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.files.containment import find_inside
-from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.findings.facts import NO_LABEL_MAP, AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.masks import MASK_FAULTS, find_mask_faults
 from mmguard.formats.coco.panoptic import describe_segments, find_png_folder
@@ -303,7 +303,7 @@ def _list_places(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
 def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults) -> None:
     names = [name.rsplit('.', 1)[0] + ending for name in coco.images.name if name]
     for name in find_missing_files(folder, names, faults)[1]:
-        faults.add('with_seg=True, but the label map of an image is missing', os.path.join(folder, name))
+        faults.add(NO_LABEL_MAP, os.path.join(folder, name))
 
 
 def _describe_sizes(coco: CocoFile, faults: Faults, source: str) -> None:

@@ -31,7 +31,7 @@ class LabelMaps(Format):
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.maps.folder import FolderSource
         from mmguard.formats.options import build_settings
-        from mmguard.formats.unsupported_formats import describe_files
+        from mmguard.formats.unsupported_formats import describe_files, has_photos_with_texts
 
         pairs: List[Tuple[str, Optional[str]]] = [(target, options.images)]
         noted = False
@@ -52,6 +52,11 @@ class LabelMaps(Format):
                 instead = source.list_other_files()
             except OSError as error:
                 raise CannotScan(str(error)) from error
+            if instead is None and not source.suffix and os.path.isdir(labels) and has_photos_with_texts(labels):
+                raise CannotScan(
+                    f'{labels} was not read: it holds photos with a .txt file of labels for each, and no label map. '
+                    'For YOLO: mmguard scan data.yaml, or the folder that holds images/ and labels/'
+                )
             if instead is not None:
                 said = f'{labels} was not read: it has no label map. {describe_files(instead, source.suffix)}'
                 if len(pairs) == 1:

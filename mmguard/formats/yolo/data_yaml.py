@@ -34,6 +34,7 @@ class DataYaml:
     names: List[str] = field(default_factory=list)  #: Names by class id; empty if not given.
     num_classes: Optional[int] = None  #: ``nc``, or the number of names.
     kpt_shape: Optional[Tuple[int, int]] = None  #: Number of keypoints, and of values per keypoint.
+    unswapped: int = 0  #: Number of keypoints that ``flip_idx`` leaves as they are, if it swaps none.
     #: Split -> folders and lists of images as written.
     splits: Dict[str, List[str]] = field(default_factory=dict)
     faults: List[str] = field(default_factory=list)  #: Faults that stop ultralytics.
@@ -153,6 +154,7 @@ def _read_keypoints(data: Mapping[Any, Any], result: DataYaml) -> Optional[Tuple
         return None
     if isinstance(flips, list) and flips and sorted(map(str, flips)) != sorted(map(str, range(shape[0]))):
         result.faults.append(f'flip_idx is {shorten(flips)}: it must hold 0 to {shape[0] - 1}, each once')
+    result.unswapped = shape[0] * (flips == list(range(shape[0])))
     return shape[0], shape[1]
 
 

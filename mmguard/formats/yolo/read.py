@@ -204,9 +204,11 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
     boxes = widths == BOX
     refused = sum(one.count for one in results.refused.values())
     about = YoloFacts(_find_task(widths, declared), len(columns) + refused)
+    about.unswapped = declared.unswapped
     about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
     left, top, right, bottom = columns[:, 3:7].T
     about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())
+    about.off_axis = _find_off_axis({'x': right, 'y': bottom}, {'x': left, 'y': top})
     about.reasons = {
         why: one.count for why, one in sorted(results.refused.items(), key=lambda item: (-item[1].count, item[0]))
     }
@@ -256,6 +258,20 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
     if results.faulty:
         about.files[yolo.UNREADABLE] = [results.name(*one) for one in sorted(results.faulty)]
     return about
+
+
+#: Share of the boxes beyond the image in one axis that is no slip.
+_OFTEN = 0.1
+
+
+def _find_off_axis(highest: Dict[str, np.ndarray], lowest: Dict[str, np.ndarray]) -> Tuple[str, float]:
+    """Return the axis in which many boxes end beyond 1, if none is outside in the other, and the highest number."""
+    for axis, other in ('xy', 'yx'):
+        beyond = highest[axis] > 1 + SLACK
+        is_inside = (highest[other] <= 1 + SLACK).all() and (lowest[other] >= -SLACK).all()
+        if is_inside and beyond.sum() > max(_OFTEN * len(beyond), 3) and (lowest[axis] >= -SLACK).all():
+            return axis, float(highest[axis].max())
+    return '', 0.0
 
 
 def _find_task(widths: np.ndarray, declared: DataYaml) -> str:

@@ -173,7 +173,8 @@ def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence
         pieces += [Piece(named.line, named.text, text) for text in found.ranks]
         pieces += [piece for _, other, _ in found.others[:20] for piece in other.pieces]
         pieces += [piece for sign in log.signs[:20] for piece in sign.chain[0].pieces if sign is not trouble]
-        facts = find_facts(log.facts, trouble.before, pieces, [*log.beginning[:40], *names], outside.num_classes)
+        said = [*log.beginning[:40], *names]
+        facts = find_facts(log.facts, trouble.before, pieces, said, outside.num_classes, log.beginning)
         found.framework, found.task = facts.framework, facts.task
         found.causes, found.refuted = weigh(signature, pieces, facts, outside)
     taken = {finding.code for weighed in found.causes for finding in weighed.findings}
@@ -200,7 +201,8 @@ def weigh(
     """Return the causes of a signature, and the refuted ones.
 
     Causes confirmed by a finding come first (the most severe first), then those supported by a line of the log, then
-    the rest by frequency. Those that are frequent in the circumstances that the log shows are moved up.
+    those that a mere remark confirms, then the rest by frequency. Those that are frequent in the circumstances that the
+    log shows are moved up.
     """
     text = SearchText([*pieces, *facts.pieces])
     if text.find(_OLD_PROGRAM) is not None:
@@ -217,13 +219,17 @@ def weigh(
     order = (CONFIRMED, SUPPORTED, POSSIBLE)
     weighed.sort(
         key=lambda one: (
-            order.index(one.standing),
+            order.index(one.standing) + 1.5 * _is_remark(one),
             min((place[finding.code] for finding in one.findings), default=0),
             one.evidence is None,
             not one.is_in_context,
         )
     )
     return weighed, refuted
+
+
+def _is_remark(one: RankedCause) -> bool:
+    return bool(one.findings) and all(finding.severity == INFO for finding in one.findings)
 
 
 def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optional[RankedCause]:
@@ -300,11 +306,13 @@ def _judge(log: Reader) -> List[_Judged]:
 def _find_informative(error: LogError) -> Tuple[LoggedException, Optional[Signature]]:
     """Return the most informative exception of a chain: the first whose signature is not a mere consequence."""
     chain = [raised for raised in error.chain if raised.kind or raised.message]
+    # The message of a worker is that of the original error, which comes first or next.
+    chain = [raised for raised in chain if not re.match(r'Caught \w+ in ', raised.message)] or chain
     known = [(raised, find_signature(raised)) for raised in chain]
     signed = [(raised, signature) for raised, signature in known if signature is not None]
     if signed:
         return min(signed, key=lambda one: one[1].stage)
-    return chain[-1] if re.match(r'Caught \w+ in ', chain[0].message) else chain[0], None
+    return chain[0], None
 
 
 def _find_in_few_lines(lines: Sequence[str]) -> Optional[LogError]:

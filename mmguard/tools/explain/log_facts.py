@@ -19,6 +19,9 @@ _SEARCHED = 1 << 17
 _LINES = re.compile(
     r'(?P<classes>(?:num_classes|n_classes|out_channels|\bnc)["\']?\s?[:=]\s?\d'
     r'|\b\d{1,6} (?:classes|output channels)\b)'
+    r'|(?P<masks>\bloss_(?:ce|dice|mask): \d)'
+    r'|(?P<proposals>\bloss_rpn_\w{1,20}: \d)'
+    r'|(?P<config>\bconfig[_-]file\W{1,4}[^\s\'"]{1,200})'
     r'|(?P<imported>\bimports\b\W{1,40}mmguard\b| - guard: )'
     r'|(?P<unlabeled>\b[1-9]\d{0,8} (?:missing|backgrounds)\b)'
     r'|(?P<precision>[Mm]ixed [Pp]recision|\bAMP\b|--amp\b|fp16|autocast)'
@@ -26,7 +29,7 @@ _LINES = re.compile(
 )
 #: A line without one of these has no facts. ``_NEXT``: number of characters of the next line, for one that continues.
 _WORDS = re.compile(
-    'missing|backgrounds|classes|channels|nc|imports|guard|ixed|AMP|amp|fp16|cast|nproc|torch|DDP|Distributed|ank'
+    'missing|backgrounds|loss_(?:ce|dice|mask|rpn)|config.file|classes|channels|nc|imports|guard|ixed|AMP|amp|fp16|cast|nproc|torch|DDP|Distributed|ank'
 )
 _NEXT = 60
 _CLASSES = re.compile(
@@ -91,6 +94,11 @@ _LOSS = re.compile(r'\b(?:total_)?loss["\']?: (\d{1,9}(?:\.\d{1,9})?)\b')
 #: A gradient or a loss from which no training recovers, and names of identities (persons, vehicles) as labels.
 _EXPLODED = re.compile(r'\bgrad_norm["\']?: (?:\d{7,}|\d[\d.]*e\+(?:0[6-9]|[1-9]\d))|\b(?:total_)?loss["\']?: \d{6,}')
 _IDENTITIES = re.compile(r'\bpids?\b|\bre-?id\b|(?:torch|fast)reid\b|\bidentit(?:y|ies)\b')
+#: Model without region proposals, in the name of a config.
+_ONE_STAGE = re.compile(r'(?i)mask2?former|(?<![a-z])detr|retinanet|fcos')
+#: An index in which two 32-bit integers were read as one of 64 bits.
+_WIDE = re.compile(r'index (\d{10,19}) is out of bounds')
+_FIRST_LOSS = re.compile(r'\b\w*loss["\']?(?:\s?[:=]|\s)\s{0,3}(?:tensor\()?(nan|NaN|-?\d)')
 _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 #: Declared and found values of nnU-Net, in brackets over several lines.
 _VALUES = re.compile(r'Expected: \[([^\]]*)\]\W{0,9}[Ff]ound: \[([^\]]*)\]')
@@ -128,6 +136,16 @@ class FactLines:
                         self.found.append((kind, number, line.strip()[:400]))
             start = end + 1
 
+    def find_other_model(self) -> Optional[Tuple[str, int, str]]:
+        """Return a sign, with its line, if there are losses that the model of the config does not have; or ``None``."""
+        config = next(
+            (found for _, text in self.find_kind('config') for found in [_ONE_STAGE.search(text)] if found), None
+        )
+        loss = next(self.find_kind('proposals'), None)
+        if config is None or loss is None:
+            return None
+        return f'Another model trains: loss_rpn_ is that of an R-CNN, the config is that of {config[0]}', *loss
+
     def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
         """Yield the lines of a kind, with their numbers."""
         return ((number, text) for one, number, text in self.found if one == kind)
@@ -139,10 +157,12 @@ def find_facts(
     pieces: Sequence[Piece],
     names: Sequence[str] = (),
     num_classes: Optional[int] = None,
+    beginning: Sequence[str] = (),
 ) -> LogFacts:
     """Return the facts of a log: of its lines, those before the error, and the error itself with other errors.
 
-    ``names`` are texts that may name a framework; ``num_classes`` is the value of the option.
+    ``names`` are texts that may name a framework; ``num_classes`` is the value of the option; ``beginning`` are the
+    first lines of the log.
     """
     facts = [Piece(line, text, text) for _, line, text in lines.found]
     facts += _find_facts_of_classes(lines, pieces, num_classes)
@@ -154,6 +174,9 @@ def find_facts(
         for fact in [find(pieces)]
         if fact
     ]
+    first = next((found.group(1) for found in map(_FIRST_LOSS.search, beginning) if found), '')
+    if first in ('nan', 'NaN'):
+        facts.append(Piece(pieces[0].line, pieces[0].text, 'fact: nan from the start'))
     framework = find_framework([*(piece.text for piece in pieces), *names])
     facts += _find_facts_of_kind([*pieces, *(Piece(line, text, text) for line, text in before)], framework)
     return LogFacts(facts, framework)
@@ -193,6 +216,9 @@ def _find_facts_of_classes(lines: FactLines, pieces: Sequence[Piece], num_classe
         yield Piece(pieces[0].line, pieces[0].text, f'fact: value {kind}')
     if num_classes is not None:
         counts.insert(0, (0, f'--num-classes {num_classes}', num_classes))
+    wide = _WIDE.search(pieces[0].searched)
+    if wide and all(0 < half < 1 << 16 for half in divmod(int(wide.group(1)), 1 << 32)):
+        yield Piece(pieces[0].line, pieces[0].text, 'fact: two integers in one')
     sized = _SIZED.search(pieces[0].searched)
     if sized and int(sized.group(1)) > int(sized.group(2)) and number != 255:
         yield Piece(pieces[0].line, pieces[0].text, 'fact: value above num_classes')
@@ -273,7 +299,7 @@ def _find_fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
         sizes = [int(size) for size in re.findall(r'tensor [ab] \((\d{1,15})\)', piece.searched)]
         if len(sizes) == 2 and min(sizes) > 1_000_000:
             return Piece(piece.line, piece.text, 'fact: sizes are voxels')
-        if len(shapes) == 2 and len(shapes[0]) != len(shapes[1]) and 'broadcast' in piece.searched:
+        if len(shapes) == 2 and len(shapes[0]) != len(shapes[1]) and re.search('broadcast|equal size', piece.searched):
             return Piece(piece.line, piece.text, 'fact: shapes differ in rank')
         if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]) > 2 and shapes[0][-2:] != shapes[1][-2:]:
             ratios = {max(sides) / max(min(sides), 1) for sides in zip(shapes[0][-2:], shapes[1][-2:])}

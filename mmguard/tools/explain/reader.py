@@ -97,7 +97,11 @@ class Reader:
         if self.classes.always_nan:
             predicted = ', and it is predicted' if self.classes.predicted.issuperset(self.classes.always_nan) else ''
             self._add_sign(f'No label of a class: {self.classes.summary}{predicted}', *self.classes.last)
-        for sign in (find_one_class(self.classes.only, self.scores.maps), self.scores.sign):
+        for sign in (
+            find_one_class(self.classes.only, self.scores.maps),
+            self.scores.sign,
+            self.facts.find_other_model(),
+        ):
             if sign is not None:
                 self._add_sign(*sign)
         ending = find_ending(self._get_last_lines())

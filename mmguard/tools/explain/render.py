@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from mmguard.findings.finding import ERROR, Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
-from mmguard.findings.signatures.signature import get_lineage
+from mmguard.findings.signatures.signature import SCAN, get_lineage
 from mmguard.findings.views import join_items
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, visible, wrap
@@ -27,6 +27,7 @@ _TRUE_LINE_ADVICE = (
 _TRUE_LINE_HINT = 'true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; Python shows a later line'
 _NO_CAUSE_NOTE = 'None of the known causes fits what the log, the config and the labels show.'
 _UNDECIDED_NOTE = 'The log does not decide between these causes. See which of them applies:'
+_UNKNOWN_NOTE = 'The message does not say if labels are the cause. The next command looks at them.'
 #: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
 #: Maximum number of characters of a quoted line.
@@ -286,22 +287,12 @@ def _build_cause_rows(number: int, ranked: RankedCause, width: int, shown: Dict[
 
 
 def _build_unknown_rows(explanation: Explanation, width: int, config: Optional[str]) -> List[str]:
-    place = explanation.place
-    package = re.search(r'(?:site|dist)-packages[/\\](\w+)', place.file) if place else None
-    whose = Message('whoever wrote that line')
-    if package:
-        whose = Message('the issue tracker of {package}, where it was raised', package=package.group(1))
-    text = translate(
-        'If a label is the cause, `mmguard scan CONFIG` finds it. Else send it to {whose}: the traceback from its '
-        'first line, the config, and what `mmguard env` prints. If you find the cause, send the same to the issue '
-        'tracker of mmguard, so that the error is known.',
-        whose=whose,
+    is_open_mmlab = 'mmengine' in get_lineage(explanation.framework) and not explanation.more
+    command = _fill_in_config(
+        'mmguard dry-run CONFIG' if is_open_mmlab else choose(SCAN, explanation.framework), config
     )
-    rows = [] if explanation.more else _wrap(text, width)
-    if 'mmengine' in get_lineage(explanation.framework):
-        command = _fill_in_config('mmguard scan CONFIG' if explanation.more else 'mmguard dry-run CONFIG', config)
-        rows.append(translate('next: {command}', command=command))
-    return rows
+    rows = [] if explanation.more else _wrap(translate(_UNKNOWN_NOTE), width)
+    return [*rows, translate('next: {command}', command=command)]
 
 
 def _build_other_rows(explanation: Explanation, width: int) -> List[str]:

@@ -8,11 +8,13 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Sequence
 from mmguard.text import quantity, shorten_list
 
 #: A score is only found in a line with one of these.
-WORDS = (b'ice', b'mAP', b'IoU', b'DSC', b' all ')
+WORDS = (b'ice', b'mAP', b'IoU', b'DSC', b' all ', b'_iou', b'miou', b'Jaccard')
 #: Below this score a network has found nothing.
 NEAR_0 = 0.01
 #: Number of validations that make a trend, and of epochs after which one is enough.
 _ENOUGH, _EPOCHS = 3, 10
+#: A score that is the best in the first validation, and falls to this fraction of it, in this number of validations.
+_FALLEN, _FALLS = 0.8, 4
 #: Maximum number of characters of a line that is quoted.
 _QUOTED = 400
 #: Maximum number of scores that are kept per kind.
@@ -24,6 +26,10 @@ _SCORE = re.compile(
     + rb'|'
     rb'(?P<ap>\(AP\) @\[ ?IoU=0\.50:0\.95 \| area= {0,3}all \|[^\]\n]{0,60})\] ?= ?' + _NUMBER + rb'|'
     rb'(?P<map>\bmAP(?:@[\d.]{1,5}(?::[\d.]{1,5})?)?|mIoU(?:/\w{1,9}){0,3})\s?[:=]?\s{1,3}' + _NUMBER + rb'|'
+    # The logs of transformers and of torchmetrics.
+    rb'(?P<iou>\b(?:eval|val|test)[_/](?:mean_iou|m_?iou|(?:Mean|m)IoU|\w{0,20}Jaccard\w{0,20}))["\']?\s?[:=|]\s{0,9}'
+    + _NUMBER
+    + rb'|'
     rb'^(?P<all>\s{1,40}all)(?:\s{1,20}[\d.e-]{1,12}){4}\s{1,20}' + _NUMBER,
     re.MULTILINE,
 )
@@ -152,6 +158,8 @@ class Scores:
             return Sign(
                 f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations', *last
             )
+        if len(values) >= _FALLS and values == sorted(values, reverse=True) and values[-1] <= _FALLEN * best:
+            return Sign(f'Score falls: {name} from {best:g} to {values[-1]:g} in {len(values)} validations', *last)
         return None
 
 

@@ -172,9 +172,9 @@ def test_a_false_all_clear_is_found(answer: Dict[str, Any], all_clears: List[str
 @pytest.mark.parametrize(
     ('bare', 'more', 'ranks'),
     [
-        (['MG102', 'MG127'], ['MG127', 'MG102'], (1, 0)),
-        (['MG127'], ['MG102', 'MG127'], (0, 1)),
-        (['MG127'], [], (0, float('inf'))),
+        (['MG102', 'MG127'], ['MG127', 'MG102'], (1.2, 0.2)),
+        (['MG127'], ['MG102', 'MG127'], (0.2, 1.2)),
+        (['MG127'], [], (0.2, float('inf'))),
         ([], [], (float('inf'), float('inf'))),
     ],
 )

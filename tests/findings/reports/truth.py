@@ -41,6 +41,9 @@ SEVERITIES = ('error', 'warning', 'info')
 #: Of a cause with the tag "the log points to it"; of one that a finding confirms.
 SUPPORTED, CONFIRMED = ('supported', 'confirmed')
 
+#: Standing of a cause -> what it adds to its place.
+DOUBT = {SUPPORTED: 0.1, 'possible': 0.2}
+
 #: What came of an edit: built and called with it, offered without, nobody asked, no edit but a line of text.
 STATES = VERIFIED, NOT_VERIFIED, NOT_ASKED = ('verified', 'not verified', 'not asked')
 TEXT = 'text'
@@ -196,9 +199,17 @@ def find_all_clears(answer: Dict[str, Any]) -> Iterator[str]:
 
 
 def rank_cause(truth: Dict[str, Any], answer: Dict[str, Any]) -> float:
-    """Return the place of the true cause in what `explain` says, from 0; infinite if it is not said."""
-    rates = [rate(one, truth.get('allowed', {})) for one in read_answer(answer['json'] or {})]
-    return rates.index(1.0) if 1.0 in rates else math.inf
+    """Return the place of the true cause in what `explain` says, from 0; infinite if it is not said.
+
+    Of two equal places the one with more evidence is the better: less than 1 is added if nothing confirms the cause.
+    """
+    said = answer['json'] or {}
+    rates = [rate(one, truth.get('allowed', {})) for one in read_answer(said)]
+    if 1.0 not in rates:
+        return math.inf
+    place = rates.index(1.0)
+    causes = said.get('causes', ())
+    return place + (DOUBT.get(causes[place]['standing'], 0.0) if place < len(causes) else 0.0)
 
 
 def compare_ranks(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Iterator[Tuple[str, float, float]]:

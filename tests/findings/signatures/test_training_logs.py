@@ -137,7 +137,8 @@ LOGS: Dict[str, LogKind] = {
             (f'{PACKAGES}/monai/losses/dice.py', 'target = one_hot(target, num_classes=n_pred_ch)'),
             (f'{PACKAGES}/monai/networks/utils.py', 'labels = o.scatter_(dim=dim, index=labels.long(), value=1)'),
         ),
-        'value-void',
+        'void-one-hot',
+        7,
     ),
     'the confusion matrix of mmdet, a list too short': LogKind(
         'the test set of the config names fewer classes than the annotations and results have',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List, Tuple
 
 import pytest
 from PIL import Image
@@ -117,3 +117,29 @@ def test_other_json_is_none(content: str, tmp_path: Path) -> None:
     (tmp_path / 'annotations').mkdir()
     (tmp_path / 'annotations/train.json').write_text(content)
     assert scanned(tmp_path, tmp_path / 'out.txt') == {'': 2}
+
+
+#: Categories of a validation file -> codes: without a framework, with ids as labels, with positions as labels.
+NUMBERED: Dict[str, Tuple[List[Tuple[int, str]], List[bool]]] = {
+    'the same': ([(1, 'van'), (2, 'bus'), (3, 'cab')], [False, False, False]),
+    'other ids': ([(1, 'bus'), (2, 'cab'), (3, 'van')], [True, True, True]),
+    'another order': ([(2, 'bus'), (1, 'van'), (3, 'cab')], [True, False, True]),
+    'fewer names': ([(1, 'van'), (3, 'cab')], [True, False, True]),
+    'other names': ([(7, 'kid'), (8, 'dog')], [False, False, False]),
+}
+
+
+@pytest.mark.parametrize('name', NUMBERED)
+def test_the_categories_of_all_files_are_compared(name: str, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', 'coco')
+    categories, expected = NUMBERED[name]
+    for split, listed in (('train', NUMBERED['the same'][0]), ('val', categories)):
+        file = root / f'annotations/instances_{split}.json'
+        data = json.loads(file.read_text())
+        data['categories'] = [dict(id=number, name=word) for number, word in listed]
+        for box in data['annotations']:
+            box['category_id'] = listed[box['id'] % len(listed)][0]
+        file.write_text(json.dumps(data))
+    options: List[List[str]] = [[], ['--labels', 'ids'], ['--labels', 'positions']]
+    found = [scanned(root, tmp_path / 'scan.json', *words) for words in options]
+    assert [any('MG158' in codes for codes in one.values() if isinstance(codes, list)) for one in found] == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import pytest
@@ -48,6 +48,30 @@ def test_rows_with_a_negative_side_get_no_edit(rows: List[str], tmp_path: Path) 
     assert found['edits'] == []
     facts = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']
     assert facts['annotations']['yolo']['turned'] == len(rows)
+
+
+#: A size of the other side was the divisor: x of a wide image, y of a tall one; some rows are inside all the same.
+DIVIDED = {
+    'x': ['0 1.4 .5 .1 .1', '1 1.7 .3 .2 .1', '2 1.2 .6 .3 .2', '1 .9 .4 .4 .1', '0 1.9 .2 .1 .3'] * 3,
+    'y': ['0 .3 1.3 .1 .1', '2 .6 1.1 .1 .2', '1 .2 .9 .1 .3', '1 .5 1.25 .4 .1', '0 .7 1.6 .1 .1'] * 3,
+}
+
+
+@pytest.mark.parametrize('axis', DIVIDED)
+def test_many_boxes_beyond_one_axis_were_divided_by_a_wrong_size(axis: str, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    add(root, 4, *DIVIDED[axis])
+    found = findings_of(root)
+    assert found['MG164']['edits'] == []
+    assert 'MG152' not in found  # nothing offers to clamp them
+    facts = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']
+    assert facts['annotations']['yolo']['off_axis'][0] == axis
+
+
+def test_a_slip_in_one_axis_is_no_divisor(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    add(root, 4, *DIVIDED['x'][:3])
+    assert [edit['applicability'] for edit in findings_of(root)['MG164']['edits']] == ['asks']
 
 
 LOSSES = {
@@ -188,3 +212,14 @@ def test_only_what_applies_to_a_data_yaml_is_advised(
     (root / 'data.yaml').write_text(json.dumps({**json.loads((root / 'data.yaml').read_text()), **said}))
     advice = findings_of(root / 'data.yaml')['MG168']['advice']
     assert [word in advice for word in (*named, *others)] == [True] * len(named) + [False] * len(others)
+
+
+@pytest.mark.parametrize(('flips', 'is_found'), [([0, 1, 2], True), ([1, 0, 2], False), (None, False)])
+def test_keypoints_that_no_flip_swaps(flips: Optional[List[int]], is_found: bool, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    for file in root.rglob('*.txt'):
+        file.write_text('0 .5 .5 .2 .2 .4 .4 2 .6 .4 2 .5 .6 2\n')
+    yaml = root / 'data.yaml'
+    declared = dict(json.loads(yaml.read_text()), kpt_shape=[3, 3], **({'flip_idx': flips} if flips else {}))
+    yaml.write_text(json.dumps(declared))
+    assert ('MG159' in findings_of(yaml)) == is_found

@@ -96,6 +96,11 @@ EVALUATED = tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split
 MIXED = {META: dict(classes=('bus', 'car', 'sea', 'tug'), thing_classes=('bus', 'car', 'tug'), stuff_classes=('sea',))}
 SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test')}
 
+#: Parts of a body with a left and a right one, and a flip.
+SIDES = {META: dict(classes=('hat', 'Left-arm', 'Right-arm', *names(16)))}
+FLIP = {**train(dict(type='RandomFlip', prob=0.5), pack()), **SIDES}
+LOVASZ = dict(type='LovaszLoss', loss_type='binary', per_image=True)
+
 CASES = [
     Case('MG201', PSPNET, {f'{HEAD}.num_classes': 20}),
     Case('MG201', PSPNET, {AUXILIARY: 11}),
@@ -150,6 +155,9 @@ CASES = [
         (f'{STEPS}[2].pad_val.seg',),
     ),
     Case('MG208', PIDNET, {f'{HEAD}.loss_decode[1].ignore_label': 19}),
+    Case('MG234', PSPNET, FLIP, (f'{STEPS}[2].swap_seg_labels',)),
+    Case('MG235', PSPNET, {LOSS: LOVASZ}, (f'{LOSS}.loss_type',)),
+    Case('MG235', PSPNET, {f'{HEAD}.num_classes': 2, LOSS: [SIGMOID, LOVASZ]}, (f'{LOSS}[1].loss_type',)),
     Case('MG233', RETINANET, crops(), (f'{STEPS}[2].allow_negative_crop',)),
     Case('MG233', CASCADE, {**crops(), f'{TRAIN}.filter_cfg.min_size': 8}, (f'{STEPS}[2].allow_negative_crop',)),
     Case(
@@ -279,6 +287,11 @@ SILENT = [
     ('MG223', PSPNET, train(pack(meta_keys=('seg_map_path',)), seg_guard())),
     ('MG254', PSPNET, {'custom_hooks': [dict(HOOK, guard=True), dict(type='EMAHook')]}),
     ('MG225', RETINANET, GUARDED_DET),
+    ('MG234', PSPNET, {**FLIP, **train(dict(type='RandomFlip', prob=0.5, swap_seg_labels=[(1, 2)]), pack())}),
+    ('MG234', PSPNET, {**FLIP, **train(dict(type='RandomFlip', prob=0.5, direction='vertical'), pack())}),
+    ('MG234', PSPNET, {**FLIP, META: dict(classes=('leftover', 'right', *names(17)))}),
+    ('MG235', PSPNET, {**ONE_CHANNEL_OF_TWO, LOSS: LOVASZ}),
+    ('MG235', PSPNET, {LOSS: dict(LOVASZ, loss_type='multi_class')}),
     ('MG233', RETINANET, {**crops(), f'{TRAIN}.filter_cfg.filter_empty_gt': True}),
     ('MG233', RETINANET, crops(allow_negative_crop=True)),
     ('MG233', DINO, {f'{TRAIN}.filter_cfg.filter_empty_gt': False}),

@@ -195,8 +195,8 @@ def test_an_error_that_nobody_knows_is_said_to_be_not_known(tmp_path: Path, caps
     assert main(['explain', str(path)]) == 1
     out = capsys.readouterr().out
     assert out.startswith('not known')
-    assert 'the issue tracker of torch' in ' '.join(out.split())
-    assert 'mmguard env' in out
+    assert 'tracker' not in out
+    assert re.search(r'^next: mmguard (?:scan|dry-run) ', out, re.M)
 
 
 def test_a_log_without_an_error_has_none(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

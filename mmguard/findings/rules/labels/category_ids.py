@@ -117,8 +117,8 @@ class IdsAsLabels(DataRule):
         if labels.values:
             known = set() < set(labels.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
             return rate_share(compute_label_share(labels)) if known and ids != list(range(len(ids))) else None
-        # RF-DETR counts the classes itself, and one more.
-        counted = len(ids) + 1 - found.ungrouped if found.framework == 'rf-detr' else len(ids) + found.min_label
+        # RF-DETR counts the classes itself, and one more; what it leaves out is UncountedCategories.
+        counted = len(ids) + 1 if found.framework == 'rf-detr' else len(ids) + found.min_label
         return PROVEN if found.classes_counted and labels.num_classes > counted else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -184,6 +184,32 @@ class IdsAsLabels(DataRule):
 
     def _is_background(self, labels: LabelFacts) -> bool:
         return 0 in labels.values and get_annotations(labels).min_label > 0
+
+
+class UncountedCategories(DataRule):
+    """Categories that RF-DETR leaves out of its classes because of their supercategory."""
+
+    code = 'MG134'
+    kinds = ('instances',)
+    needs = ('annotations',)
+    summary = 'RF-DETR does not count categories whose supercategory is "none".'
+    title = 'RF-DETR counts {counted} of {number}: the supercategory of the others is "none". The ids are right.'
+    why = 'The model gets outputs for the other categories only, but every id is a label: some are out of range.'
+    example = Example(
+        wrong='{"id": 0, "name": "cat", "supercategory": "none"}',
+        right='{"id": 0, "name": "cat", "supercategory": "animal"}',
+    )
+    limits = 'A category without an annotation, as the first of a Roboflow export, is meant to be left out.'
+    advice = 'Write another `supercategory` than "none" in each category that has objects, in the files of all splits.'
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = get_annotations(labels)
+        number = len(found.categories)
+        counted = number - found.ungrouped
+        if found.framework == 'rf-detr' and found.classes_counted and counted + 1 < labels.num_classes <= number + 1:
+            evidence = Message('"supercategory": "none" in {number}', number=quantity(found.ungrouped, 'category'))
+            words = {'counted': counted, 'number': quantity(number, 'category')}
+            yield self.report_in(facts, PROVEN, evidence, words, files=found.sources)
 
 
 class CocoIdsLookedUp(AnnotationRule):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import find_class_lists, get_annotations, has_config, is_trained_on, join_items
 from mmguard.text import shorten
@@ -108,3 +108,44 @@ def is_part_of_a_list(labels: LabelFacts) -> bool:
         return False
     is_own_list = any(ids == list(range(first, first + len(ids))) for first in (0, 1))
     return not is_own_list and len(ids) < labels.num_classes and 0 < max(ids, default=0) <= labels.num_classes
+
+
+class FilesDiffer(AnnotationRule):
+    """Annotation files of one scan that number the same names differently."""
+
+    code = 'MG158'
+    kinds = ('instances',)
+    summary = 'Two annotation files of one scan number the same names differently.'
+    title = 'The same names have other labels than in {other}: {which}.'
+    why = 'A loader numbers each file on its own: a label is one class in training and another one in validation.'
+    example = Example(wrong='train.json: 1 cat, 2 dog; val.json: 1 dog, 2 cat', right='both: 1 cat, 2 dog')
+    limits = 'A loader that looks up names, as one with a class list of its own, is not affected.'
+    advice = (
+        'Give each name the same id and the same place in "categories" of all files, and their annotations with them. '
+        'Renumber all splits in one go, not one of them.'
+    )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = get_annotations(labels)
+        for other, categories in found.other_categories.items():
+            yield from self._compare(facts, found, other, categories)
+
+    def _compare(
+        self, facts: Facts, found: AnnotationFacts, other: str, categories: Dict[int, str]
+    ) -> Iterator[Finding]:
+        both = (found.categories, categories)
+        ids = _list_moved(*({name: number for number, name in one.items()} for one in both))
+        places = _list_moved(*({name: at for at, name in enumerate(one.values())} for one in both))
+        by = {'category id': [('id', ids)], 'file order': [('label', places)]}
+        for word, moved in by.get(found.labelled_by, [('id', ids), ('label', places)]):
+            if moved:
+                which = join_items((f'{shorten(name)}: {word} {here}, there {there}' for name, here, there in moved), 3)
+                is_sure = word == 'id' or found.labelled_by == 'file order'
+                certainty, severity = (PROVEN, ERROR) if is_sure else (POSSIBLE, WARNING)
+                words = {'other': other, 'which': which}
+                yield self.report_in(facts, certainty, which, words, severity=severity, files=found.sources)
+                return
+
+
+def _list_moved(here: Dict[str, int], there: Dict[str, int]) -> List[Tuple[str, int, int]]:
+    return [(name, here[name], there[name]) for name in here if there.get(name, here[name]) != here[name]]

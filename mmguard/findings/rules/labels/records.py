@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, List, Sequence, Tuple
 
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.facts import NO_LABEL_MAP, AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
@@ -148,7 +148,31 @@ def is_about_records(reason: str) -> bool:
         >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')
         (True, False)
     """
-    return not reason.startswith(WHOLE_FILE)
+    return not reason.startswith((*WHOLE_FILE, NO_LABEL_MAP))
+
+
+class MissingLabelMaps(AnnotationRule):
+    """Label maps of a semantic branch that are not on disk."""
+
+    code = 'MG157'
+    kinds = ('instances',)
+    summary = 'The label maps of a semantic branch are missing.'
+    title = 'with_seg=True loads label maps for a semantic branch, but they are missing. The annotation file is right.'
+    why = 'HTC and similar models train a semantic head next to the boxes; the first batch ends with a missing file.'
+    example = Example(
+        wrong='LoadAnnotations(with_bbox=True, with_seg=True), without label maps',
+        right='with_seg=False, no semantic_head',
+    )
+    limits = 'A loader of your own may make the maps.'
+    advice = (
+        'Take the config without the semantic branch (with_seg=False, no semantic_head), or make real label maps. Do '
+        'not write empty ones: 0 is a class.'
+    )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        missing = get_annotations(labels).unreadable.get(NO_LABEL_MAP)
+        if missing:
+            yield self.report_in(facts, PROVEN, join_items(missing, 3))
 
 
 #: Share of the annotations above which the list of categories is wrong.

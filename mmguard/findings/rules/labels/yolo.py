@@ -70,6 +70,14 @@ class NoFractions(AnnotationRule):
     kinds = ('instances',)
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
+    title_axis = (
+        'The boxes were divided by a wrong size: they reach {highest:.3g} in {axis}, and none is outside of [0, 1] in '
+        'the other direction.'
+    )
+    advice_axis = (
+        'Divide x and width by the width of the image, y and height by its height, in all rows: those inside of [0, 1] '
+        'are wrong, too. Do not clip them.'
+    )
     title_pixels = 'The coordinates are pixels; YOLO expects fractions of the image, all in [0, 1].'
     why = 'Ultralytics allows 0.01 on either side; with one number beyond that it leaves out the whole image.'
     example = Example(wrong='0 320 240 64 48', right='0 0.5 0.5 0.1 0.1')
@@ -90,12 +98,16 @@ class NoFractions(AnnotationRule):
         files = found.faults.get(BEYOND, [])
         if _are_pixels(found):
             yield self.report_in(facts, PROVEN, evidence, title=self.title_pixels, files=files)
+        elif found.off_axis[0]:
+            words = dict(zip(('axis', 'highest'), found.off_axis))
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_axis, advice=self.advice_axis, files=files)
         else:
             title = self.title_turned if found.turned else ''
             yield self.report_in(facts, PROVEN, evidence, title=title, files=files, supersedes=())
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if not _are_pixels(get_yolo(labels)) and not get_yolo(labels).turned:
+        found = get_yolo(labels)
+        if not _are_pixels(found) and not found.turned and not found.off_axis[0]:
             yield from rewrite(self, facts, 'Clip the boxes to the image.')
 
 
@@ -179,6 +191,33 @@ class UnusableDataYaml(AnnotationRule):
             advice=' '.join(way for key, way in self.ways.items() if key in keys),
             supersedes=('MG169', 'MG174') if moved and moved == found.counts.get(NO_LABEL) else (),
         )
+
+
+#: Number of keypoints from which some are mostly a left and a right one.
+SEVERAL_POINTS = 2
+
+
+class PointsNotSwapped(AnnotationRule):
+    """A ``flip_idx`` that swaps no point, although ultralytics mirrors images."""
+
+    code = 'MG159'
+    severity = WARNING
+    kinds = ('instances',)
+    summary = 'flip_idx of data.yaml swaps no keypoint.'
+    title = 'flip_idx leaves all {points} keypoints as they are, but half of the images are mirrored (fliplr=0.5).'
+    why = 'In a mirrored image a left eye is where a right one was: without a swap the points teach the opposite.'
+    example = Example(wrong='kpt_shape: [4, 2], flip_idx: [0, 1, 2, 3]', right='flip_idx: [1, 0, 3, 2]')
+    limits = 'It does not know what the points are: where none is left or right, the identity is right.'
+    advice = (
+        'Are some of the points a left and a right one? Then write the number of the partner in flip_idx, or train '
+        'with fliplr=0. If not, nothing needs to change.'
+    )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        points = get_yolo(labels).unswapped
+        if points >= SEVERAL_POINTS:
+            evidence = f'flip_idx: 0 to {points - 1}, in order'
+            yield self.report_in(facts, POSSIBLE, evidence, {'points': points}, places=('flip_idx',))
 
 
 #: Share of the images without a label file above which they are a warning; in COCO, 1 % have no object.
