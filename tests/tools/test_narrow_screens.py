@@ -1,4 +1,4 @@
-"""Tables fit 50 columns."""
+"""Tables fit 50 columns, and names of files are whole."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def test_a_scan_of_label_maps(tmp_path, capsys):
     for number in range(3):
         Image.fromarray(label).save(tmp_path / 'leftover' / f'{number}_{NAME}')
     assert main(['scan', str(tmp_path), '--num-classes', '4', '--processes', '1']) == 1
-    check_tables_fit(capsys.readouterr().out)
+    shown = capsys.readouterr().out
+    check_tables_fit(shown)
+    table = shown.partition('worst files')[2]
+    assert all(f'leftover/{number}_{NAME}' in table for number in range(3))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,9 @@ def test_a_scan_of_label_maps(tmp_path, capsys):
 def test_large_numbers_and_long_names_in_a_scan(facts):
     from mmguard.tools.scan.output import as_text
 
-    check_tables_fit(as_text([SetResult(facts, name='train')], [], WIDTH))
+    shown = as_text([SetResult(facts, name='train')], [], WIDTH)
+    check_tables_fit(shown)
+    assert (f'labelsTr/{NAME}' in shown) == (facts.volumes is not None)
 
 
 def test_a_trace(tmp_path: Path, cityscapes, capsys):
@@ -67,4 +72,6 @@ def test_a_trace(tmp_path: Path, cityscapes, capsys):
         f'train_dataloader = dict(dataset={dataset_config(cityscapes, "train", [*LOAD, GUARD, PACK])!r})\n'
     )
     assert main(['trace', str(config), '--value', '33']) == 1
-    check_tables_fit(capsys.readouterr().out)
+    shown = capsys.readouterr().out
+    check_tables_fit(shown)
+    assert f'sample 0: {cityscapes}/leftImg8bit/train/aachen/aachen_000000_000019_leftImg8bit.png\n' in shown

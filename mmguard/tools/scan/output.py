@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from dataclasses import asdict, replace
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.findings import LabelFacts
 from mmguard.findings.messages import unpack
@@ -15,7 +15,7 @@ from mmguard.formats.faults import make_printable
 from mmguard.formats.format import Source
 from mmguard.language import Message, as_message, join, translate
 from mmguard.scanning.run import SetResult
-from mmguard.text import quantity
+from mmguard.text import align_right, quantity
 from mmguard.tools.console import Console, Table, Text, render_finding
 from mmguard.tools.machine_formats import locate_file
 from mmguard.tools.spinner import Spinner
@@ -54,16 +54,14 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
     )
     if not rows:
         return
-    table = Table(title='cases', title_justify='left', show_edge=False, pad_edge=False)
-    for heading in ('case', 'file'):
-        table.add_column(heading, overflow='fold')
-    table.add_column('voxels', justify='right', no_wrap=True)
-    table.add_column('what', overflow='fold')
-    for case, file, kind, _number, fault in rows[:_MOST_CASES]:
-        number = f'{fault.voxels:,}' if fault.voxels else ''
-        cells = (case, file, number, f'{kind}: {fault.detail}')
-        table.add_row(*(Text(make_printable(cell)) for cell in cells))
-    console.print(table)
+    lines = [
+        (
+            f'{fault.voxels:,}' if fault.voxels else '',
+            make_printable(': '.join(filter(None, (case, file, kind, fault.detail)))),
+        )
+        for case, file, kind, _number, fault in rows[:_MOST_CASES]
+    ]
+    console.print(_list_files('cases', 'voxels', 'case: file: what', lines))
     if len(rows) > _MOST_CASES:
         console.print(Text(f'... and {len(rows) - _MOST_CASES:,} more: --json FILE lists all', style='dim'))
 
@@ -206,16 +204,20 @@ def _name_label(label: int, labels: LabelFacts) -> str:
     return translate('ignored') if label == labels.ignore_index else name
 
 
-def _find_worst(result: SetResult) -> Table:
-    table = Table(title=translate('worst files'), title_justify='left', show_edge=False, pad_edge=False)
-    table.add_column(translate('file'), overflow='fold')
-    table.add_column(translate('invalid'), justify='right', no_wrap=True)
-    table.add_column(translate('values in the file (times)'), overflow='fold')
+def _find_worst(result: SetResult) -> Text:
+    lines = []
     for file in result.worst[:_MOST_FILES]:
         # For color files, only what the loader makes of them is known.
         values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
-        table.add_row(Text(file['file']), Text(f'{file["invalid"]:,}'), Text(values))
-    return table
+        lines.append((f'{file["invalid"]:,}', f'{file["file"]}  {values}'.rstrip()))
+    heading = f'{translate("file")}  {translate("values in the file (times)")}'
+    return _list_files(translate('worst files'), translate('invalid'), heading, lines)
+
+
+def _list_files(title: str, number: str, name: str, lines: Sequence[Tuple[str, str]]) -> Text:
+    """Format a number and a file per line: the file comes last and is not broken, so that it can be copied."""
+    rows = [f'{align_right(one, 10)}  {file}' for one, file in ((number, name), *lines)]
+    return Text('\n'.join([title, *rows]))
 
 
 def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) -> Dict[str, Any]:

@@ -20,7 +20,9 @@ MAX_SENTENCES = 12
 
 def print_trace(console: Any, trace: SampleTrace, spaces: LabelSpaces, value: Optional[int]) -> None:
     """Print the steps of a sample, each with the count of the requested value."""
-    table = Table(title=f'sample {trace.index}: {visible_name(trace.image)}', title_justify='left')
+    # Not as the title of the table, which would break the name.
+    console.print(Text(f'sample {trace.index}: {visible_name(trace.image)}', style='italic'), soft_wrap=True)
+    table = Table()
     table.add_column('after', overflow='fold')
     table.add_column('size', justify='right', no_wrap=True)
     if value is not None:
