@@ -139,6 +139,8 @@ def test_the_title_counts_the_files_that_cannot_be_read(facts: LabelFacts, numbe
         (pixels({0: 900, 255: 100}, 19), 'MG103'),
         (pixels({0: 900, 255: 100}, 1), 'MG103'),
         (pixels(even(0, 127, 255), 3, ignore_index=-100), 'MG125'),
+        # One output channel with a sigmoid: no edit may ignore all but the background.
+        (pixels(even(0, 90, 180), 1), 'MG125'),
         (pixels(even(0, 29, 76, 150, 255), 5), 'MG125'),
         (pixels(even(0, 38, 75, 113), 4), 'MG121'),
         (LabelFacts({1: 9}, 1, 255), 'MG215'),

@@ -200,7 +200,7 @@ class ScaledGray(DataRule):
         is_known = has_valid_counts(labels) or get_maps(labels).raw
         is_seen = labels.values or (not has_num_classes(labels) and set(trained) == set(stored))
         levels = sorted(value for value in (stored or trained) if value >= 0)
-        if not is_known or not is_seen or not 2 <= len(levels) <= min(labels.num_classes + 1, MAX_LEVELS):
+        if not is_known or not is_seen or not 2 <= len(levels) <= min(max(labels.num_classes, 2) + 1, MAX_LEVELS):
             return
         steps = [high - low for low, high in zip(levels, levels[1:])]
         if levels[0] == 0 and 64 <= levels[-1] <= VOID and min(steps) >= STEP and not is_rare(labels):
