@@ -41,6 +41,9 @@ class LabelsFine(AllClear):
         'and uint8 labels in `num_classes * label`.'
     )
     advice_not_judged = 'Pass the number of classes: `mmguard scan TARGET --num-classes N`.'
+    advice_masks = (
+        'Masks were not read. If you train them, check them before you look elsewhere: `mmguard scan TARGET --masks`.'
+    )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         read = labels.histogram or (labels.annotations is not None and labels.annotations.images)
@@ -50,7 +53,7 @@ class LabelsFine(AllClear):
             return
         loader = labels.loader or LoaderFacts()
         title = '' if loader.files and not loader.unknown else self.title_not_asked
-        advice = self.advice
+        advice = self.advice_masks if _has_unread_masks(labels) else self.advice
         if not has_num_classes(labels):
             title, advice = self.title_not_judged, self.advice_not_judged
         evidence = join('; ', [*_count(labels), *_list_checks(labels)])
@@ -89,6 +92,11 @@ def _count(labels: LabelFacts) -> Iterator[str]:
         yield Message('never seen: {never}', never=join_items(never))
 
 
+def _has_unread_masks(labels: LabelFacts) -> bool:
+    found = get_annotations(labels)
+    return bool(found.images) and found.masks_read is False
+
+
 def _list_checks(labels: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and how, and what was not checked."""
     loader, found = labels.loader or LoaderFacts(), get_annotations(labels)
@@ -106,7 +114,7 @@ def _list_checks(labels: LabelFacts) -> Iterator[str]:
         'checked: {files} read{objects}{asked}', files=read, objects=objects if found.images else '', asked=asked
     )
     left = [] if has_num_classes(labels) else [Message('the class range')]
-    left += [Message('masks (--masks)')] if found.images and found.masks_read is False else []
+    left += [Message('masks (--masks)')] if _has_unread_masks(labels) else []
     compared = (
         get_maps(labels).image_forms or found.sizes_compared or (found.images and not lists_images) or labels.loader
     )
