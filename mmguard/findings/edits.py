@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from keyword import iskeyword
+from typing import Any, Dict, List, Optional, Tuple
 
-from mmguard.config.changes import REMOVED, Changes
+from mmguard.config.changes import REMOVED, Changes, Path, change_data, join_path, split_path
 from mmguard.findings.environment import EnvironmentChanges
 from mmguard.language import Message
 from mmguard.text import quantity, shorten
@@ -19,9 +20,6 @@ SAFE, ASKS, MANUAL = ('safe', 'asks', 'manual')
 
 #: Value on the command line, in place of a number, for every edit without a question.
 ALL_SAFE = 'safe'
-
-#: Maximum number of config paths on a line.
-_PLACES = 4
 
 
 @dataclass(frozen=True)
@@ -76,31 +74,79 @@ class Edit:
         return [*self.commands, *(self.lines or format_config_lines(self.config))]
 
 
+class Code(str):
+    """A value of a config as code, which may name the config that it changes as ``_base_``."""
+
+
+def as_code(value: Any) -> str:
+    """Format a value of a config as code."""
+    if isinstance(value, Code):
+        return value
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and key.isidentifier() and not iskeyword(key) for key in value):
+            return f'dict({", ".join(f"{key}={as_code(inner)}" for key, inner in value.items())})'
+        return f'{{{", ".join(f"{key!r}: {as_code(inner)}" for key, inner in value.items())}}}'
+    if type(value) in (list, tuple):
+        inner = ', '.join(map(as_code, value))
+        return f'[{inner}]' if isinstance(value, list) else f'({inner}{"," * (len(value) == 1)})'
+    if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+        return repr(value)
+    return format_value(value)
+
+
 def format_config_lines(changes: Changes) -> List[str]:
-    """Format changes of a config as lines, with paths of equal values combined.
+    """Format changes of a config as lines of another config, whose ``_base_`` is the changed one.
 
     Example:
         >>> format_config_lines((('model.decode_head.num_classes', 3), ('model.auxiliary_head.num_classes', 3)))
-        ['num_classes=3 at model.decode_head, model.auxiliary_head']
+        ['model = dict(decode_head=dict(num_classes=3), auxiliary_head=dict(num_classes=3))']
+        >>> format_config_lines((('model.heads[1].scale', 3),))[0]
+        'model = dict(heads=[*_base_.model.heads[:1], dict(_base_.model.heads[1], scale=3), *_base_.model.heads[2:]])'
     """
-    lines: Dict[str, List[str]] = {}
+    whole: Dict[str, Any] = {}
     for path, value in changes:
-        owner, dot, key = path.rpartition('.')
-        if value is REMOVED:
-            lines.setdefault(f'remove {key}', []).append(owner)
+        outer = next((known for known in whole if path.startswith((f'{known}.', f'{known}['))), '')
+        if outer and isinstance(whole[outer], (dict, list, tuple)):  # inside of what an earlier change writes
+            whole[outer] = change_data(whole[outer], ((path[len(outer) :], value),))
         else:
-            lines.setdefault(f'{key}={format_value(value)}' if dot else f'{key} = {format_value(value)}', []).append(
-                owner
-            )
-    return [f'{line}{_join_owners(owners)}' for line, owners in lines.items()]
+            whole[path] = value
+    tree: Dict[Any, Any] = {}
+    for path, value in whole.items():
+        *way, last = split_path(path)
+        node = tree
+        for step in way if value is not REMOVED else ():
+            node = node.setdefault(step, _Inner())
+        if value is not REMOVED:
+            node[last] = value
+    lines = [f'{key} = {_format_inner(value, (key,), False)}' for key, value in tree.items()]
+    return [*lines, *(f'remove {path}' for path, value in whole.items() if value is REMOVED)]
 
 
-def _join_owners(owners: Sequence[str]) -> str:
-    named = [owner for owner in dict.fromkeys(owners) if owner]
-    more = f' and {len(named) - _PLACES} more' if len(named) > _PLACES else ''
-    return f' at {", ".join(named[:_PLACES])}{more}' if named else ''
+class _Inner(Dict[Any, Any]):
+    """Changes inside of a dict (keys), or of a list (positions)."""
 
 
+def _format_inner(value: Any, path: Path, in_list: bool) -> str:
+    """Format the changed part of a config; in a list, a dict is a changed copy, elsewhere mmengine merges it."""
+    if not isinstance(value, _Inner):
+        # A part of another type does not take the arguments of the old one.
+        replaces = isinstance(value, dict) and 'type' in value and not in_list and len(path) > 1
+        code = as_code({'_delete_': True, **value} if replaces else value)
+        return code if len(code) <= _LONGEST_CODE else format_value(value)
+    base = f'_base_.{join_path(path)}'
+    if all(isinstance(key, int) for key in value):
+        parts, done = [], 0
+        for key in sorted(value):
+            parts += [f'*{base}[{done or ""}:{key}]'] * (key > done)
+            parts.append(_format_inner(value[key], (*path, key), True))
+            done = key + 1
+        return f'[{", ".join([*parts, f"*{base}[{done}:]"])}]'
+    changed = [f'{key}={_format_inner(inner, (*path, key), in_list)}' for key, inner in value.items()]
+    return f'dict({", ".join([base] * in_list + changed)})'
+
+
+#: Longest value that is written out; `mmguard apply` writes all.
+_LONGEST_CODE = 1000
 #: Longest value that is shown in full.
 _SHOWN = 60
 

@@ -14,10 +14,10 @@ from mmguard.config.head_classes import count_classes, find_class_counts
 from mmguard.config.ignored_labels import IgnoredLabel, find_ignored_labels
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.losses import count_expected_weights, fit_weights
-from mmguard.config.parts import Part, find_datasets, find_losses, find_pipelines
+from mmguard.config.parts import Part, find_datasets, find_guarding_hook, find_losses, find_pipelines
 from mmguard.config.read import ReadConfig
 from mmguard.config.start_check import find_mismatched_guards, find_unguarded_evaluation
-from mmguard.findings.edits import Edit, format_config_lines
+from mmguard.findings.edits import Code, Edit, as_code, format_config_lines
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, as_map
 from mmguard.language import Message
@@ -113,11 +113,18 @@ def map_labels(
     known: Dict[int, int] = dict(facts.options.get('label_map', ()))
     pixels = None if facts.config is None else from_config(facts.config).pixels
     classes = labels.num_classes if labels is not None else 0 if pixels is None else pixels.num_classes
+    title: str
     guard: Dict[str, Any] = {'type': 'GuardSegLabels', 'num_classes': classes, 'label_map': dict(table)}
     if labels is not None and labels.ignore_index is not None:
         guard['ignore_index'] = labels.ignore_index
-    places = () if facts.config is None else tuple(_insert_guard(facts.config, guard, splits))
     moved = tuple(sorted(_join_maps(known, table).items()))
+    options = (('label_map', moved),)
+    hook = None if facts.config is None else find_guarding_hook(facts.config)
+    if facts.config is not None and hook is not None and _names_all(facts.config, splits):
+        joined = _join_maps(hook.config.get('label_map') or {}, table)
+        title = Message('Map these values in the guards of {hook}.', hook=hook.name)
+        return Edit(title, question, ((hook.place('label_map'), joined),), options, unlabelled=tuple(unlabelled))
+    places = () if facts.config is None else tuple(_insert_guard(facts.config, guard, splits))
     if facts.config is None and known:
         title, line = 'Map these values to the labels.', f'label_map={as_map(dict(moved))}'
     else:
@@ -130,8 +137,12 @@ def map_labels(
         if facts.config is None:  # nothing says that it is OpenMMLab
             title = 'Map these values where the labels are loaded (with OpenMMLab right after LoadAnnotations).'
         line = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
-    options = (('label_map', moved),)
     return Edit(title, question, places, options, lines=(line,), unlabelled=tuple(unlabelled))
+
+
+def _names_all(config: ReadConfig, splits: Sequence[str]) -> bool:
+    """True if ``splits`` are all those of a config, for which an empty list stands."""
+    return not splits or {dataset.split for dataset in find_datasets(config)} <= set(splits)
 
 
 def name_splits(splits: Sequence[str]) -> str:
@@ -196,8 +207,9 @@ def guard_pipelines(config: ReadConfig, unguarded: Sequence[Sequence[Part]], nam
     places = {step.owner.path: step.owner for pipeline in unguarded for step in pipeline if step.owner is not None}
     changes = tuple((part.place('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
     title = 'Add a guard at the end of the pipeline, after the Pack transform.'
-    line = f'{as_code(guard)} at the end of {", ".join(part.place("pipeline") for part in places.values())}'
-    return Edit(title, '', (*add_reporting(config), *changes), lines=(line,))
+    setup = add_reporting(config)
+    written = ((place, Code(f'[*_base_.{place}, {as_code(guard)}]')) for place, _ in changes)
+    return Edit(title, '', (*setup, *changes), lines=tuple(format_config_lines((*setup, *written))))
 
 
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
@@ -238,21 +250,15 @@ def combine_pair(first: Edit, second: Edit, title: str) -> Edit:
     )
 
 
-def as_code(part: Mapping[str, Any]) -> str:
-    """Format a part of a config as code."""
-    return f'dict({", ".join(f"{key}={value!r}" for key, value in part.items())})'
-
-
 def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard the loss.', question: str = '') -> Edit:
     """Return an edit that replaces the losses at some paths by guarded ones."""
     wanted, setup = set(paths), add_reporting(config)
     swaps = [(loss, guard_loss(loss.config, loss.scope)) for loss in find_losses(config) if loss.path in wanted]
-    lines = [
-        f'type={new["type"]!r} at {loss.path}' if list(new) == list(loss.config) else f'{as_code(new)} at {loss.path}'
-        for loss, new in swaps
-    ]
-    changes = (*setup, *((loss.path, new) for loss, new in swaps))
-    return propose(title, *changes, question=question, lines=(*format_config_lines(setup), *lines))
+    changes: List[Tuple[str, Any]] = [*setup]
+    for loss, new in swaps:
+        keeps_arguments = list(new) == list(loss.config)
+        changes.append((loss.place('type'), new['type']) if keeps_arguments else (loss.path, new))
+    return propose(title, *changes, question=question)
 
 
 def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:

@@ -21,6 +21,8 @@ from mmguard.config.label_spaces import from_config
 from mmguard.config.parts import find_assigners, find_losses, find_pipelines
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import diagnose
+from mmguard.findings.rule import Facts
+from mmguard.findings.usual_edits import map_labels
 from mmguard.properties.program import Program
 
 ROOT = Path(__file__).parents[2]
@@ -147,6 +149,18 @@ def test_a_map_to_no_class_is_an_error_of_the_hook() -> None:
     config = ReadConfig(small(label_map={11: 300}), 'config.py')
     (finding,) = [one for one in diagnose(config=config) if one.code == 'MG250']
     assert finding.places == ('custom_hooks[0]',)
+
+
+def test_a_map_goes_into_the_hook_where_it_is_for_all_splits() -> None:
+    config = ReadConfig(small(label_map={7: 255}))
+    edit = map_labels(Facts(config=config), {11: 255}, splits=['train'])
+    assert edit.config == (('custom_hooks[0].label_map', {7: 255, 11: 255}),)
+    assert edit.steps == [
+        'custom_hooks = [dict(_base_.custom_hooks[0], label_map={11: 255, 7: 255}), *_base_.custom_hooks[1:]]'
+    ]
+    other = dict(config.written, val_dataloader=config.written['train_dataloader'])
+    only_train = map_labels(Facts(config=ReadConfig(other)), {11: 255}, splits=['train'])
+    assert [path for path, _ in only_train.config] == ['train_dataloader.dataset.pipeline']
 
 
 def test_instances_get_the_map_where_there_are_no_label_maps(tmp_path: Path) -> None:

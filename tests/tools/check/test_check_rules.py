@@ -30,6 +30,7 @@ from changed_configs import (
     seg_guard,
     train,
 )
+from mmengine.config import Config
 from questions import assert_answers_lead_on
 from this_stack import IS_ONEDL
 
@@ -370,3 +371,30 @@ def test_what_the_edits_write(snapshot):
                 )
                 lines.append('  - ' + '\n    '.join(written))
     snapshot('check', 'what the edits of each rule over configs write', '\n'.join(lines))
+
+
+def test_what_is_shown_can_be_pasted(tmp_path):
+    """Below ``_base_ = 'my_config.py'``, the lines of an edit make the config that `mmguard apply` writes."""
+    base, own = tmp_path / 'my_config.py', tmp_path / 'own.py'
+    pasted, described = 0, []
+    for case in HERE:
+        config = changed(case.base, case.change)
+        base.write_text(''.join(f'{key} = {value!r}\n' for key, value in config.written.items()))
+        for finding in diagnose(config=config, rules=[by_code(case.code)]):
+            for edit in finding.edits:
+                if any(line.startswith('remove ') or ' names)' in line or '...' in line for line in edit.steps):
+                    described.append(edit)  # what is removed, and lists of names that are longer than a screen
+                elif edit.config:
+                    own.write_text('\n'.join([f'_base_ = {base.name!r}', *edit.steps]))
+                    expected = edited(config, edit.config).written
+                    assert as_lists(Config.fromfile(str(own)).to_dict()) == as_lists(expected), edit.steps
+                    pasted += 1
+    assert pasted > 50
+    assert len(described) < 12
+
+
+def as_lists(value):
+    """mmengine makes lists of the tuples that a config changes."""
+    if isinstance(value, dict):
+        return {key: as_lists(inner) for key, inner in value.items()}
+    return [as_lists(inner) for inner in value] if isinstance(value, (list, tuple)) else value

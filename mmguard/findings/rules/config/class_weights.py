@@ -18,7 +18,7 @@ from mmguard.config.losses import (
 )
 from mmguard.config.parts import Part, find_losses
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import Edit, format_config_lines
+from mmguard.findings.edits import Code, Edit, format_config_lines
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
@@ -77,7 +77,7 @@ class ClassWeightLength(ConfigRule):
             'Write as many weights as the head needs.',
             (loss.place('class_weight'), new),
             question='' if follows else 'Are these the class weights that you want?',
-            lines=(f'class_weight={format_weights(new)} at {loss.path}',),
+            lines=tuple(format_config_lines(((loss.place('class_weight'), Code(format_weights(new))),))),
             if_not='' if follows else 'Write the weight of each class.',
         )
         head = loss.owner.name if loss.owner else 'the head'
@@ -98,7 +98,6 @@ def _weigh_maps(config: ReadConfig, loss: Part) -> List[Edit]:
             guarded,
             question='Does each pixel have one class?',
             config=(*guarded.config, *softmax),  # the guard replaces the loss
-            lines=(*format_config_lines(softmax), *guarded.lines),
             if_not='Leave class_weight out.',
         ),
         unweighted,
@@ -178,7 +177,7 @@ def _guard_all(config: ReadConfig) -> Edit:
     weighted = [loss.path for loss in find_weighted_cross_entropies(config)]
     swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
     ignored = set_ignore_index(Facts(config=config), 255).config
-    return replace(swap, config=(*ignored, *swap.config), lines=(*format_config_lines(ignored), *swap.lines))
+    return replace(swap, config=(*ignored, *swap.config))
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:

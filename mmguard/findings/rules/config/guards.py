@@ -25,10 +25,10 @@ from mmguard.config.start_check import (
     find_misplaced_guards,
     find_unguarded_evaluation,
 )
-from mmguard.findings.edits import Edit
+from mmguard.findings.edits import Code, Edit, as_code, format_config_lines
 from mmguard.findings.finding import LIKELY, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import as_code, guard_pipelines, propose
+from mmguard.findings.usual_edits import guard_pipelines, propose
 from mmguard.labels.loss_selection import is_guarded_type
 from mmguard.labels.tally import LABEL_GUARD
 from mmguard.language import Message
@@ -76,14 +76,15 @@ class GuardMisplaced(ConfigRule):
 
 
 def _move(steps: List[Part], guard: Part, pack: Part) -> Edit:
-    order = [step for step in steps if step is not guard]
+    order = [step for step in steps if step is not guard and step.written]
     order.insert(order.index(pack) + 1, guard)
     pipeline = guard.path.rpartition('[')[0]
-    title, line = (
-        f'Move {guard.name} right after {pack.name}.',
-        f'{as_code(guard.config)} after {pack.name} in {pipeline}',
-    )
-    return propose(title, (pipeline, [step.config for step in order]), lines=(line,))
+    title, moved = f'Move {guard.name} right after {pack.name}.', [step.config for step in order]
+    at, end = steps.index(guard), steps.index(pack) + 1
+    base = f'_base_.{pipeline}'
+    code = Code(f'[*{base}[:{at}], *{base}[{at + 1}:{end}], {base}[{at}], *{base}[{end}:]]')
+    lines = format_config_lines(((pipeline, code),)) if all(step.written for step in steps) else ()
+    return propose(title, (pipeline, moved), lines=tuple(lines))
 
 
 class IgnoredAsBackground(ConfigRule):
@@ -172,9 +173,8 @@ class GuardReportMissing(ConfigRule):
                 ('img_path', not {'img_path', 'seg_map_path'} & set(keys), self.title_file),
             ):
                 if is_missing:
-                    line = f'meta_keys=({", ".join(map(repr, keys))}, {key!r}) at {pack.path}'
                     name = 'Pass on the counts.' if key == LABEL_GUARD else 'Pass on the file.'
-                    edit = propose(name, (place, (*keys, key)), lines=(line,))
+                    edit = propose(name, (place, (*keys, key)))
                     yield self.report_at(place, keys, words, title, edits=[edit])
 
 
@@ -262,8 +262,7 @@ class SecondHook(ConfigRule):
         gone = [other.config for other in others]
         listed = [one for one in config.data.get('custom_hooks') or () if not any(one is other for other in gone)]
         kept = [merged if one is first.config else one for one in listed]
-        line = f'custom_hooks = [{", ".join(map(as_code, kept))}]'
-        edit = propose('Write one hook.', ('custom_hooks', kept), question=question, lines=(line,))
+        edit = propose('Write one hook.', ('custom_hooks', kept), question=question)
         words = dict(number=len(others) + 1, place=first.path)
         found = self.report_at(others[0].path, others[0].config, words, edits=[edit])
         yield replace(found, certainty=LIKELY)  # what its arguments do not do follows from it

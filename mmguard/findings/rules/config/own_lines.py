@@ -18,7 +18,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.config.start_check import GUARD_TRANSFORMS, HOOKS, find_replaced_hooks
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import as_code, propose
+from mmguard.findings.usual_edits import propose
 from mmguard.language import Message
 
 
@@ -117,7 +117,6 @@ class BaseHooksReplaced(ConfigRule):
         for dropped, kept in find_replaced_hooks(config):
             missing = ', '.join(get_type_name(hook['type']) for hook in dropped)
             title, question = 'Keep the hooks of the base config.', f'Should {missing} run, as in the base config?'
-            lines = (f'custom_hooks = [{", ".join(map(as_code, [*dropped, *kept]))}]',)
-            edit = propose(title, ('custom_hooks', [*dropped, *kept]), question=question, lines=lines)
+            edit = propose(title, ('custom_hooks', [*dropped, *kept]), question=question)
             names = [get_type_name(hook['type']) for hook in kept]
             yield self.report_at('custom_hooks', names, dict(missing=missing), edits=[edit])
