@@ -110,7 +110,7 @@ def _convert_branches_to_lists(tree: Dict[str, Any]) -> None:
         if _get_name(node) != _BRANCHES:
             continue
         for key, value in node.items():
-            if _get_name(value) in _PACKS:
+            if isinstance(value, dict) and _get_name(value) in _PACKS:
                 node[key] = [value]
 
 

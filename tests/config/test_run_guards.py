@@ -156,7 +156,7 @@ def test_a_map_goes_into_the_hook_where_it_is_for_all_splits() -> None:
     edit = map_labels(Facts(config=config), {11: 255}, splits=['train'])
     assert edit.config == (('custom_hooks[0].label_map', {7: 255, 11: 255}),)
     assert edit.steps == [
-        'custom_hooks = [dict(_base_.custom_hooks[0], label_map={7: 255, 11: 255}), *_base_.custom_hooks[1:]]'
+        'custom_hooks = [dict(_base_.custom_hooks[0], label_map={11: 255, 7: 255}), *_base_.custom_hooks[1:]]'
     ]
     other = dict(config.written, val_dataloader=config.written['train_dataloader'])
     only_train = map_labels(Facts(config=ReadConfig(other)), {11: 255}, splits=['train'])

@@ -166,8 +166,8 @@ class OneTooMany(DataRule):
     advice = (
         'Look at {num_classes} in one of the files, and at the class list. If it is a class (often the background was '
         'not counted), list it and write `num_classes={more}` in every head. If it is void: '
-        '`label_map={{{num_classes}: {void}}}` in GuardSegLabels. If the classes are 1..{num_classes}: '
-        '`reduce_zero_label=True`, or subtract 1 from ids. If it is a slip, correct it.'
+        '`label_map={{{num_classes}: {void}}}` in GuardSegLabels, or in LabelGuardHook if it has guard=True. If the '
+        'classes are 1..{num_classes}: `reduce_zero_label=True`, or subtract 1 from ids. If it is a slip, correct it.'
     )
     pytorch = (
         'Look at {num_classes} in the data. If it is a class (often the background was not counted), the model needs '
