@@ -38,7 +38,7 @@ class ReadConfig:
             and listed in ``wrong_types``.
         file (str): Its file.
         notes (list[str]): What could not be checked, and why.
-        shows_guards (bool): False where nobody asks for the guards that ``guard=True`` puts in: at the start of a run.
+        shows_guards (bool): False to leave out the guards that ``guard=True`` puts in: at the start of a run.
 
     Attributes:
         written (dict): ``data`` as it was given.
@@ -58,7 +58,7 @@ class ReadConfig:
 
     @cached_property
     def run_guards(self) -> Optional[RunGuards]:
-        """What ``guard=True`` of a LabelGuardHook puts into this config; ``None`` without one."""
+        """The parts that ``guard=True`` of a LabelGuardHook puts into this config; ``None`` without one."""
         hooks = self.data.get('custom_hooks') or ()
         has_hook = any(isinstance(hook, dict) and hook.get('guard') is True for hook in hooks)
         if not self.shows_guards or not has_hook:

@@ -141,7 +141,7 @@ def map_labels(
 
 
 def _names_all(config: ReadConfig, splits: Sequence[str]) -> bool:
-    """True if ``splits`` are all those of a config, for which an empty list stands."""
+    """True if ``splits`` are all those of a config; an empty list means all."""
     return not splits or {dataset.split for dataset in find_datasets(config)} <= set(splits)
 
 

@@ -43,9 +43,9 @@ class YoloFacts:
         in_pixels (int): Rows with a coordinate above 2, which rounding does not explain.
         turned (int): Boxes outside of [0, 1] with a negative width or height.
         off_axis (tuple[str, float]): Axis, ``'x'`` or ``'y'``, in which many rows reach beyond 1 although none does in
-            the other, and how far; empty: there is none.
+            the other, and how far; empty without one.
         left_out (int): Images that ultralytics excludes from training, with all rows, because of one row.
-        unswapped (int): Keypoints whose ``flip_idx`` of data.yaml is the identity; 0: it is not, or there is none.
+        unswapped (int): Keypoints whose ``flip_idx`` of data.yaml is the identity; 0 without one.
         files (dict[str, list[str]]): Fault, one of ``ROWS`` to ``UNREADABLE`` -> every file that shows it.
         images (int): Images found; 0: their folder is unknown.
         elsewhere (dict[str, tuple]): Folder of images without label files -> where ultralytics looks for them, where

@@ -119,7 +119,7 @@ class LabelGuardHook(Hook):
         self._console = ConsoleLines()
         #: Sums of this rank that are not added up over ranks yet, in the order of ``Stats.vector``.
         self._rank_counts: List[int] = []
-        #: Lines of ``guard=True``, kinds whose likely cause, and modes whose lost reports were logged.
+        #: Lines of ``guard=True``, kinds whose likely cause, and modes whose missing reports were logged.
         self._said: Set[str] = set()
 
     def before_run(self, runner: Any) -> None:
@@ -317,7 +317,7 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
         if not samples and mode not in self._said:
             self._said.add(mode)
-            self._warn_of_lost_reports(runner, mode)
+            self._warn_of_missing_reports(runner, mode)
         self._write(runner, self._console.add(mode, place, stats))
         for kind in KINDS:
             if kind not in self._said and (stats.offending[kind] or stats.loss_samples[kind]):
@@ -325,7 +325,7 @@ class LabelGuardHook(Hook):
                     runner.logger.warning(f'guard: {visible(warning)}')
                     self._said.add(kind)
 
-    def _warn_of_lost_reports(self, runner: Any, mode: str) -> None:
+    def _warn_of_missing_reports(self, runner: Any, mode: str) -> None:
         """Warn if the pipeline is guarded, but its batches hold no samples."""
         if collect_rules(get_dataset(runner, mode)):
             runner.logger.warning(

@@ -260,7 +260,7 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
     return about
 
 
-#: Share of the boxes beyond the image in one axis that is no slip.
+#: Share of the boxes beyond the image in one axis that cannot be a slip.
 _OFTEN = 0.1
 
 

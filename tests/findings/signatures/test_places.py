@@ -132,7 +132,7 @@ def test_a_number_that_is_not_two_integers_is_a_value(number: int) -> None:
     assert 'integer-width' not in [one.cause.key for one in explain_log(log).causes]
 
 
-def test_an_error_of_a_worker_is_told_with_its_path() -> None:
+def test_an_error_of_a_worker_is_given_with_its_path() -> None:
     inner = "FileNotFoundError: [Errno 2] No such file or directory: '/d/masks/7.png'"
     log = format_traceback(
         f'FileNotFoundError: Caught FileNotFoundError in DataLoader worker process 0.\nOriginal {format_traceback(inner, ("w.py", "open(path)"))}',

@@ -116,7 +116,7 @@ class FilesDiffer(AnnotationRule):
     code = 'MG158'
     kinds = ('instances',)
     summary = 'Two annotation files of one scan number the same names differently.'
-    title = 'The same names have other labels than in {other}: {which}.'
+    title = 'The same names have different labels in {other}: {which}.'
     why = 'A loader numbers each file on its own: a label is one class in training and another one in validation.'
     example = Example(wrong='train.json: 1 cat, 2 dog; val.json: 1 dog, 2 cat', right='both: 1 cat, 2 dog')
     limits = 'A loader that looks up names, as one with a class list of its own, is not affected.'
