@@ -310,8 +310,9 @@ def find_hooks(config: ReadConfig) -> List[Part]:
 
 
 def find_label_guard_hooks(config: ReadConfig) -> List[Part]:
-    """Return the hooks that report on guards; a run uses only the first."""
-    return [hook for hook in find_hooks(config) if hook.name == HOOK]
+    """Return the hooks that report on guards, in the order of a run, which uses only the first."""
+    found = [hook for hook in find_hooks(config) if hook.name == HOOK]
+    return sorted(found, key=lambda hook: not hook.path.startswith('default_hooks'))
 
 
 def find_guarding_hook(config: ReadConfig) -> Optional[Part]:

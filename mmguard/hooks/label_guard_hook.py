@@ -105,11 +105,15 @@ class LabelGuardHook(Hook):
         if not isinstance(guard, bool):
             raise TypeError(f'guard must be True or False, got {guard!r}')
         self.guard = guard
+        self.label_map = label_map
+        self.on_invalid = on_invalid
+        self.ignore_index = ignore_index
         given = {'label_map': label_map, 'on_invalid': on_invalid, 'ignore_index': ignore_index}
-        #: Arguments of the guards of ``guard=True``.
-        self.guard_options = {name: value for name, value in given.items() if value is not None}
-        if self.guard_options and not guard:
-            raise ValueError(f'{", ".join(self.guard_options)}: only the guards of guard=True take it, got guard=False')
+        self._guard_options = {name: value for name, value in given.items() if value is not None}
+        if self._guard_options and not guard:
+            raise ValueError(
+                f'{", ".join(self._guard_options)}: only the guards of guard=True take it, got guard=False'
+            )
         if on_invalid is not None:
             check_on_invalid(on_invalid, InstanceRule.choices)
         # The guards check the rest: only they know the number of classes.
@@ -288,7 +292,7 @@ class LabelGuardHook(Hook):
         """Guard the run; name each change once."""
         from mmguard.hooks.guard_run import guard_run  # reads configs, which other runs need not do
 
-        changed, left = guard_run(runner, self.guard_options)
+        changed, left = guard_run(runner, self._guard_options)
         for line in (
             *(translate('guarded {part}', part=as_message(part)) for part in changed),
             *(translate('left {part}', part=as_message(part)) for part in left),

@@ -261,6 +261,16 @@ def test_the_arguments_of_two_hooks_are_merged(folder: Path) -> None:
         assert bool(edit.question) is question
 
 
+def test_the_hook_of_default_hooks_is_the_first(folder: Path) -> None:
+    text = IMPORT + "default_hooks = dict(guard=dict(type='LabelGuardHook'))\n" + hooks("'LabelGuardHook', guard=True")
+    (found,) = own_findings(read_config(written(folder, Mistake('seg', text))))
+    assert (found.code, found.places) == ('MG254', ('custom_hooks[0]',))
+    assert found.edits[0].config == (
+        ('custom_hooks', []),
+        ('default_hooks.guard', dict(type='LabelGuardHook', guard=True)),
+    )
+
+
 @pytest.mark.parametrize('with_map', [True, False])
 def test_check_and_the_guard_agree_about_void(folder: Path, with_map: bool) -> None:
     """The guard makes 255 of every unlabeled pixel, so it is the head that ignores another label."""

@@ -262,7 +262,8 @@ class SecondHook(ConfigRule):
         gone = [other.config for other in others]
         listed = [one for one in config.data.get('custom_hooks') or () if not any(one is other for other in gone)]
         kept = [merged if one is first.config else one for one in listed]
-        edit = propose('Write one hook.', ('custom_hooks', kept), question=question)
+        named = [(hook.path, None if hook in others else merged) for hook in hooks if hook.path.startswith('default')]
+        edit = propose('Write one hook.', ('custom_hooks', kept), *named, question=question)
         words = dict(number=len(others) + 1, place=first.path)
         found = self.report_at(others[0].path, others[0].config, words, edits=[edit])
         yield replace(found, certainty=LIKELY)  # what its arguments do not do follows from it
