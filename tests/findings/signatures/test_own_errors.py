@@ -50,7 +50,7 @@ def list_raised() -> Iterator[Tuple[str, str, int, str]]:
 )
 def test_every_error_of_the_runtime_is_known(file: str, line: str, error: str) -> None:
     frames = (('/home/me/train.py', 'loss = criterion(x, y)'), (f'/usr/lib/python3/site-packages/{file}', line))
-    assert find_code(format_traceback(error, *frames)) == ('MG361' if 'LabelGuardError' in error else 'MG362')
+    assert find_code(format_traceback(error, *frames)) == ('MG372' if 'LabelGuardError' in error else 'MG373')
 
 
 def build(registry: str, **config: Any) -> Any:
@@ -67,15 +67,15 @@ def build(registry: str, **config: Any) -> Any:
 @pytest.mark.parametrize(
     ('code', 'first', 'call'),
     [
-        ('MG361', '', lambda: LabelRule(11, on_invalid='raise').sanitize(np.full((4, 4), 11, np.uint8))),
-        ('MG361', '', lambda: check_target(SCORES, LABELS + 7)),
-        ('MG362', 'target-form', lambda: CrossEntropyLoss()(SCORES, LABELS.float())),
-        ('MG362', 'target-form', lambda: check_target(SCORES, LABELS[:, None])),
-        ('MG362', 'target-form', lambda: CrossEntropyLoss()(LABELS, SCORES)),
-        ('MG362', 'argument', lambda: LabelRule(11, on_invalid='true')),
-        ('MG362', 'argument', lambda: build('TRANSFORMS', type='GuardSegLabels', num_classes='11')),
-        ('MG362', 'argument', lambda: build('HOOKS', type='LabelGuardHook', max_skipped_ratio=3)),
-        ('MG362', '', lambda: guard_targets([LABELS], 3)),
+        ('MG372', '', lambda: LabelRule(11, on_invalid='raise').sanitize(np.full((4, 4), 11, np.uint8))),
+        ('MG372', '', lambda: check_target(SCORES, LABELS + 7)),
+        ('MG373', 'target-form', lambda: CrossEntropyLoss()(SCORES, LABELS.float())),
+        ('MG373', 'target-form', lambda: check_target(SCORES, LABELS[:, None])),
+        ('MG373', 'target-form', lambda: CrossEntropyLoss()(LABELS, SCORES)),
+        ('MG373', 'argument', lambda: LabelRule(11, on_invalid='true')),
+        ('MG373', 'argument', lambda: build('TRANSFORMS', type='GuardSegLabels', num_classes='11')),
+        ('MG373', 'argument', lambda: build('HOOKS', type='LabelGuardHook', max_skipped_ratio=3)),
+        ('MG373', '', lambda: guard_targets([LABELS], 3)),
     ],
 )
 def test_an_error_of_mmguard_is_explained(code: str, first: str, call: Callable[[], Any]) -> None:
@@ -85,7 +85,7 @@ def test_an_error_of_mmguard_is_explained(code: str, first: str, call: Callable[
 def test_an_error_of_torch_below_mmguard_is_not_one_of_mmguard() -> None:
     lines = (('/usr/lib/site-packages/mmguard/functional/softmax.py', 'return F.cross_entropy(logits, target)'),)
     found = explain_log(format_traceback('TypeError: cross_entropy_loss(): argument must be Tensor, not list', *lines))
-    assert found.signature is None or found.signature.code != 'MG362'
+    assert found.signature is None or found.signature.code != 'MG373'
 
 
 def test_the_message_of_a_data_worker_is_known() -> None:
@@ -97,4 +97,4 @@ def test_the_message_of_a_data_worker_is_known() -> None:
             return LabelRule(3, on_invalid='raise').sanitize(np.full((4, 4), 7, np.uint8))
 
     loader = torch.utils.data.DataLoader(Broken(), num_workers=1)  # type: ignore[var-annotated]
-    assert find_code(catch_traceback(lambda: next(iter(loader)))) == 'MG361'
+    assert find_code(catch_traceback(lambda: next(iter(loader)))) == 'MG372'
