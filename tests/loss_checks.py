@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from collections import Counter
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -55,3 +56,31 @@ class NoWait(TorchDispatchMode):
                 name
             )
         return func(*args, **(kwargs or {}))
+
+
+#: They give a tensor another shape and launch nothing.
+VIEWS = {
+    'alias', 'detach', 'expand', 'permute', 'select', 'slice', 'split_with_sizes', 'squeeze', 'unbind', 'unsqueeze',
+    'view', '_unsafe_view',
+}  # fmt: skip
+
+
+class Operations(TorchDispatchMode):
+    """Counts the operators by name, views left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: Counter = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple = (), kwargs: Optional[Dict] = None) -> Any:
+        name = func.overloadpacket.__name__
+        self.names[name] += name not in VIEWS
+        return func(*args, **(kwargs or {}))
+
+
+def count_operations(loss: Callable[[Tensor], Tensor], scores: Tensor) -> Counter:
+    """Count the operators of a loss, forward and backward."""
+    leaf = scores.detach().clone().requires_grad_()
+    with Operations() as operations:
+        loss(leaf).backward()
+    return +operations.names

@@ -6,6 +6,7 @@ Each name has a fallback for a release without it; ``tests/compat/test_compat.py
 from __future__ import annotations
 
 import inspect
+import os
 from typing import Any, Callable
 
 import torch
@@ -66,6 +67,11 @@ def is_recomputed() -> bool:
     return False
 
 
+def runs_triton(tensor: Tensor) -> bool:
+    """Return True if Triton kernels run on the device of ``tensor``: a GPU, or any in Triton's interpreter."""
+    return tensor.is_cuda or os.environ.get('TRITON_INTERPRET') == '1'
+
+
 def exclude_from_compile(call: Callable[..., Any]) -> Callable[..., Any]:
     """Exclude ``call`` from compilation by ``torch.compile``, so that it causes a graph break."""
     if hasattr(torch, 'compiler'):
@@ -85,4 +91,12 @@ def get_default_store() -> Any:
     return torch.distributed.distributed_c10d._get_default_store()
 
 
-__all__ = ['get_default_store', 'is_compiling', 'is_fake', 'is_recomputed', 'exclude_from_compile', 'outlives_call']
+__all__ = [
+    'exclude_from_compile',
+    'get_default_store',
+    'is_compiling',
+    'is_fake',
+    'is_recomputed',
+    'outlives_call',
+    'runs_triton',
+]

@@ -24,6 +24,7 @@ from mmguard.functional.reduction import HALF_DTYPES, correct_for_excluded, sum_
 from mmguard.functional.sanitize import (
     HIGHEST,
     LOWEST,
+    build_counts,
     mask_scores,
     sanitize_binary_target,
     sanitize_class_target,
@@ -173,7 +174,7 @@ def cross_entropy_and_counts(
     if half and reduction != 'none':
         total = sum_float32(loss)
         if reduction == 'mean':
-            total = total / (kept if weight is None else sanitized.weight(weight.flatten()))
+            total = total / (kept if weight is None else sum_float32(sanitized.look_up_weights(weight.flatten())))
         loss = total.to(loss.dtype)
     return loss if nothing is None else loss.masked_fill(nothing, 0), counts
 
@@ -193,18 +194,18 @@ def _compute_probability_loss(
     counts = F.pad(sanitized.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
     half = logits.dtype in HALF_DTYPES
     loss = compute_soft_loss(logits, sanitized, weight, label_smoothing, 'none' if half else reduction)
-    return _reduce_dense(loss, half, sanitized.keep, reduction), counts
+    return _reduce_dense(loss, half, sanitized.excluded, reduction), counts
 
 
-def _reduce_dense(loss: Tensor, per_element: bool, keep: Tensor, reduction: str) -> Tensor:
+def _reduce_dense(loss: Tensor, per_element: bool, excluded: Tensor, reduction: str) -> Tensor:
     """Reduce the elements of a loss in float32; turn a mean over all elements into that of the kept ones."""
-    total, dtype = loss, loss.dtype
+    total, dtype, seen = loss, loss.dtype, excluded.numel()
     if per_element and reduction != 'none':
         total = sum_float32(loss)
-        total = total / max(keep.numel(), 1) if reduction == 'mean' else total
+        total = total / max(seen, 1) if reduction == 'mean' else total
     if reduction == 'mean':
-        kept = keep.sum()
-        total = total.masked_fill(kept == 0, 0) * correct_for_excluded(kept, keep.numel(), total.dtype)
+        kept = seen - excluded.sum()
+        total = total.masked_fill(kept == 0, 0) * correct_for_excluded(kept, seen, total.dtype)
     return total.to(dtype)
 
 
@@ -298,9 +299,9 @@ def binary_cross_entropy_with_logits(
     check_pos_weight(logits, pos_weight)
     dtype = target.dtype if target.is_floating_point() else logits.dtype
     sanitized = sanitize_binary_target(target, dtype, ignore_index, on_invalid)
-    scores = mask_scores(logits, sanitized.keep)
+    scores = mask_scores(logits, sanitized.excluded)
     half = logits.dtype in HALF_DTYPES
     inner = 'none' if half else reduction
     loss = F.binary_cross_entropy_with_logits(scores, sanitized.target, weight, pos_weight=pos_weight, reduction=inner)
-    loss = _reduce_dense(loss, half, sanitized.keep, reduction)
-    return (loss, sanitized.counts) if return_tally else loss
+    loss = _reduce_dense(loss, half, sanitized.excluded, reduction)
+    return (loss, build_counts(target.numel(), sanitized.valid, on_invalid)) if return_tally else loss

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Optional, Tuple
+from typing import Callable, NamedTuple, Optional, Tuple, Union
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.reduction import sum_float32
+from mmguard.compat.torch_names import runs_triton
 from mmguard.labels.rules import build_label_error
 from mmguard.labels.tally import LabelGuardError, Tally
 
@@ -23,16 +23,23 @@ class Sanitized(NamedTuple):
         keep (Tensor): bool, the same shape: True for elements in the loss; the others have a harmless ``target``.
         invalid (Tensor): bool, the same shape: was neither a class nor ``ignore_index``.
         ignored (Tensor): bool, the same shape: equal to ``ignore_index`` (with ``'clip'``: after clamping).
-        counts (Tensor): int64, shape (3,): elements seen, skipped and remapped, on the device of the input.
+        valid (Tensor): int64, 0-d: number of elements that were a class or ``ignore_index``.
         skipped (Tensor): bool, the same shape: True for elements that are excluded because they were invalid.
+        on_invalid (str): As given.
     """
 
     target: Tensor
     keep: Tensor
     invalid: Tensor
     ignored: Tensor
-    counts: Tensor
+    valid: Tensor
     skipped: Tensor
+    on_invalid: str
+
+    @property
+    def counts(self) -> Tensor:
+        """Numbers of elements seen, skipped and remapped: int64, shape (3,), on the device of the input."""
+        return build_counts(self.keep.numel(), self.valid, self.on_invalid)
 
 
 def sanitize_target(
@@ -69,7 +76,8 @@ def sanitize_target(
     is_label = clamped == target
     ignored = torch.zeros_like(is_label) if ignore_index is None else target == ignore_index
     ignore_is_label = ignore_index is None or 0 <= ignore_index < labels
-    invalid = ~is_label if ignore_is_label else ~(is_label | ignored)
+    is_valid = is_label if ignore_is_label else is_label | ignored
+    invalid, valid = ~is_valid, is_valid.sum()
     if on_invalid == 'raise':
         raise_if_invalid(target, invalid, labels, ignore_index)
     if on_invalid == 'clip':
@@ -78,18 +86,27 @@ def sanitize_target(
         if ignore_is_label and ignore_index is not None:
             ignored = clamped == ignore_index  # a clamped label may land on the ignored class
         keep = ~ignored
-        return Sanitized(clamped, keep, invalid, ignored, count(invalid, on_invalid), invalid & ignored)
+        return Sanitized(clamped, keep, invalid, ignored, valid, invalid & ignored, on_invalid)
     keep = is_label & ~ignored if ignore_is_label and ignore_index is not None else is_label
-    return Sanitized(clamped, keep, invalid, ignored, count(invalid, on_invalid), invalid)
+    return Sanitized(clamped, keep, invalid, ignored, valid, invalid, on_invalid)
 
 
-def count(invalid: Tensor, on_invalid: str) -> Tensor:
-    """Count the elements seen, skipped and remapped: int64 (3,)."""
-    number = invalid.sum()
-    none = torch.zeros_like(number)
+def build_counts(seen: Union[int, Tensor], valid: Tensor, on_invalid: str) -> Tensor:
+    """Return the numbers of elements seen, skipped and remapped: int64, shape (3,).
+
+    Args:
+        seen (int or Tensor): Number of elements.
+        valid (Tensor): int64, 0-d: number of valid ones.
+        on_invalid (str): With ``'clip'`` the others were remapped, else skipped.
+
+    Example:
+        >>> build_counts(4, torch.tensor(3), 'ignore').tolist()
+        [4, 1, 0]
+    """
+    invalid, none = seen - valid, torch.zeros_like(valid)
     # torch.full on the device, since a tensor from a Python number is a blocking copy on CUDA.
-    seen = torch.full_like(number, invalid.numel())
-    return torch.stack((seen, none, number) if on_invalid == 'clip' else (seen, number, none))
+    total = seen if isinstance(seen, Tensor) else torch.full_like(valid, seen)
+    return torch.stack((total, none, invalid) if on_invalid == 'clip' else (total, invalid, none))
 
 
 def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: Optional[int]) -> None:
@@ -121,9 +138,9 @@ def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
     )
 
 
-def count_for_factor(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
+def count_for_factor(is_valid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
     """Count the elements that an ``avg_factor`` includes: the valid ones, and all of them."""
-    return (counts_for_factor & ~invalid).sum(), counts_for_factor.sum()
+    return (counts_for_factor & is_valid).sum(), counts_for_factor.sum()
 
 
 #: Score whose sigmoid is exactly 1 in every dtype; that of ``-CERTAIN`` is exactly 0.
@@ -135,17 +152,17 @@ class BinaryTarget(NamedTuple):
 
     Attributes:
         target (Tensor): In [0, 1], of the requested dtype; 0 for excluded elements.
-        keep (Tensor): bool: True for elements in the loss.
-        invalid (Tensor): bool: was neither in [0, 1] nor ``ignore_index``.
-        ignored (Tensor): bool: equal to ``ignore_index``.
-        counts (Tensor): int64, shape (3,): elements seen, skipped and remapped.
+        excluded (Tensor): bool: True for elements that are not in the loss.
+        is_valid (Tensor): bool: was in [0, 1], or ``ignore_index``.
+        valid (Tensor): int64, 0-d: number of those.
+        ignored (Tensor, optional): bool: equal to ``ignore_index``; ``None``: no such value.
     """
 
     target: Tensor
-    keep: Tensor
-    invalid: Tensor
-    ignored: Tensor
-    counts: Tensor
+    excluded: Tensor
+    is_valid: Tensor
+    valid: Tensor
+    ignored: Optional[Tensor]
 
 
 def sanitize_binary_target(
@@ -164,34 +181,39 @@ def sanitize_binary_target(
 
     Example:
         >>> sanitized = sanitize_binary_target(torch.tensor([0.0, 1.0, 255.0, -1.0]), torch.float32, -1, 'ignore')
-        >>> sanitized.target.tolist(), sanitized.keep.tolist(), sanitized.counts.tolist()
-        ([0.0, 1.0, 0.0, 0.0], [True, True, False, False], [4, 1, 0])
+        >>> sanitized.target.tolist(), sanitized.excluded.tolist(), sanitized.valid.item()
+        ([0.0, 1.0, 0.0, 0.0], [False, False, True, True], 3)
     """
-    if ignore_index is None:
-        ignored = torch.zeros_like(target, dtype=torch.bool)
-    else:
-        ignored = target.isnan() if math.isnan(ignore_index) else target == ignore_index
-    # Soft targets (IoU, sampled masks) may exceed 1 by rounding. NaN fails both comparisons.
+    # Soft targets (IoU, sampled masks) may exceed 1 by rounding. NaN equals nothing.
     highest = 1 + 4 * torch.finfo(target.dtype).eps if target.is_floating_point() else 1
-    invalid = ~((target >= 0) & (target <= highest)) & ~ignored
+    numbers = target.byte() if target.dtype == torch.bool else target
+    is_valid, ignored = numbers.clamp(0, highest) == numbers, None
+    keep = is_valid
+    if ignore_index is not None:
+        ignored = target.isnan() if math.isnan(ignore_index) else target == ignore_index
+        is_valid, keep = is_valid | ignored, is_valid & ~ignored
     if on_invalid == 'raise':
-        raise_if_outside_unit(target, invalid)
-    values, keep = target.to(dtype), ~(invalid | ignored)
+        raise_if_outside_unit(target, ~is_valid)
+    values = target.to(dtype)
     if on_invalid == 'clip':
-        values, keep = torch.where(invalid, values.nan_to_num(0.0).clamp(0, 1), values), ~ignored
-    return BinaryTarget(values.masked_fill(~keep, 0), keep, invalid, ignored, count(invalid, on_invalid))
+        values = torch.where(is_valid, values, values.nan_to_num(0.0).clamp(0, 1))
+        keep = torch.ones_like(is_valid) if ignored is None else ~ignored
+    excluded = ~keep
+    return BinaryTarget(values.masked_fill(excluded, 0), excluded, is_valid, is_valid.sum(), ignored)
 
 
-def mask_scores(logits: Tensor, keep: Tensor) -> Tensor:
+def mask_scores(logits: Tensor, excluded: Tensor) -> Tensor:
     """Replace the score of each excluded element by a certain "no", whose target is 0.
 
     Its binary cross entropy is exactly 0, and so is its gradient, whatever the scores hold.
     """
-    return logits.masked_fill(~keep, -CERTAIN)
+    return logits.masked_fill(excluded, -CERTAIN)
 
 
 #: Values that are counted individually: those of 8-bit maps, off-by-one labels and negative marks. Others are rare.
 LOWEST, HIGHEST = -256, 1023
+#: Offset of the table in the result of :data:`kernel`: kept, valid, seen, skipped and remapped come first.
+TABLE_FROM = 5
 #: Number of tables that are filled in parallel.
 LANES = 16
 
@@ -232,14 +254,19 @@ def read_tally(counts: Tensor) -> Tally:
     return Tally(total=total, skipped=skipped, remapped=remapped, values=values, other_values=others)
 
 
+#: ``mmguard.functional.label_kernel.sanitize_labels``, if it is enabled.
+kernel: Optional[Callable[[Tensor, int, int, bool], Tensor]] = None
+
+
 class ClassTarget(NamedTuple):
     """Result of ``sanitize_class_target``.
 
     Attributes:
-        target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``num_classes`` for what
-            is excluded, to be passed to PyTorch as ``ignore_index``.
+        target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``excluded``.
         given (Tensor): The input, int64.
         num_classes, ignore_index (int), on_invalid (str): As given.
+        excluded (int): The label of what is not in the loss, to be passed to PyTorch as ``ignore_index``.
+        counted (Tensor, optional): Numbers from :data:`kernel`, which counts in the same pass.
     """
 
     target: Tensor
@@ -247,93 +274,111 @@ class ClassTarget(NamedTuple):
     num_classes: int
     ignore_index: int
     on_invalid: str
+    excluded: int
+    counted: Optional[Tensor] = None
 
     def count_kept(self) -> Tensor:
         """Count the elements in the loss: int64, 0-d."""
-        return (self.target < self.num_classes).count_nonzero()
+        if self.counted is not None:
+            return self.counted[0]
+        return (self.target != self.excluded).count_nonzero()
 
-    def count_ignored(self) -> Tensor:
-        """Count the elements equal to ``ignore_index``: int64, 0-d; with ``'clip'`` after clamping."""
-        return self.find_ignored().count_nonzero()
+    def count_valid(self) -> Tensor:
+        """Count the elements that are a class or ``ignore_index``: int64, 0-d."""
+        return self.find_valid().count_nonzero() if self.counted is None else self.counted[1]
 
     def find_ignored(self) -> Tensor:
-        """Find the elements that :meth:`count_ignored` counts: bool, the shape of the input."""
-        return self.target == self.num_classes if self.on_invalid == 'clip' else self.given == self.ignore_index
+        """Find the elements equal to ``ignore_index``, with ``'clip'`` after clamping: bool, the shape of the input."""
+        return self.target == self.excluded if self.on_invalid == 'clip' else self.given == self.ignore_index
 
-    def find_invalid(self) -> Tensor:
-        """Find elements that are neither a class nor ``ignore_index``: bool, the shape of the input."""
-        outside = self.given.clamp(0, self.num_classes - 1) != self.given
+    def find_valid(self) -> Tensor:
+        """Find the elements that are a class or ``ignore_index``: bool, the shape of the input."""
+        if self.excluded == self.ignore_index:
+            return self.target == self.given
         ignores_class = 0 <= self.ignore_index < self.num_classes
-        return outside if ignores_class else outside & (self.given != self.ignore_index)
-
-    def counts(self, kept: Tensor, ignored: Tensor) -> Tensor:
-        """Return the numbers of elements seen, skipped and remapped: int64, shape (3,).
-
-        Args:
-            kept, ignored (Tensor): Results of :meth:`count_kept` and :meth:`count_ignored`, which each cost a pass.
-        """
-        none, seen = torch.zeros_like(kept), torch.full_like(kept, self.given.numel())
-        if self.on_invalid == 'clip':
-            return torch.stack((seen, none, self.find_invalid().count_nonzero()))
-        return torch.stack((seen, seen - ignored - kept, none))
+        if ignores_class or self.on_invalid == 'clip':
+            is_class = self.given.clamp(0, self.num_classes - 1) == self.given
+        else:
+            is_class = self.target != self.excluded
+        return is_class if ignores_class else is_class | (self.given == self.ignore_index)
 
     def count_by_value(self) -> Tuple[Tensor, Tensor]:
-        """Return :meth:`count_kept`, and :meth:`counts` followed by a table of the invalid values.
+        """Return :meth:`count_kept`, and the counts of :func:`build_counts` followed by a table of the invalid values.
 
         The table also gives the numbers of kept and ignored elements, if it covers their values.
         """
+        if self.counted is not None:
+            return self.counted[0], self.counted[2:]
         table, ignored_at = count_values(self.given), self.ignore_index - LOWEST
         classes = table[-LOWEST : self.num_classes - LOWEST]
         if self.on_invalid != 'clip' and is_in_table(self.num_classes) and is_in_table(self.ignore_index):
+            kept = in_classes = classes.sum()
             ignored = table[ignored_at].clone()
-            kept = classes.sum() - ignored if 0 <= self.ignore_index < self.num_classes else classes.sum()
+            ignores_class = 0 <= self.ignore_index < self.num_classes
+            kept, valid = (kept - ignored, in_classes) if ignores_class else (kept, in_classes + ignored)
         else:
-            kept, ignored = self.count_kept(), self.count_ignored()
+            kept, valid = self.count_kept(), self.count_valid()
         classes.zero_()
         if is_in_table(self.ignore_index):
             table[ignored_at].zero_()
-        return kept, torch.cat((self.counts(kept, ignored), table))
+        return kept, torch.cat((build_counts(self.given.numel(), valid, self.on_invalid), table))
 
     def look_up_weights(self, class_weight: Tensor) -> Tensor:
-        """Look up the class weight (C,) of each element; 0 for an excluded one."""
-        padded = F.pad(class_weight.detach(), (0, 1))  # the class after the last one is excluded
+        """Look up the class weight (C,) of each element; 0 for an excluded one, whose label must be C."""
+        padded = F.pad(class_weight.detach(), (0, 1))
         return padded.index_select(0, self.target.flatten()).view_as(self.target)
 
-    def weight(self, class_weight: Tensor) -> Tensor:
-        """Sum the class weights of the elements in the loss: 0-d, float32 for half precision."""
-        return sum_float32(self.look_up_weights(class_weight))
 
-
-def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
-    """Turn invalid and ignored labels into one value that PyTorch ignores.
-
-    :func:`~mmguard.functional.sanitize_target` returns the same as masks, which other losses need. Next to
-    ``F.cross_entropy`` every pass over the target is measurable, so this one takes two.
+def sanitize_class_target(
+    target: Tensor, num_classes: int, ignore_index: int, on_invalid: str, mark_ignored: bool = False
+) -> ClassTarget:
+    """Give every excluded element one label; nothing else has a copy of the labels.
 
     Args:
-        target (Tensor): Labels of any integer dtype and shape.
+        target (Tensor): Labels, any integer dtype and shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
         ignore_index (int): The label that is excluded from the loss; it may be one of the classes.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronizes).
+        mark_ignored (bool): Use ``ignore_index`` as that label where it is not a class, instead of ``num_classes``:
+            one comparison then finds the valid elements.
 
     Raises:
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
 
     Example:
         >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')
-        >>> sanitized.target.tolist(), sanitized.counts(sanitized.count_kept(), sanitized.count_ignored()).tolist()
-        ([0, 3, 3, 2], [4, 1, 0])
+        >>> sanitized.target.tolist(), sanitized.find_valid().tolist()
+        ([0, 3, 3, 2], [True, False, True, True])
+        >>> sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore', mark_ignored=True).target.tolist()
+        [0, 255, 255, 2]
     """
-    given = target.long()
-    if on_invalid == 'clip':
+    if kernel is None or on_invalid == 'raise' or not runs_triton(target):
+        return sanitize_by_operations(target, num_classes, ignore_index, on_invalid, mark_ignored)
+    buffer = kernel(target, num_classes, ignore_index, on_invalid == 'clip')
+    counted, clean = buffer.split((TABLE_FROM + HIGHEST - LOWEST + 1, target.numel()))
+    clean = clean.view(target.shape)
+    return ClassTarget(clean, target.long(), num_classes, ignore_index, on_invalid, num_classes, counted)
+
+
+def sanitize_by_operations(
+    target: Tensor, num_classes: int, ignore_index: int, on_invalid: str, mark_ignored: bool = False
+) -> ClassTarget:
+    """Compute :func:`sanitize_class_target` with PyTorch's operations."""
+    given, excluded = target.long(), num_classes
+    ignores_class = 0 <= ignore_index < num_classes
+    # On CUDA PyTorch reads ignore_index as an int of 32 bits.
+    if mark_ignored and on_invalid != 'clip' and not ignores_class and -(2**31) <= ignore_index < 2**31:
+        clamped, excluded = given.clamp(0, num_classes - 1), ignore_index
+        target = clamped.masked_fill_(clamped != given, excluded)
+    elif on_invalid == 'clip':
         target = given.clamp(0, num_classes - 1)
     else:
         target = F.threshold(given, -1, num_classes).clamp_(max=num_classes)  # negative ones first
-    if 0 <= ignore_index < num_classes:
+    if ignores_class:
         target.masked_fill_(target == ignore_index, num_classes)  # clamping may produce it
     elif on_invalid == 'clip':
         target.masked_fill_(given == ignore_index, num_classes)
-    sanitized = ClassTarget(target, given, num_classes, ignore_index, on_invalid)
+    sanitized = ClassTarget(target, given, num_classes, ignore_index, on_invalid, excluded)
     if on_invalid == 'raise':
-        raise_if_invalid(given, sanitized.find_invalid(), num_classes, ignore_index)
+        raise_if_invalid(given, ~sanitized.find_valid(), num_classes, ignore_index)
     return sanitized

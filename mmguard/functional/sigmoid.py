@@ -20,6 +20,7 @@ from mmguard.functional.checks import (
 from mmguard.functional.reduction import HALF_DTYPES, AvgFactor, correct_for_excluded, correct_mean, reduce_loss
 from mmguard.functional.sanitize import (
     BinaryTarget,
+    build_counts,
     count_for_factor,
     mask_scores,
     sanitize_binary_target,
@@ -74,36 +75,73 @@ def sigmoid_cross_entropy(
         >>> round(loss.item(), 4), counts.tolist()
         (0.6931, [3, 1, 0])
     """
+    loss, valid = sigmoid_cross_entropy_and_valid(
+        logits,
+        target,
+        weight,
+        class_weight=class_weight,
+        reduction=reduction,
+        avg_factor=avg_factor,
+        ignore_index=ignore_index,
+        avg_non_ignore=avg_non_ignore,
+        background=background,
+        on_invalid=on_invalid,
+    )
+    return loss, build_counts(target.numel(), valid, on_invalid)
+
+
+def sigmoid_cross_entropy_and_valid(
+    logits: Tensor,
+    target: Tensor,
+    weight: Optional[Tensor],
+    *,
+    class_weight: Optional[Tensor],
+    reduction: str,
+    avg_factor: Optional[AvgFactor],
+    ignore_index: int,
+    avg_non_ignore: bool,
+    background: bool,
+    on_invalid: str,
+) -> Tuple[Tensor, Tensor]:
+    """Compute :func:`sigmoid_cross_entropy`, and return the number of valid elements instead of the counts."""
     dense = logits.dim() == target.dim()
     if dense:
         check_dense_target(logits, target)
-        binary, keep, invalid, ignored, counts = sanitize_binary_target(target, logits.dtype, ignore_index, on_invalid)
+        binary, excluded, is_valid, valid, ignored = sanitize_binary_target(
+            target, logits.dtype, ignore_index, on_invalid
+        )
     else:
         check_index_target(logits, target)
-        binary, keep, invalid, ignored, counts = _build_one_hot(logits, target, ignore_index, background, on_invalid)
+        binary, excluded, is_valid, valid, ignored = _build_one_hot(
+            logits, target, ignore_index, background, on_invalid
+        )
         if weight is not None and weight.dim() == logits.dim() and weight.shape[1] == 1:
             weight = weight.squeeze(1)
     (check_dense_weight if dense else check_weight)(weight, target)
     element_weight = weight if dense or weight is None or weight.dim() == 0 else weight.unsqueeze(1)
     loss = F.binary_cross_entropy_with_logits(
-        mask_scores(logits, keep if dense else keep.unsqueeze(1)),
+        mask_scores(logits, excluded if dense else excluded.unsqueeze(1)),
         binary,
         pos_weight=_reshape_pos_weight(class_weight, logits, dense),
         reduction='none',
     )
     correction = None  # of a mean that counts invalid elements; exactly 1 without them
     if reduction == 'mean':
-        kept = counts[0] - counts[1]
+        kept = torch.full_like(valid, target.numel()) if on_invalid == 'clip' else valid
         if avg_factor is not None:
-            if on_invalid != 'clip':
-                counted = torch.ones_like(invalid) if weight is None else weight != 0
-                correction = correct_mean(avg_factor, *count_for_factor(*torch.broadcast_tensors(invalid, counted)))
+            if on_invalid != 'clip' and weight is None:
+                correction = correct_mean(avg_factor, valid, torch.full_like(valid, target.numel()))
+            elif on_invalid != 'clip':
+                correction = correct_mean(
+                    avg_factor, *count_for_factor(*torch.broadcast_tensors(is_valid, weight != 0))
+                )
         elif avg_non_ignore:
-            avg_factor = (kept - ignored.sum()) * (1 if dense else logits.shape[1])
+            ignored_count = 0 if ignored is None else ignored.sum()
+            avg_factor = (kept - ignored_count) * (1 if dense else logits.shape[1])
         else:
             correction = correct_for_excluded(kept, target.numel())
     loss = reduce_loss(loss, element_weight, reduction, avg_factor)
-    return loss if correction is None else loss * correction, counts
+    return loss if correction is None else loss * correction, valid
 
 
 def _build_one_hot(
@@ -114,7 +152,7 @@ def _build_one_hot(
     index = sanitized.target
     is_class = (sanitized.keep & (index < channels)).unsqueeze(1).to(logits.dtype)
     binary = torch.zeros_like(logits).scatter(1, index.clamp(max=channels - 1).unsqueeze(1), is_class)
-    return BinaryTarget(binary, sanitized.keep, sanitized.invalid, sanitized.ignored, sanitized.counts)
+    return BinaryTarget(binary, ~sanitized.keep, ~sanitized.invalid, sanitized.valid, sanitized.ignored)
 
 
 def _reshape_pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
@@ -158,6 +196,14 @@ def mask_cross_entropy(
         >>> round(loss.item(), 4), counts.tolist()
         (0.6931, [2, 1, 0])
     """
+    loss, valid = mask_cross_entropy_and_valid(logits, target, label, class_weight=class_weight, on_invalid=on_invalid)
+    return loss, build_counts(label.numel(), valid, on_invalid)
+
+
+def mask_cross_entropy_and_valid(
+    logits: Tensor, target: Tensor, label: Tensor, *, class_weight: Optional[Tensor], on_invalid: str
+) -> Tuple[Tensor, Tensor]:
+    """Compute :func:`mask_cross_entropy`, and return the number of valid labels instead of the counts."""
     check_scores(logits, 'mask_pred')
     if logits.dim() < 2 or tuple(target.shape) != (logits.shape[0], *logits.shape[2:]):
         raise ValueError(
@@ -173,10 +219,10 @@ def mask_cross_entropy(
     sanitized = sanitize_target(label, channels, -100, on_invalid)
     own_mask = logits[torch.arange(logits.shape[0], device=logits.device), sanitized.target]
     per_instance = (-1, *[1] * (own_mask.dim() - 1))
-    keep = sanitized.keep.view(per_instance).expand_as(own_mask)
-    target = target.to(logits.dtype).masked_fill(~keep, 0)
+    excluded = (~sanitized.keep).view(per_instance).expand_as(own_mask)
+    target = target.to(logits.dtype).masked_fill(excluded, 0)
     loss = F.binary_cross_entropy_with_logits(
-        mask_scores(own_mask, keep),
+        mask_scores(own_mask, excluded),
         target,
         None if class_weight is None else class_weight.to(logits.dtype)[sanitized.target].view(per_instance),
         reduction='none' if logits.dtype in HALF_DTYPES else 'mean',
@@ -185,4 +231,4 @@ def mask_cross_entropy(
         loss = loss.mean(dtype=torch.float32)
     kept = sanitized.keep.sum()
     loss = loss.masked_fill(kept == 0, 0) * correct_for_excluded(kept, label.numel(), loss.dtype)
-    return loss[None], sanitized.counts
+    return loss[None], sanitized.valid

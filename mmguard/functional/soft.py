@@ -28,14 +28,12 @@ class Distributions(NamedTuple):
 
     Attributes:
         target (Tensor): The dtype and shape of the input, excluded rows set to 0.
-        keep (Tensor): bool, (N, \*): True for elements in the loss.
-        skipped (Tensor): bool, (N, \*): is not a distribution and is left out.
+        excluded (Tensor): bool, (N, \*): is not a distribution and is left out.
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped.
     """
 
     target: Tensor
-    keep: Tensor
-    skipped: Tensor
+    excluded: Tensor
     counts: Tensor
 
 
@@ -53,8 +51,8 @@ def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore')
 
     Example:
         >>> sanitized = sanitize_distributions(torch.tensor([[0.3, 0.7], [1.0, 1.0], [float('nan'), 0.0]]), dim=1)
-        >>> sanitized.keep.tolist(), sanitized.counts.tolist()
-        ([True, False, False], [3, 2, 0])
+        >>> sanitized.excluded.tolist(), sanitized.counts.tolist()
+        ([False, True, True], [3, 2, 0])
         >>> sanitize_distributions(torch.tensor([[1.0, 1.0], [0.0, 0.0]]), dim=1, on_invalid='clip').target.tolist()
         [[0.5, 0.5], [0.0, 0.0]]
     """
@@ -66,17 +64,23 @@ def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore')
     invalid = ~valid
     if on_invalid == 'raise':
         raise_if_no_distribution(given, invalid, dim)
-    skipped, remapped = invalid, torch.zeros_like(invalid)
+    excluded, remapped = invalid, None
     if on_invalid == 'clip':
         positive = target.nan_to_num(0.0, 0.0, 0.0).clamp(min=0)
         whole = positive.sum(dim, keepdim=True)
         nothing = (whole == 0).squeeze(dim)
         target = torch.where(invalid.unsqueeze(dim), positive / whole.masked_fill(whole == 0, 1), target)
-        skipped, remapped = invalid & nothing, invalid & ~nothing
-    keep = ~skipped
+        excluded, remapped = invalid & nothing, (invalid & ~nothing).sum()
     # Sums: torch < 2.1 cannot count_nonzero a tensor without data.
-    counts = torch.stack((torch.full_like(skipped.sum(), keep.numel()), skipped.sum(), remapped.sum()))
-    return Distributions(target.masked_fill(~keep.unsqueeze(dim), 0), keep, skipped, counts)
+    skipped = excluded.sum()
+    counts = torch.stack(
+        (
+            torch.full_like(skipped, invalid.numel()),
+            skipped,
+            torch.zeros_like(skipped) if remapped is None else remapped,
+        )
+    )
+    return Distributions(target.masked_fill(excluded.unsqueeze(dim), 0), excluded, counts)
 
 
 def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
@@ -140,9 +144,7 @@ def compute_soft_loss(
 ) -> Tensor:
     r"""Compute the cross entropy over all elements; each excluded one adds 0 and has gradient 0."""
     dim = get_class_dim(logits)
-    excluded = ~sanitized.keep.unsqueeze(dim)
-    target = sanitized.target
+    excluded, target = sanitized.excluded.unsqueeze(dim), sanitized.target
     if label_smoothing > 0:  # as PyTorch does, but before excluded rows become 0
-        target = target * (1 - label_smoothing) + label_smoothing / logits.shape[dim]
-    target = target.masked_fill(excluded, 0)
+        target = (target * (1 - label_smoothing) + label_smoothing / logits.shape[dim]).masked_fill(excluded, 0)
     return F.cross_entropy(logits.masked_fill(excluded, 0), target, weight, reduction=reduction)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Optional, Tuple, Union
+from typing import Optional, Tuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
-from mmguard.functional.reduction import HALF_DTYPES, AvgFactor, correct_for_excluded, correct_mean, reduce_loss
-from mmguard.functional.sanitize import ClassTarget, count_for_factor, sanitize_class_target
+from mmguard.functional.reduction import (
+    HALF_DTYPES,
+    AvgFactor,
+    correct_for_excluded,
+    correct_mean,
+    reduce_loss,
+    sum_float32,
+)
+from mmguard.functional.sanitize import ClassTarget, build_counts, count_for_factor, sanitize_class_target
 
 
 def softmax_cross_entropy(
@@ -61,50 +69,85 @@ def softmax_cross_entropy(
         >>> round(loss.item(), 4), counts.tolist()
         (0.6931, [3, 1, 0])
     """
+    loss, valid = softmax_cross_entropy_and_valid(
+        logits,
+        target,
+        weight,
+        class_weight=class_weight,
+        reduction=reduction,
+        avg_factor=avg_factor,
+        ignore_index=ignore_index,
+        avg_non_ignore=avg_non_ignore,
+        average_by_class_weight=average_by_class_weight,
+        on_invalid=on_invalid,
+    )
+    return loss, build_counts(target.numel(), valid, on_invalid)
+
+
+def softmax_cross_entropy_and_valid(
+    logits: Tensor,
+    target: Tensor,
+    weight: Optional[Tensor],
+    *,
+    class_weight: Optional[Tensor],
+    reduction: str,
+    avg_factor: Optional[AvgFactor],
+    ignore_index: int,
+    avg_non_ignore: bool,
+    average_by_class_weight: bool,
+    on_invalid: str,
+) -> Tuple[Tensor, Tensor]:
+    """Compute :func:`softmax_cross_entropy`, and return the number of valid elements instead of the counts."""
     check_index_target(logits, target)
     num_classes = logits.shape[1]
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
-    sanitized = sanitize_class_target(target, num_classes, ignore_index, on_invalid)
-    kept, ignored = sanitized.count_kept(), sanitized.count_ignored()
-    counts = sanitized.counts(kept, ignored)
-    loss = _compute_loss(logits, sanitized, class_weight)
+    averages_weights = reduction == 'mean' and avg_factor is None and average_by_class_weight
+    looks_up = class_weight is not None and (averages_weights or logits.dtype in HALF_DTYPES)
+    sanitized = sanitize_class_target(target, num_classes, ignore_index, on_invalid, mark_ignored=not looks_up)
+    valid = sanitized.count_valid()
+    weights = sanitized.look_up_weights(class_weight.float()) if looks_up and class_weight is not None else None
+    loss = _compute_loss(logits, sanitized, class_weight, weights)
     correction = None  # of a mean that counts invalid elements; exactly 1 without them
-    if reduction == 'mean':
-        if avg_factor is None and (average_by_class_weight or avg_non_ignore):
-            by_weight = class_weight if average_by_class_weight else None
-            avg_factor = _compute_denominator(sanitized, by_weight, kept, 0 if avg_non_ignore else ignored)
-        elif avg_factor is None:
-            correction = correct_for_excluded(kept + ignored, target.numel(), loss.dtype)
-        elif on_invalid != 'clip':
-            seen, skipped, _ = counts.unbind()
-            valid, counted = seen - skipped, seen
-            if weight is not None:
-                invalid = sanitized.find_invalid()
-                valid, counted = count_for_factor(invalid, (weight != 0).expand_as(invalid))
-            correction = correct_mean(avg_factor, valid, counted)
+    if reduction == 'mean' and avg_factor is None:
+        if averages_weights and weights is not None and class_weight is not None:
+            avg_factor = _sum_weights(sanitized, class_weight, weights, avg_non_ignore)
+        elif average_by_class_weight or avg_non_ignore:
+            avg_factor = _count_in_mean(sanitized, valid, avg_non_ignore)
+        else:
+            correction = correct_for_excluded(_count_in_mean(sanitized, valid, False), target.numel(), loss.dtype)
+    elif reduction == 'mean' and avg_factor is not None and on_invalid != 'clip':
+        kept, counted = valid, torch.full_like(valid, target.numel())
+        if weight is not None:
+            kept, counted = count_for_factor(sanitized.find_valid(), (weight != 0).expand_as(target))
+        correction = correct_mean(avg_factor, kept, counted)
     loss = reduce_loss(loss, weight, reduction, avg_factor)
-    return loss if correction is None else loss * correction, counts
+    return loss if correction is None else loss * correction, valid
 
 
-def _compute_loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor]) -> Tensor:
+def _compute_loss(
+    logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], weights: Optional[Tensor]
+) -> Tensor:
     """Compute the loss of each element, 0 if it is excluded; float32 for weighted half precision."""
     half = logits.dtype in HALF_DTYPES
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer match the
     # denominator, and large ones would be infinite.
     weight = None if class_weight is None or half else class_weight.to(logits.dtype)
-    loss = F.cross_entropy(logits, sanitized.target, weight, ignore_index=sanitized.num_classes, reduction='none')
-    return loss * sanitized.look_up_weights(class_weight.float()) if half and class_weight is not None else loss
+    loss = F.cross_entropy(logits, sanitized.target, weight, ignore_index=sanitized.excluded, reduction='none')
+    return loss * weights if half and weights is not None else loss
 
 
-def _compute_denominator(
-    sanitized: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
-) -> Tensor:
-    """Sum the weights of the elements in the denominator, ``ignored`` ones too: their class weights, or 1 each."""
-    if class_weight is None:
-        return kept + ignored
+def _count_in_mean(sanitized: ClassTarget, valid: Tensor, avg_non_ignore: bool) -> Tensor:
+    """Count the elements in the denominator: int64, 0-d."""
+    if sanitized.on_invalid == 'clip' and not avg_non_ignore:
+        return torch.full_like(valid, sanitized.given.numel())
+    return sanitized.count_kept() if avg_non_ignore else valid
+
+
+def _sum_weights(sanitized: ClassTarget, class_weight: Tensor, weights: Tensor, avg_non_ignore: bool) -> Tensor:
+    """Sum the class weights of the elements in the denominator."""
     ignore_index = sanitized.ignore_index
-    if isinstance(ignored, Tensor) and 0 <= ignore_index < sanitized.num_classes:  # in one sum, as mmseg adds them up
+    if not avg_non_ignore and 0 <= ignore_index < sanitized.num_classes:  # in one sum, as mmseg adds them up
         counted = sanitized.target.masked_fill(sanitized.find_ignored(), ignore_index)
-        sanitized = sanitized._replace(target=counted)
-    return sanitized.weight(class_weight.float())
+        weights = sanitized._replace(target=counted).look_up_weights(class_weight.float())
+    return sum_float32(weights)

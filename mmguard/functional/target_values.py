@@ -214,7 +214,7 @@ def check_floats(logits: Tensor, target: Tensor) -> None:
 def check_unit(target: Tensor, ignore_index: float) -> None:
     """Check that each element is in [0, 1], or is ignored."""
     values = target.detach()
-    invalid = sanitize_binary_target(values, torch.float32, ignore_index, 'ignore').invalid
+    invalid = ~sanitize_binary_target(values, torch.float32, ignore_index, 'ignore').is_valid
     if not invalid.any():
         return
     found = values[invalid]

@@ -52,7 +52,7 @@ from mmguard.language import as_message, translate
 from mmguard.log.messages import ConsoleLines, add_reporter, describe_skipped_ratio
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import KINDS, SCALARS, ByKind, Stats, group_tallies
-from mmguard.nn.counting import CountsLabels, has_unread_counts
+from mmguard.nn.counting import CountsLabels, has_unread_counts, take_tallies
 from mmguard.text import visible
 
 
@@ -179,7 +179,7 @@ class LabelGuardHook(Hook):
         self._rank_counts = []
         self._losses = find_guarded_losses(runner.model)
         for loss in self._losses.values():
-            loss.take_counts()
+            loss.take_valid()
         show_loss_counts_as_they_are(runner.log_processor)
         if not self._losses and not collect_rules(get_dataset(runner, 'train')):
             runner.logger.warning(
@@ -246,13 +246,11 @@ class LabelGuardHook(Hook):
 
     def _read_losses(self, runner: Any) -> Dict[str, Tally]:
         """Read all device counters with one copy."""
-        present = _take_counts(self._losses)
+        present = take_tallies(self._losses)
         if has_unread_counts():  # of a loss that has replaced another while training
             self._losses = find_guarded_losses(runner.model)
-            present.update(_take_counts(self._losses))
-        if not present:
-            return {}
-        return {n: Tally(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
+            present.update(take_tallies(self._losses))
+        return present
 
     def _find_offending(self, runner: Any, samples: List[Any], losses: Dict[str, Tally]) -> ByKind:
         """Find the files of labels that only a loss met, and no guard in the pipeline."""
@@ -351,8 +349,3 @@ class LabelGuardHook(Hook):
     def _write(self, runner: Any, line: str) -> None:
         if line:
             runner.logger.info(line)
-
-
-def _take_counts(losses: Dict[str, CountsLabels]) -> Dict[str, torch.Tensor]:
-    counts = {name: loss.take_counts() for name, loss in losses.items()}
-    return {name: count for name, count in counts.items() if count is not None}

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from mmguard.compat.torch_names import is_compiling, is_fake, outlives_call
 from mmguard.files.plain_data import parse_weights
-from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
+from mmguard.functional.sigmoid import mask_cross_entropy_and_valid, sigmoid_cross_entropy_and_valid
+from mmguard.functional.softmax import softmax_cross_entropy_and_valid
 from mmguard.labels.rules import check_int, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
 from mmguard.nn.counting import CountsLabels
@@ -179,13 +180,15 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             ignore_index = self.ignore_index
         if self.on_invalid == 'raise':
             try:
-                loss, counts = self._choose_criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
+                loss, valid = self._choose_criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
             except LabelGuardError as error:
                 raise self._add_source(error, weight if self.use_mask else label) from None
         else:
-            loss, counts = self._choose_criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
-        self._record(counts)
-        return self.loss_weight * loss
+            loss, valid = self._choose_criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
+        self._record_valid(len(label) if self.use_mask else label.numel(), valid)
+        # A factor of 1 changes no bit, but costs an operation here and one in the backward pass.
+        is_one = isinstance(self.loss_weight, (int, float)) and self.loss_weight == 1
+        return loss if is_one else self.loss_weight * loss
 
     def _choose_criterion(
         self,
@@ -203,7 +206,9 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             assert avg_factor is None, 'mask mode does not support avg_factor'
             if weight is None:
                 raise ValueError('mask mode needs the class of each instance as its third argument, shape (N,)')
-            return mask_cross_entropy(cls_score, label, weight, class_weight=class_weight, on_invalid=self.on_invalid)
+            return mask_cross_entropy_and_valid(
+                cls_score, label, weight, class_weight=class_weight, on_invalid=self.on_invalid
+            )
         shared: Dict[str, Any] = {
             'class_weight': class_weight,
             'reduction': reduction,
@@ -217,9 +222,9 @@ class CrossEntropyBase(CountsLabels, nn.Module):
                 check_one_channel_target(cls_score, label)
                 check_class_weight(class_weight, 1)
                 cls_score = cls_score.squeeze(1)
-            return sigmoid_cross_entropy(cls_score, label, weight, background=self.background, **shared)
+            return sigmoid_cross_entropy_and_valid(cls_score, label, weight, background=self.background, **shared)
         shared['avg_non_ignore'] = self.avg_non_ignore or not (class_weight is None or self.ignored_labels_weigh)
-        return softmax_cross_entropy(
+        return softmax_cross_entropy_and_valid(
             cls_score, label, weight, average_by_class_weight=self.average_by_class_weight, **shared
         )
 

@@ -7,13 +7,13 @@ import logging
 import os
 import threading
 import weakref
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 import torch
 from torch import Tensor
 
 from mmguard.compat.torch_names import is_compiling, is_recomputed, outlives_call
-from mmguard.functional.sanitize import read_tally
+from mmguard.functional.sanitize import build_counts, read_tally
 from mmguard.labels.rules import describe_values
 from mmguard.labels.tally import SEVERAL, LabelGuardError, Tally
 from mmguard.log.messages import warn_unreported
@@ -109,7 +109,7 @@ class AddsCounts:
         replica.__dict__.update(_counts=None, _replica_of=self._replica_of or self)
         return replica
 
-    def _record(self, counts: Tensor) -> None:
+    def _record(self, counts: Tensor, seen: int = 0) -> None:
         """Add the counts of a training call, unless they are fake or exist only inside a ``torch.func`` transform."""
         is_counted = self.training or self._counts_in_eval
         if not (is_counted and torch.is_grad_enabled() and outlives_call(counts)) or is_recomputed():
@@ -118,12 +118,12 @@ class AddsCounts:
         if not is_compiling() and type(counts) is not Tensor:
             counts = counts.as_subclass(Tensor)
         if self._replica_of is None:
-            self._add(counts)
+            self._add(counts, seen)
         else:
             with _replicas:
-                self._replica_of._add(counts)
+                self._replica_of._add(counts, seen)
 
-    def _add(self, counts: Tensor) -> None:
+    def _add(self, counts: Tensor, seen: int) -> None:
         before = self._counts
         self._counts = counts if before is None else before.to(counts.device) + counts
 
@@ -179,6 +179,7 @@ class CountsLabels(AddsCounts):
     """Mixin of the guarded losses: elements seen, skipped and remapped since the hook last read them.
 
     Calls in evaluation mode are counted, too: a frozen head may stay in it while its loss trains the rest.
+    Only the number of valid elements needs the device: the host knows how many were seen.
 
     Attributes:
         sources (list[str], optional): Files of the samples of the current batch; the hook sets them, so that
@@ -187,20 +188,32 @@ class CountsLabels(AddsCounts):
 
     sources: Optional[List[str]] = None
     _counts_in_eval = True
+    on_invalid: str
+    _seen: Union[int, Tensor] = 0
+
+    def take_valid(self) -> Optional[Tuple[Union[int, Tensor], Tensor]]:
+        """Return the numbers of elements seen and valid since the last call; ``None`` if nothing was seen."""
+        seen, valid = self._seen, self._counts
+        self._seen, self._counts = 0, None
+        _unread.discard(self)
+        return None if valid is None else (seen, valid)
 
     def take_counts(self) -> Optional[Tensor]:
         """Return elements seen, skipped, remapped since the last call: int64 (3,); ``None`` if nothing was seen."""
-        counts, self._counts = self._counts, None
-        _unread.discard(self)
-        return counts
+        taken = self.take_valid()
+        return None if taken is None else build_counts(*taken, self.on_invalid)
 
-    def _record(self, counts: Tensor) -> None:
+    def _record_valid(self, seen: int, valid: Tensor) -> None:
+        """Add the numbers of elements of a training call."""
         if not is_compiling():
             warn_unreported(type(self).__name__)
-        super()._record(counts)
+        self._record(valid, seen)
 
-    def _add(self, counts: Tensor) -> None:
-        super()._add(counts)
+    def _add(self, counts: Tensor, seen: int) -> None:
+        # A compiled graph would be compiled again for every value of a Python number.
+        number = torch.full_like(counts, seen) if is_compiling() else seen
+        self._seen = number if self._counts is None else self._seen + number
+        super()._add(counts, seen)
         if not is_compiling():
             _unread.add(self)
 
@@ -220,3 +233,17 @@ class CountsLabels(AddsCounts):
         for tally in error.tallies:
             tally.source = source if len(self.sources) == 1 else SEVERAL
         return LabelGuardError(f'{source}: {error}', error.tallies, error.positions)
+
+
+def take_tallies(losses: Mapping[str, CountsLabels]) -> Dict[str, Tally]:
+    """Read the counts of all losses since the last call, with one copy from the device."""
+    taken = {name: loss.take_valid() for name, loss in losses.items()}
+    present = {name: numbers for name, numbers in taken.items() if numbers is not None}
+    on_device = [number for numbers in present.values() for number in numbers if isinstance(number, Tensor)]
+    read = iter(torch.stack(on_device).tolist() if on_device else ())
+    tallies = {}
+    for name, numbers in present.items():
+        seen, valid = (next(read) if isinstance(number, Tensor) else number for number in numbers)
+        clipped = losses[name].on_invalid == 'clip'
+        tallies[name] = Tally(seen, *((0, seen - valid) if clipped else (seen - valid, 0)))
+    return tallies

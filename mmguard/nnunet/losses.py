@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from mmguard.functional import Sanitized, sanitize_target
 from mmguard.functional.checks import format_shape
+from mmguard.functional.sanitize import build_counts
 
 
 def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized) -> Tensor:
@@ -133,7 +134,8 @@ class GuardedLabelLoss(nn.Module):
             )
         sanitized = sanitize_target(target, net_output.shape[1], self.ignore_label)
         if self._counts is None:  # the coarser targets that follow hold the same voxels again
-            self._counts = sanitized.counts
+            # Not the property: the compiler of torch 2.1 does not follow it.
+            self._counts = build_counts(target.numel(), sanitized.valid, sanitized.on_invalid)
         terms: List[Tensor] = []
         if self.ce is not None and self.weight_ce != 0:
             voxel_term = top_k_cross_entropy if isinstance(self.ce, TopKLoss) else cross_entropy
@@ -247,6 +249,7 @@ def _drop_channel(sanitized: Sanitized) -> Sanitized:
         keep=sanitized.keep[:, 0],
         invalid=sanitized.invalid[:, 0],
         ignored=sanitized.ignored[:, 0],
-        counts=sanitized.counts,
+        valid=sanitized.valid,
         skipped=sanitized.skipped[:, 0],
+        on_invalid=sanitized.on_invalid,
     )

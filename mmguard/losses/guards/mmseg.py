@@ -96,12 +96,13 @@ class FocalGuard(LossGuard):
         if avg_factor is None:
             return loss * _correct_for_skipped(sanitized)
         # The callers of focal losses count positives, and ignored pixels are not positive.
-        return loss * correct_mean(avg_factor, *count_for_factor(sanitized.skipped, ~sanitized.ignored))
+        return loss * correct_mean(avg_factor, *count_for_factor(~sanitized.skipped, ~sanitized.ignored))
 
 
 def _correct_for_skipped(sanitized: Sanitized) -> Tensor:
-    seen, skipped, _ = sanitized.counts.unbind()
-    return correct_for_excluded(seen - skipped, sanitized.target.numel())
+    seen = sanitized.target.numel()
+    clipped = sanitized.on_invalid == 'clip'
+    return correct_for_excluded(torch.full_like(sanitized.valid, seen) if clipped else sanitized.valid, seen)
 
 
 def _encode_one_hot(pred: Tensor, target: Tensor) -> Tensor:
