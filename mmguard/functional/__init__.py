@@ -4,6 +4,9 @@ Imports :mod:`mmguard.labels` and what is below it, no framework; ``target_value
 invalid.
 """
 
+import logging
+import os
+
 from mmguard.functional.check_target import check_target
 from mmguard.functional.cross_entropy import binary_cross_entropy_with_logits, cross_entropy
 from mmguard.functional.reduction import reduce_loss, scale_avg_factor
@@ -23,3 +26,11 @@ __all__ = [
     'sigmoid_cross_entropy',
     'softmax_cross_entropy',
 ]
+
+if os.environ.get('MMGUARD_TRITON') == '1':
+    try:
+        from mmguard.functional import label_kernel
+
+        label_kernel.enable()
+    except (ImportError, AttributeError) as error:  # no triton, an old one, or torch < 2.4
+        logging.getLogger('mmguard').warning('mmguard: MMGUARD_TRITON=1 has no effect: %s', error)
