@@ -47,10 +47,8 @@ class LocalProcesses:
             yield from self._run_until_broken(source, settings, broken)
             if not broken:
                 return
-            # It is unknown which of these files ended the process, so give each a process of its own.
             for chunk in broken:
-                for item in chunk:
-                    yield self._run_alone(item, settings)
+                yield from run_suspects(chunk, settings)
 
     def _run_until_broken(self, source: Iterator[List[Any]], settings: Task, broken: List[List[Any]]) -> Iterator[Any]:
         waiting: Dict[Future, List[Any]] = {}
@@ -77,12 +75,23 @@ class LocalProcesses:
                         continue
                     yield result
 
-    def _run_alone(self, item: Any, settings: Task) -> Any:
+
+def run_suspects(chunk: List[Any], settings: Task) -> Iterator[Any]:
+    """Run a chunk that was in flight when a process died: in one of its own, and if that dies, file by file.
+
+    One after the other: in parallel, files that are not to blame would be reported.
+    """
+    try:
         with _pool(1) as pool:
-            try:
-                return _submit(pool, [item], settings).result()
-            except BrokenProcessPool:
-                return settings.report_crash(item)
+            found = _submit(pool, chunk, settings).result()
+    except BrokenProcessPool:
+        if len(chunk) == 1:
+            yield settings.report_crash(chunk[0])
+        else:
+            for item in chunk:
+                yield from run_suspects([item], settings)
+    else:
+        yield found
 
 
 @contextmanager

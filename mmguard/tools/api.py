@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
@@ -76,29 +77,43 @@ class Page(str):
 
 
 @name_missing_package
-def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, **options: Any) -> Diagnosis:
+def scan(
+    target: str,
+    *,
+    processes: Optional[int] = None,
+    executor: Optional[Executor] = None,
+    verify: bool = True,
+    **options: Any,
+) -> Diagnosis:
     """Read all labels of a data set, as ``mmguard scan`` does.
 
     Args:
         target (str): Config, folder of label maps, annotation file, ...: a TARGET of ``mmguard scan``.
         processes (int, optional): Number of processes. Default: one per core.
+        executor (concurrent.futures.Executor, optional): Workers that read the files instead: a
+            ``ProcessPoolExecutor``, ``dask.distributed.Client(...).get_executor()``, ``MPIPoolExecutor``. They see the
+            files under the same paths. It is not shut down.
         verify (bool): Build and call the parts that an edit of a config affects before it is offered.
         options: Options of ``mmguard scan``: ``num_classes``, ``ignore_index``, ``reduce_zero_label``, ``label_map``,
             ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
 
     Raises:
         TypeError: An unknown option.
+        ValueError: ``processes`` together with ``executor``.
         mmguard.errors.CannotRun: There is nothing to scan.
 
     Example:
         >>> mmguard.scan('data/masks', num_classes=19).to_frame()  # doctest: +SKIP
     """
     from mmguard.formats.options import ScanOptions, as_pairs
+    from mmguard.scanning.executors import AnyExecutor
     from mmguard.scanning.plans import plan_target
     from mmguard.scanning.processes import create_mapper
     from mmguard.scanning.run import run_plan, verify_results
     from mmguard.tools.scan.output import as_json, as_page, as_text, name_from_here
 
+    if executor is not None and processes is not None:
+        raise ValueError('pass processes or executor, not both: an executor has its own number of workers')
     if 'label_map' in options:
         options['label_map'] = as_pairs(options['label_map'])
     for name in ('splits', 'classes'):
@@ -107,7 +122,7 @@ def scan(target: str, *, processes: Optional[int] = None, verify: bool = True, *
     target = os.fspath(target)
     plan = plan_target(target, ScanOptions(**options))
     with collect_failures() as failures:
-        results = run_plan(plan, create_mapper(processes))
+        results = run_plan(plan, create_mapper(processes) if executor is None else AnyExecutor(executor))
     plan.failed += failures.values()
     verify_results(results, plan, verify)
     name_from_here(results)

@@ -119,7 +119,14 @@ def add_to(commands: Any) -> None:
     add_run_code(labels)
     add_no_verify(labels)
     where = parser.add_argument_group('how the scan runs')
-    where.add_argument('--processes', type=processes, metavar='N', help='number of processes; default: one per core')
+    workers = where.add_mutually_exclusive_group()
+    workers.add_argument('--processes', type=processes, metavar='N', help='number of processes; default: one per core')
+    workers.add_argument(
+        '--dask',
+        metavar='HOST:PORT',
+        help='read label maps, YOLO and nnU-Net in the workers of this dask scheduler, which need the same paths '
+        '(mmguard[dask])',
+    )
     out = parser.add_argument_group('output')
     out.add_argument('--json', metavar='FILE', help='write everything as JSON (-: to standard output)')
     out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
@@ -135,6 +142,7 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         spinner = stack.enter_context(Spinner('scan', args.target))
         from mmguard.findings.messages import apply_hint, fix_hint
+        from mmguard.scanning.executors import AnyExecutor, connect_dask
         from mmguard.scanning.plans import plan_target
         from mmguard.scanning.processes import create_mapper
         from mmguard.scanning.run import run_plan, verify_results
@@ -149,8 +157,9 @@ def run(args: argparse.Namespace) -> int:
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_target(args.target, options)
         progress = ScanProgress(spinner)
-        with collect_failures() as failures:
-            results = run_plan(plan, create_mapper(args.processes), progress.start, progress.advance)
+        with collect_failures() as failures, connect_dask(args.dask) as executor:
+            mapper = create_mapper(args.processes) if executor is None else AnyExecutor(executor)
+            results = run_plan(plan, mapper, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
             result.findings, result.hidden, notes = selection.split(result.findings)
