@@ -22,8 +22,8 @@ _PATIENCE = 30
 class AnyExecutor:
     """Runner of chunks in the workers of an executor, which the caller shuts down.
 
-    Chunks whose worker died are run again in a process of this machine, file by file if it dies, too. After an executor
-    that starts no new workers has lost one, so are the chunks that are left.
+    Chunks whose worker died are run again in a process of this machine, file by file if it dies, too. If the executor
+    starts no new workers, so are the chunks that are left.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -55,14 +55,14 @@ class AnyExecutor:
                     error = CancelledError() if future.cancelled() else future.exception()
                     if error is None:
                         yield future.result()
-                    elif not _lost_worker(error):
+                    elif not _is_dead_worker(error):
                         raise _explain(error) from error
                     else:
                         suspects.append(chunk)
             if suspects:
                 rest = 'the other files are' if is_broken else 'its files are'
                 logging.getLogger('mmguard').warning(
-                    'mmguard: the executor lost a worker; %s read on this machine, in one process', rest
+                    'mmguard: a worker of the executor died; %s read on this machine, in one process', rest
                 )
             for chunk in suspects:
                 yield from run_suspects(chunk, settings)
@@ -73,7 +73,7 @@ class AnyExecutor:
                 future.cancel()
 
     def _check_paths(self, chunk: List[Any]) -> bool:
-        """Return True if a worker sees a file of the chunk, or there is none to look for.
+        """Return True if a worker sees a file of the chunk, False if this machine sees no file of it either.
 
         Raises:
             CannotRun: It does not.
@@ -84,7 +84,7 @@ class AnyExecutor:
         try:
             there, folder = self.executor.submit(_look_for, self.run, path).result()
         except Exception as error:
-            if _lost_worker(error):
+            if _is_dead_worker(error):
                 raise BrokenExecutor from error
             raise _explain(error) from error
         if not there:
@@ -103,7 +103,7 @@ def _look_for(run: str, path: str) -> Any:
     return os.path.exists(path), os.getcwd()
 
 
-def _lost_worker(error: BaseException) -> bool:
+def _is_dead_worker(error: BaseException) -> bool:
     # dask's KilledWorker has no base class that is known without dask.
     return isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ == 'KilledWorker'
 

@@ -1,4 +1,4 @@
-"""A scan in the workers of any executor: the same JSON, few chunks in flight, and a lost worker loses nothing."""
+"""A scan in the workers of any executor: the same JSON, few chunks in flight, nothing missing if a worker dies."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def make_maps(folder: Path, number: int) -> str:
     return str(folder)
 
 
-def test_a_lost_worker_loses_and_blames_no_file(
+def test_only_the_file_that_kills_its_worker_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     read_map, folder = engine.read_map, make_maps(tmp_path, 300)
