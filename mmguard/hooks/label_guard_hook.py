@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from inspect import signature
 from typing import Any, Dict, Iterator, List, Optional, Set
 
-import torch
 from mmengine import dist
 from mmengine.hooks import CheckpointHook, Hook, LoggerHook
 
