@@ -38,9 +38,9 @@ test-edits: setup
 	$(PYTEST) -o python_files='test_*.py every_*.py' tests/findings/edits tests/labels/every_official_config.py
 
 # Every head of mmseg and every detector of mmdet trains two iterations on planted labels, and what is counted is compared
-# with what was planted. 10 minutes; a skipped one says why it cannot be trained offline.
+# with what was planted. 10 minutes; a skipped one says why it cannot be trained offline. STOCK=1: unguarded, each in a process.
 zoo: setup
-	$(PYTEST) -rs -o python_files='every_*.py' tests/end_to_end/every_architecture.py
+	$(PYTEST) -rs -o python_files='every_*.py' tests/end_to_end/every_$(if $(STOCK),stock_training,architecture).py
 
 # The same 98 configs on valid labels, stock against guarded: equal checkpoints and losses, bit for bit. Half an hour.
 checkpoints: setup
