@@ -306,6 +306,7 @@ READ_ALONE = (
     'mmguard scan coco8/data.yaml',
     'mmguard fix coco8/data.yaml --out fixed --edit safe',
     'mmguard scan my_config.py --split train --processes 16',
+    'mmguard scan /data/labels --num-classes 19 --dask scheduler:8786',
     'mmguard replay CONFIG work_dirs/x/20260101_120000/label_guard_flight.jsonl',
     'mmguard scan $nnUNet_raw/Dataset001_X',
     'mmguard dry-run configs/my_fcn.py',

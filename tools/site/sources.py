@@ -36,6 +36,7 @@ PARTS: Dict[str, Tuple[str, ...]] = {
         'docs/ranks',
         'docs/flight_recorder',
         'docs/storage',
+        'docs/scale',
         'docs/stacks',
     ),
     'Reference': (
