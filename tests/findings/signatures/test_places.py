@@ -89,6 +89,10 @@ PLACES: Dict[str, Place] = {
     'a data set of label maps without a file': Place('MG472', 'no-files', format_traceback(
         'ValueError: need at least one array to concatenate', (f'{SITE}/mmseg/datasets/basesegdataset.py', 'self.full_init()'), (f'{SITE}/mmengine/dataset/base_dataset.py', 'np.concatenate(data_list)')), frozenset({'class-names', 'all-filtered', 'boxes-without-area', 'key-missing'})),
     'setuptools without pkg_resources': Place('MG499', 'pkg-resources', format_traceback("ModuleNotFoundError: No module named 'pkg_resources'", (f'{SITE}/mmcv/x.py', 'import pkg_resources'))),
+    'points in a training of boxes': Place('MG356', 'pose-rows', 'train: WARNING /d/images/7.jpg: ignoring corrupt image/label: non-normalized or out of bounds coordinates [          2           2]\n'),
+    'pixels in a training of boxes': Place('MG356', 'not-normalized', 'train: WARNING /d/images/7.jpg: ignoring corrupt image/label: non-normalized or out of bounds coordinates [        212          20]\n'),
+    'an id that RF-DETR does not list': Place('MG475', 'unlisted-id', format_traceback('KeyError: 17', (f'{SITE}/rfdetr/datasets/coco.py', 'classes = [self.cat2label[obj["category_id"]] for obj in anno]')), frozenset({'unknown-name'})),
+    'images that are all refused': Place('MG472', 'images-refused', format_traceback('RuntimeError: No valid images found in /d/labels.cache', (f'{SITE}/ultralytics/data/dataset.py', 'raise RuntimeError(')), frozenset({'key-missing', 'class-names'})),
     'scores of transformers': Place('MG351', 'reduced-twice', ''.join(f"{{'eval_loss': {3 - n / 9:.2f}, 'eval_mean_iou': 0.00{n}, 'epoch': {n}.0}}\n" for n in range(1, 9))),
     'scores of torchmetrics': Place('MG351', 'labels-elsewhere', ''.join(f'Epoch {n}: val_miou: 0.001\n' for n in range(20))),
     'KeyError of an edge map': Place('MG476', 'pipeline-step', format_traceback("KeyError: 'gt_edge_map'", (f'{SITE}/mmseg/datasets/transforms/formatting.py', "results['gt_edge_map']"))),
