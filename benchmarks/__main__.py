@@ -20,6 +20,7 @@ GROUPS = (
     'detection',
     'coco',
     'hooks',
+    'steps',
     'ranks',
     'imports',
     'scan',

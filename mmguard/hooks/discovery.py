@@ -115,18 +115,17 @@ def find_samples(data_batch: Any) -> List[BaseDataElement]:
     """Return the data samples of a batch, in any nesting of containers."""
     if isinstance(data_batch, dict) and 'data_samples' in data_batch:
         data_batch = data_batch['data_samples']
-    return list(_walk(data_batch))
+    found: List[BaseDataElement] = []
+    _collect_samples([data_batch], found)
+    return found
 
 
-def _walk(item: Any) -> Iterator[BaseDataElement]:
-    if isinstance(item, BaseDataElement):
-        yield item
-    elif isinstance(item, dict):
-        for value in item.values():
-            yield from _walk(value)
-    elif isinstance(item, (list, tuple)):
-        for value in item:
-            yield from _walk(value)
+def _collect_samples(items: Iterable[Any], found: List[BaseDataElement]) -> None:
+    for item in items:
+        if isinstance(item, BaseDataElement):
+            found.append(item)
+        elif isinstance(item, (dict, list, tuple)):
+            _collect_samples(item.values() if isinstance(item, dict) else item, found)
 
 
 def walk_pipelines(dataset: Any) -> Iterator[List[Any]]:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from inspect import signature
 from typing import Any, Dict, Iterator, List, Optional, Set
 
-from mmengine import dist
 from mmengine.hooks import CheckpointHook, Hook, LoggerHook
 
 from mmguard.hooks.discovery import (
@@ -27,12 +26,11 @@ from mmguard.hooks.discovery import (
     unwrap,
 )
 from mmguard.hooks.runs import (
+    Schedule,
     add_numbers,
     add_to_run,
     find_skipped_ratio,
     get_train_position,
-    is_logged,
-    is_saved,
     put_back_run,
     run_log_of,
     run_within,
@@ -119,6 +117,7 @@ class LabelGuardHook(Hook):
         add_reporter(self)
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
+        self._schedule: Schedule
         self._console = ConsoleLines()
         #: Sums of this rank that are not added up over ranks yet, in the order of ``Stats.vector``.
         self._rank_counts: List[int] = []
@@ -151,7 +150,7 @@ class LabelGuardHook(Hook):
                 )
             )
         readers = [i for i, hook in enumerate(hooks) if isinstance(hook, (LoggerHook, CheckpointHook))]
-        if readers and readers[0] < hooks.index(self):
+        if readers and self in hooks[readers[0] :]:
             hooks.remove(self)
             hooks.insert(readers[0], self)
 
@@ -176,6 +175,7 @@ class LabelGuardHook(Hook):
             runner.logger.warning(f'guard: {visible(warning)}')
         self._start('train', runner)
         self._rank_counts = []
+        self._schedule = Schedule(runner)
         self._losses = find_guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_valid()
@@ -197,17 +197,19 @@ class LabelGuardHook(Hook):
         stats = Stats.from_samples(samples)
         losses = self._read_losses(runner)
         if losses:
-            stats.add_losses(losses, self._find_offending(runner, samples, losses))
+            stats.add_losses(losses)
+            if stats:
+                stats.add_loss_samples(self._find_offending(runner, samples, losses))
         self._see(runner, 'train', get_train_position(runner, batch_idx), stats, samples)
         self._rank_counts = add_numbers(self._rank_counts, stats.vector())
-        is_shown, is_last = is_logged(runner, batch_idx), runner.iter + 1 == getattr(runner.train_loop, 'max_iters', 0)
-        # Several ranks wait for each other here, so not in every iteration.
-        if is_shown or is_last or dist.get_world_size() == 1 or is_saved(runner, batch_idx):
+        loop, is_shown = runner.train_loop, self._schedule.is_logged(batch_idx)
+        is_last = loop.iter + 1 == getattr(loop, 'max_iters', 0)
+        if is_shown or is_last or self._schedule.is_added_up(runner, batch_idx):
             self._add_up(runner)
         if is_shown:
             self._show(runner)
         elif is_last:  # before a checkpoint is written
-            self._show(runner, iteration=runner.iter + 1)
+            self._show(runner, iteration=loop.iter + 1)
 
     def after_train(self, runner: Any) -> None:
         self._add_up(runner)
@@ -219,8 +221,8 @@ class LabelGuardHook(Hook):
         if not self._rank_counts:  # the same on every rank
             return
         totals = add_to_run(runner.message_hub, sum_over_ranks(self._rank_counts))
-        self._rank_counts = []
-        ratio, limit = find_skipped_ratio(totals), self.max_skipped_ratio
+        self._rank_counts, limit = [], self.max_skipped_ratio
+        ratio = 0.0 if limit is None else find_skipped_ratio(totals)
         if limit is not None and ratio > limit:
             self._show(runner, iteration=runner.iter + 1)
             self._close(runner, 'train')
@@ -264,7 +266,9 @@ class LabelGuardHook(Hook):
     # ---- validation and test: mmengine calls these for every loop
 
     def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
-        if mode != 'train':
+        if mode == 'train':
+            self._schedule = Schedule(runner)
+        else:
             self._start(mode, runner)
             self._add_up(runner)  # the best checkpoint is saved after a validation
 
@@ -314,8 +318,9 @@ class LabelGuardHook(Hook):
 
     def _see(self, runner: Any, mode: str, place: Dict[str, int], stats: Stats, samples: List[Any]) -> None:
         """Log an iteration: a line each for the first with invalid labels, and the likely cause for the very first."""
-        self._log.see(mode, place, stats, map(get_source, samples))
-        warn_of_problems(runner)
+        self._log.see(mode, place, stats, [get_source(sample) for sample in samples])
+        for problem in self._log.take_problems():
+            runner.logger.warning(f'guard: {visible(problem)}')
         if not samples and mode not in self._said:
             self._said.add(mode)
             self._warn_of_missing_reports(runner, mode)

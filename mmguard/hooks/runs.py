@@ -43,28 +43,40 @@ def get_train_position(runner: Any, batch_idx: int) -> Dict[str, int]:
     return {'iter': loop.iter + 1}
 
 
-def is_end_of_epoch(runner: Any, batch_idx: int) -> bool:
-    """True if the iteration is the last of its epoch; a stream has no last one."""
-    with suppress(TypeError):
-        return batch_idx + 1 == len(get_loaders(runner, 'train')[0])  # LoggerHook only supports this one
-    return False
+class Schedule:
+    """Iterations after which the counts of a training are shown by a logger, or saved in a checkpoint.
 
+    Args:
+        runner (Runner): At the start of an epoch.
+    """
 
-def is_logged(runner: Any, batch_idx: int) -> bool:
-    """True if a LoggerHook shows the scalars after this iteration, see ``LoggerHook.after_train_iter``."""
-    # Other hooks may read the message hub even without a LoggerHook: use the default interval then.
-    loggers, done = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)] or [LoggerHook()], batch_idx + 1
-    return any(done % hook.interval == 0 for hook in loggers) or (
-        is_end_of_epoch(runner, batch_idx) and any(not hook.ignore_last or done <= hook.interval for hook in loggers)
-    )
+    def __init__(self, runner: Any) -> None:
+        hooks = runner.hooks
+        # Other hooks may read the message hub even without a LoggerHook: use the default interval then.
+        self._loggers = [hook for hook in hooks if isinstance(hook, LoggerHook)] or [LoggerHook()]
+        self._savers = [hook for hook in hooks if isinstance(hook, CheckpointHook) and not hook.by_epoch]
+        self._is_alone = dist.get_world_size() == 1
+        self._length = 0  # of a stream
+        with suppress(TypeError):
+            self._length = len(get_loaders(runner, 'train')[0])  # LoggerHook only supports this one
 
+    def is_logged(self, batch_idx: int) -> bool:
+        """True if a LoggerHook shows the scalars after this iteration, see ``LoggerHook.after_train_iter``."""
+        done = batch_idx + 1
+        for hook in self._loggers:
+            if done % hook.interval == 0:
+                return True
+            if done == self._length and (not hook.ignore_last or done <= hook.interval):
+                return True
+        return False
 
-def is_saved(runner: Any, batch_idx: int) -> bool:
-    """True if a CheckpointHook may save a checkpoint after this iteration, or an epoch ends."""
-    hooks = (hook for hook in runner.hooks if isinstance(hook, CheckpointHook) and not hook.by_epoch)
-    return is_end_of_epoch(runner, batch_idx) or any(
-        hook.every_n_train_iters(runner, hook.interval, hook.save_begin) for hook in hooks
-    )
+    def is_added_up(self, runner: Any, batch_idx: int) -> bool:
+        """True if ranks add up their counts, although no logger shows them; they wait for each other in this case."""
+        return (
+            self._is_alone
+            or batch_idx + 1 == self._length
+            or any(hook.every_n_train_iters(runner, hook.interval, hook.save_begin) for hook in self._savers)
+        )
 
 
 #: Keys of the message hub, which checkpoints contain: sums of all ranks over the run; those that were not shown yet.
@@ -74,10 +86,16 @@ RUN_TOTALS_KEY, PENDING_TOTALS_KEY = 'label_guard', 'label_guard_unshown'
 
 def add_to_run(message_hub: Any, numbers: List[int]) -> List[int]:
     """Add to the sums of all ranks, also those of a resumed run; return the sums since the start of the run."""
+    info = message_hub.runtime_info
     for key in (PENDING_TOTALS_KEY, RUN_TOTALS_KEY):
-        totals = add_numbers(message_hub.runtime_info.get(key, ()), numbers)
-        message_hub.update_info(key, totals)
-    return totals
+        totals = info.get(key, ())
+        if len(totals) == len(numbers):
+            for place, number in enumerate(numbers):
+                totals[place] += number
+        else:  # a checkpoint of another version
+            message_hub.update_info(key, list(numbers))
+    sums: List[int] = info[RUN_TOTALS_KEY]
+    return sums
 
 
 def take_pending(message_hub: Any) -> List[int]:

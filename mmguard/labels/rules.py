@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import lru_cache
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
@@ -163,7 +164,7 @@ class LabelRule(BaseRule):
         if self.label_map or self.others is not None:
             return self._sanitize_by_value(label, source)
         # Flat positions, not a mask: every use of a mask costs another pass.
-        invalid = np.flatnonzero(self._find_invalid(label))
+        (invalid,) = self._find_invalid(label).reshape(-1).nonzero()
         if not invalid.size:
             return label, Tally(total=label.size, source=source)
         found = label.ravel()[invalid]
@@ -179,14 +180,14 @@ class LabelRule(BaseRule):
         return sanitized, tally
 
     def _find_invalid(self, label: np.ndarray) -> np.ndarray:
+        limit = self.num_classes
         if label.dtype.kind == 'i':
             # One unsigned comparison finds labels that are too large and negative ones.
-            unsigned = label.view(label.dtype.str.replace('i', 'u'))
-            limit = self.num_classes
-            invalid = unsigned >= limit if limit <= np.iinfo(label.dtype).max else label < 0
+            unsigned, largest = _get_unsigned(label.dtype)
+            invalid = label.view(unsigned) >= limit if limit <= largest else label < 0
         else:
-            invalid = label >= self.num_classes
-        if not 0 <= self.ignore_index < self.num_classes:
+            invalid = label >= limit
+        if not 0 <= self.ignore_index < limit:
             invalid &= label != self.ignore_index
         return invalid
 
@@ -315,6 +316,12 @@ def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
     if not -(2**63) <= value < 2**63:
         raise ValueError(f'{name} must fit into 64 bits, got {value}')
     return int(value)
+
+
+@lru_cache(maxsize=None)
+def _get_unsigned(dtype: Any) -> Tuple[Any, int]:
+    """Return the unsigned dtype of the same size, and the largest value of a signed one."""
+    return np.dtype(dtype.str.replace('i', 'u')), np.iinfo(dtype).max
 
 
 def _widen_dtype(value: int, dtype: Any) -> Any:

@@ -140,10 +140,12 @@ def get_tallies(sample: Any) -> Dict[str, Tally]:
         {7: 1}
     """
     record: Dict[str, Dict[str, Any]] = sample.get(LABEL_GUARD) or {}
-    return {
-        kind: Tally(**{name: value for name, value in counts.items() if name != LABEL_MAP})
-        for kind, counts in record.items()
-    }
+    return {kind: read_counts(counts) for kind, counts in record.items()}
+
+
+def read_counts(counts: Dict[str, Any]) -> Tally:
+    """Return the tally of one kind in the record of a sample."""
+    return Tally(**{name: value for name, value in counts.items() if name != LABEL_MAP})
 
 
 def add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:
@@ -186,8 +188,10 @@ _MAPS = ('data', 'sem_seg')
 def find_map(sample: Any) -> Optional[Tuple[Any, str]]:
     """Return the container of the label map and its field name; ``None`` if a sample has no map."""
     holder = sample.get('gt_sem_seg')
-    field = None if holder is None else next((name for name in _MAPS if name in holder), None)
-    return None if field is None else (holder, field)
+    for name in _MAPS if holder is not None else ():
+        if name in holder:
+            return holder, name
+    return None
 
 
 def find_instances(sample: Any) -> Optional[Any]:
@@ -266,7 +270,9 @@ def _join_record(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, i
     """Return the sample's record with a tally added, merged with that of an earlier guard, if any."""
     joined: Record = dict(sample.get(LABEL_GUARD) or {})
     if kind in joined:
-        tally = get_tallies({LABEL_GUARD: {kind: joined[kind]}})[kind].merge_second_guard(tally)
+        tally = read_counts(joined[kind]).merge_second_guard(tally)
     mapped = dict(label_map) or joined.get(kind, {}).get(LABEL_MAP)
-    joined[kind] = {**vars(tally), **({LABEL_MAP: mapped} if mapped else {})}
+    # mmengine makes deep copies of it for every batch, so what is not needed is left out.
+    counts = {name: value for name, value in vars(tally).items() if value}
+    joined[kind] = {**counts, **({LABEL_MAP: mapped} if mapped else {})}
     return joined

@@ -291,6 +291,10 @@ class ConsoleLines:
 
     def add(self, mode: str, place: Dict[str, int], stats: Stats) -> str:
         """Add an iteration; return its line if it is one of the first offences."""
+        if self._singles_left:  # no line is due about the iterations before
+            self._windows.pop(mode, None)
+            if not stats:
+                return ''
         begin, _, window = self._windows.get(mode) or (place, place, Stats())
         window += stats
         # The first image of an iteration is named, so the order is kept.
@@ -299,7 +303,7 @@ class ConsoleLines:
         self._windows[mode] = begin, place, window
         if not self._singles_left:
             return ''
-        self._singles_left -= bool(stats)
+        self._singles_left -= 1
         return self.end_window(mode)
 
     def end_window(self, mode: str) -> str:

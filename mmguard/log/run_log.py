@@ -241,6 +241,8 @@ class RunLog:
 
     def take_problems(self) -> List[str]:
         """Return new messages about files that cannot be written or are full; each file is reported once."""
+        if not (self._lines.error or self._error or self._lines.is_full or self._kept):
+            return []
         problems = {}
         for path, error in ((self.lines, self._lines.error), (self.record, self._error)):
             if error is not None:

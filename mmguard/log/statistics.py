@@ -10,7 +10,17 @@ import numpy as np
 
 from mmguard.files.typed_json import decode
 from mmguard.labels.instances import LABEL_REASON
-from mmguard.labels.tally import UNKNOWN, Tally, add_counts, find_instances, find_path, get_tallies, make_relative
+from mmguard.labels.tally import (
+    LABEL_GUARD,
+    UNKNOWN,
+    Record,
+    Tally,
+    add_counts,
+    find_instances,
+    find_path,
+    make_relative,
+    read_counts,
+)
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
@@ -73,7 +83,7 @@ class Stats:
     offending_iterations: int = 0
     files: int = 0
     offending_files: int = 0
-    kinds: Dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
+    kinds: Dict[str, Tally] = field(default_factory=lambda: {'pixels': Tally(), 'instances': Tally()})
     losses: Dict[str, Tally] = field(default_factory=dict)
     empty_images: int = 0
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
@@ -87,31 +97,37 @@ class Stats:
         """Add up the tallies that guards left in the samples of one iteration."""
         stats = cls()
         for sample in samples:
-            stats.add_image(get_tallies(sample))
+            stats.add_image(sample.get(LABEL_GUARD) or {})
             instances = find_instances(sample)
-            stats.empty_images += instances is not None and not len(instances)
+            if instances is not None and not len(instances):
+                stats.empty_images += 1
         return stats.end_iteration()
 
-    def add_image(self, tallies: Dict[str, Tally]) -> None:
-        """Add the tallies of an image, kind -> tally; their values stay in ``offending``."""
+    def add_image(self, record: Record) -> None:
+        """Add the counts that guards left in an image; its values, if any is invalid, stay in ``offending``."""
         self.samples += 1
-        for kind, tally in tallies.items():
+        is_offending = False
+        for kind, counts in record.items():
             total = self.kinds[kind]
-            total.total += tally.total
-            total.mapped += tally.mapped
-            if tally:
+            total.total += counts.get('total', 0)
+            total.mapped += counts.get('mapped', 0)
+            if counts.get('skipped') or counts.get('remapped'):
+                is_offending, tally = True, read_counts(counts)
                 total.skipped += tally.skipped
                 total.remapped += tally.remapped
                 total.reasons = add_counts(total.reasons, tally.reasons)
                 self.offending[kind].append(tally)
-        self.offending_samples += any(tallies.values())
+        self.offending_samples += is_offending
 
-    def add_losses(self, losses: Dict[str, Tally], samples: ByKind) -> None:
-        """Add the counts of the guarded losses in this iteration, and the images that they had to sanitize."""
+    def add_losses(self, losses: Dict[str, Tally]) -> None:
+        """Add the counts of the guarded losses in this iteration."""
         self.losses = losses
+        self.end_iteration()
+
+    def add_loss_samples(self, samples: ByKind) -> None:
+        """Add the images that the losses had to sanitize."""
         self.loss_samples = samples
         self.offending_samples = max(self.offending_samples, *map(len, samples.values()))
-        self.end_iteration()
 
     def end_iteration(self) -> Stats:
         """Count what was added as one iteration."""
@@ -124,7 +140,11 @@ class Stats:
 
     def __bool__(self) -> bool:
         """True if anything was skipped or remapped."""
-        return any(self.kinds.values()) or any(self.losses.values())
+        for tallies in (self.kinds.values(), self.losses.values()):
+            for tally in tallies:
+                if tally.skipped or tally.remapped:
+                    return True
+        return False
 
     def __add__(self, other: Stats) -> Stats:
         total = Stats()
@@ -163,19 +183,21 @@ class Stats:
 
     def vector(self) -> List[int]:
         """Return the numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
-        pixels, instances, losses = self.kinds['pixels'], self.kinds['instances'], self.losses.values()
+        pixels, instances, losses = self.kinds['pixels'], self.kinds['instances'], Tally()
+        for loss in self.losses.values():
+            losses += loss
         return [
             pixels.skipped,
             pixels.remapped,
             instances.skipped,
             instances.remapped,
-            sum(loss.skipped for loss in losses),
-            sum(loss.remapped for loss in losses),
+            losses.skipped,
+            losses.remapped,
             pixels.mapped,
             self.empty_images,
             pixels.total,
             instances.total,
-            sum(loss.total for loss in losses),
+            losses.total,
         ]
 
     def to_line(self) -> Dict[str, Any]:

@@ -74,7 +74,7 @@ class TallyLog:
         place = {'iter': check_int('iteration', iteration)}
         stats = Stats()
         for tally in tallies:
-            stats.add_image({kind: tally})
+            stats.add_image({kind: vars(tally)})
         if kind == 'instances':
             stats.empty_images = sum(tally.total == tally.skipped for tally in tallies)
         if mode not in self._open:

@@ -240,7 +240,8 @@ def take_tallies(losses: Mapping[str, CountsLabels]) -> Dict[str, Tally]:
     taken = {name: loss.take_valid() for name, loss in losses.items()}
     present = {name: numbers for name, numbers in taken.items() if numbers is not None}
     on_device = [number for numbers in present.values() for number in numbers if isinstance(number, Tensor)]
-    read = iter(torch.stack(on_device).tolist() if on_device else ())
+    # stack() takes as long as the rest.
+    read = iter(torch.stack(on_device).tolist() if len(on_device) > 1 else [one.item() for one in on_device])
     tallies = {}
     for name, numbers in present.items():
         seen, valid = (next(read) if isinstance(number, Tensor) else number for number in numbers)

@@ -158,12 +158,13 @@ class GuardsLabels:
         self._iteration += 1
         stats = Stats()
         for tally in tallies or ():
-            stats.add_image({'pixels': tally})
+            stats.add_image({'pixels': vars(tally)})
         stats.samples = len(batch['data'])
         stats.end_iteration()
         counts = self._read_loss_counts()
         if any(counts.values()):
-            stats.add_losses(counts, group_tallies(pixels=self._find_offending(batch)))
+            stats.add_losses(counts)
+            stats.add_loss_samples(group_tallies(pixels=self._find_offending(batch)))
             if self.on_invalid == 'raise':
                 raise self._build_error(stats.loss_samples['pixels'])
         step = self.current_epoch * self.num_iterations_per_epoch + self._iteration

@@ -42,17 +42,19 @@ def listed(root: str, work_dir: str, how: str) -> Config:
         config = mmguard.guard_config(config)
     if how == 'default_hooks':
         config.default_hooks['guard'] = dict(type='LabelGuardHook')
-    config.custom_hooks = [*config.custom_hooks, dict(type='LabelGuardHook', guard=True)]
+    options = dict(label_map={33: 255}) if how == 'options' else {}
+    config.custom_hooks = [*config.custom_hooks, dict(type='LabelGuardHook', guard=True, **options)]
     return config
 
 
-@pytest.mark.parametrize('how', ['twice', 'apply', 'default_hooks'])
+@pytest.mark.parametrize('how', ['twice', 'apply', 'default_hooks', 'options'])
 def test_of_several_hooks_the_first_counts_and_the_others_are_named(cityscapes: str, work_dir: str, how: str) -> None:
     run = train(listed(cityscapes, work_dir, how))
     assert skipped(run) == [planted(cityscapes)] * 3
     named = [text for text in run.warnings if 'LabelGuardHook' in text]
     assert len(named) == (2 if how == 'default_hooks' else 1)
-    assert 'LabelGuardHook(guard=True)' in named[-1]
+    assert 'LabelGuardHook(guard=True' in named[-1]
+    assert ('label_map={33: 255}' in named[-1]) is (how == 'options')
     assert sum(isinstance(hook, mmguard.LabelGuardHook) for hook in run.runner.hooks) == 1
 
 

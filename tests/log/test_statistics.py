@@ -69,7 +69,8 @@ def test_a_span_adds_up_what_the_samples_carry() -> None:
 def test_spans_add_up() -> None:
     both = batch()
     later = batch()
-    later.add_losses({'x': Tally(10, 1, 0), 'y': Tally(10, 0, 2)}, group_tallies(pixels=[tally('c.png', skipped=1)]))
+    later.add_losses({'x': Tally(10, 1, 0), 'y': Tally(10, 0, 2)})
+    later.add_loss_samples(group_tallies(pixels=[tally('c.png', skipped=1)]))
     both += later
     both += make_stats(iterations=1, samples=4)
     assert (both.iterations, both.offending_iterations, both.samples, both.offending_samples) == (3, 2, 12, 4)
@@ -110,7 +111,7 @@ def test_a_loop_adds_up_its_iterations_and_starts_from_0_again() -> None:
 
 def test_to_json_has_the_documented_fields() -> None:
     span = Stats.from_samples([sample('r/a.png', tally('r/a.png', skipped=3)), sample('r/b.png', tally('r/b.png'))])
-    span.add_losses({'decode_head.loss_decode.0': Tally(200, 0, 0)}, group_tallies())
+    span.add_losses({'decode_head.loss_decode.0': Tally(200, 0, 0)})
     assert line_of(span, 'r') == {
         'skipped_pixels': 3,
         'remapped_pixels': 0,

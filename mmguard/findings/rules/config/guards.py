@@ -240,7 +240,7 @@ class SecondHook(ConfigRule):
     code = 'MG254'
     summary = 'LabelGuardHook is listed twice.'
     title = 'LabelGuardHook is listed {number} times: only the first is used ({place}).'
-    why = 'Each hook would count every invalid label, so a run uses only the first: arguments of the second have no effect.'
+    why = 'Each hook would count every invalid label, so a run uses only the first; arguments of the second do nothing.'
     example = Example(
         wrong="[dict(type='LabelGuardHook'), dict(type='LabelGuardHook', guard=True)]",
         right="[dict(type='LabelGuardHook', guard=True)]",
