@@ -295,7 +295,7 @@ def _isolate(home: str) -> None:
     for stream in range(3):
         os.dup2(null, stream)
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(stream, 'rww'[stream], encoding='utf-8') for stream in range(3))
-    caches = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')  # read only: no file is replaced there
+    caches = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')  # fonts, not the program's files
     os.environ.update(_ENVIRONMENT, HOME=home, TMPDIR=home, XDG_CACHE_HOME=caches)
     tempfile.tempdir = None
     if 'torch' in sys.modules:  # it has read the environment; and a pool of threads does not survive a fork
