@@ -20,7 +20,6 @@ from torch import Tensor
 
 from mmguard import register
 from mmguard.config.changes import name_types, walk
-from mmguard.config.classes import get_type_name
 from mmguard.config.custom_imports import import_modules
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig, import_scope
