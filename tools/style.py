@@ -75,6 +75,7 @@ _OPENING = {
     'mmguard/cli.py': 'the null device',
     'mmguard/formats/nnunet/nifti.py': 'nibabel opens by name what check_regular has seen: its refusals are compared',
     'mmguard/properties/evaluation.py': 'a folder of its own and files of the program, in its process',
+    'mmguard/properties/runner.py': 'the work_dir of the program, in its process',
     'mmguard/properties/worker.py': '/proc and the null device',
     'mmguard/tools/apply/output.py': 'mkstemp makes a new file',
     'mmguard/tools/demo/train.py': 'the log of the demo, in a folder that it made',

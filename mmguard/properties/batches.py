@@ -1,99 +1,187 @@
-"""Properties of batches, including empty ones: same losses, same parameters, finite values, and learning."""
+"""Variants of a batch: without targets, half ignored, the last size of an epoch; and learning one batch."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import re
-from typing import Any, ContextManager, Dict, List, Tuple
+import time
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 import torch
 from torch import Tensor
 
-from mmguard.config.changes import walk
 from mmguard.config.classes import get_type_name
-from mmguard.properties.datasets import seed_all
-from mmguard.properties.program import Program
-from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
-from mmguard.properties.samples import get_label_map
+from mmguard.properties.datasets import find_innermost, seed_all, select_indices
+from mmguard.properties.first_batches import preprocess_batch
+from mmguard.properties.program import MAX_ANNOTATIONS, Program
+from mmguard.properties.readings import SampleReading, read_samples
+from mmguard.properties.result import DoesNotApply, Result, broken, mark_untested, not_run, note, ran
+from mmguard.properties.runner import describe_failure, enter_autocast
 from mmguard.properties.scores import BackwardTrace, sum_losses, trace_backward
-from mmguard.properties.worker import Failure
 from mmguard.text import quantity
 
-#: Maximum size that is tried; larger batches do not behave differently.
-LARGEST = 4
-#: Errors of what is installed here, not of the program.
-_OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|no kernel|memory')
-_UNUSED_ADVICE = 'a distributed training fails unless find_unused_parameters=True, or they are frozen'
 #: Number of steps on one batch, the learning rate, and the share to which a learned loss falls.
 STEPS, RATE, LEARNED = 30, 1e-3, 0.8
+#: CPU seconds after which no further variant is tested.
+_MOST_SECONDS = 8.0
+#: Number of classes that are left out of a batch, one by one.
+_CLASSES = 4
 
 
-def check_empty(program: Program) -> List[Result]:
-    """Compare an ordinary batch with ones in which one image, or all images, have no target."""
-    full = program.build_plain_batch()
-    empty = [_make_empty(program, seed) for seed in (0, 1)]
-    usual = _reach(program, full)
-    cases = (('one image without targets', [full[0], empty[1]]), ('no image with targets', empty))
-    return [_judge_empty(program, subject, usual, samples) for subject, samples in cases]
+class Variant(NamedTuple):
+    """A changed batch.
+
+    Attributes:
+        subject (str): Name of the change.
+        data (dict): The batch after the preprocessor.
+        share (float): Share of the user's samples, or of batches, that are like it; 0 if none was seen.
+        seen (str): Source of the share.
+    """
+
+    subject: str
+    data: Dict[str, Any]
+    share: float
+    seen: str
 
 
-def check_sizes(program: Program) -> List[Result]:
-    """Train on each size of batch that the loader delivers, with autocast if the config asks for it."""
-    try:
-        side = program.find_side()
-    except Unavailable:
-        raise
-    except Exception as raised:
-        return [_judge_loaded(program, raised)]
-    results = []
-    for size, reason in find_sizes(program):
-        tried = min(size, LARGEST)
-        subject = f'batch of {size} ({reason})' if tried == size else f'batch of {tried}, in place of {size} ({reason})'
-        samples = [program.build_plain_sample(seed, side) for seed in range(tried)]
-        data = dict(size=size, tried=tried)
-        try:
-            with _enter_autocast(program):
-                found = _reach(program, samples)
-            problem, unused = found.describe_infinite(), _list_unused(program, found)
-        except Exception as error:
-            problem, unused = str(Failure.describe(error)), []
-        if problem:
-            results.append(broken(subject, problem, data))
-        elif unused:
-            text = f'{quantity(len(unused), "parameter")} without a gradient, as {unused[0]}: {_UNUSED_ADVICE}'
-            results.append(setting(subject, text, data))
-        else:
-            results.append(holds(subject, '', data))
+def check_variants(program: Program) -> List[Result]:
+    """Train on changed batches: broken if one fails, or is not finite, that the user's loader can deliver."""
+    data, where = _choose_batch(program)
+    if not isinstance(data.get('data_samples'), (list, tuple)) or not torch.is_tensor(data.get('inputs')):
+        raise DoesNotApply('a batch is not one tensor of images with a list of samples')
+    usual = _trace(program, data)
+    if usual.infinite:
+        return [mark_untested('variants', f'an unchanged batch ({where}) is {usual.describe_infinite()}')]
+    results: List[Result] = []
+    began = time.process_time()
+    variants = _list_variants(program, data)
+    for place, variant in enumerate(variants):
+        if program.seconds_left() < 0 or time.process_time() - began > _MOST_SECONDS:
+            left = ', '.join(one.subject for one in variants[place:])
+            return [*results, mark_untested(left, f'the first ones took more than {_MOST_SECONDS:.0f} s')]
+        results.append(_judge(program, variant, usual, where))
     return results
 
 
-def _list_unused(program: Program, found: BackwardTrace) -> List[str]:
-    """Return the trainable parameters without a gradient, in a trace and in that of another batch."""
-    trainable = {name for name, one in program.build_model().named_parameters() if one.requires_grad}
-    unused = trainable - found.parameters
-    if not unused or program.config.get('find_unused_parameters'):
-        return []
-    others = [program.build_plain_sample(seed, program.find_side()) for seed in (LARGEST, LARGEST + 1)]
-    return sorted(unused - _reach(program, others).parameters)
-
-
-def _judge_loaded(program: Program, problem: Exception) -> Result:
-    """Judge a batch as it is loaded if no small batch trains; raise the problem if that decides nothing."""
-    if isinstance(problem, (ImportError, NotImplementedError)) or _OF_THIS_MACHINE.search(str(problem)):
-        raise problem
+def _choose_batch(program: Program) -> Tuple[Any, str]:
+    """Return the user's first batch, or a made-up one without data, and a phrase for it."""
     try:
-        samples = [sample for sample in program.load('train', 2) if sample]
-        side = max(max(sample['inputs'].shape[-2:]) for sample in samples)
+        first = preprocess_batch(program, 0)
+        if first.size:
+            return first.data, f'your first batch changed, {first}'
+    except Exception:  # reported with the first batches
+        pass
+    return program.build_batch(program.build_plain_batch()), program.describe_made_up()
+
+
+def _list_variants(program: Program, data: Dict[str, Any]) -> List[Variant]:
+    readings = _read(program)
+    loads = f'{quantity(len(readings), "load")} of your data'
+    empty = _count_empty(program, readings)
+    number, found = len(data['inputs']), []
+    if number > 1:
+        one = _change(program, data, lambda sample, place: _remove(program, sample) if place else None)
+        found.append(Variant('one image without targets', one, *empty))
+    none = _change(program, data, lambda sample, place: _remove(program, sample))
+    found.append(Variant('no image with targets', none, *empty))
+    if program.kind == 'pixels':
+        ignored = sum(one.ignored > 0 for one in readings) / max(1, len(readings))
+        half = _change(program, data, lambda sample, place: _ignore_half(program, sample))
+        found.append(Variant('half of each image ignored', half, ignored, loads))
+        labels = sorted({label for one in readings for label in one.after if 0 <= label < program.num_classes})
+        for label in [labels[n] for n in select_indices(len(labels), _CLASSES)]:
+            lacks = sum(not one.after[label] for one in readings) / len(readings)
+            without = _change(program, data, lambda sample, place, label=label: _ignore(program, sample, label))
+            found.append(Variant(f'no image with label {label}', without, lacks, loads))
+    rest = find_last_size(program)
+    if 0 < rest < number:
+        last = {**data, 'inputs': data['inputs'][:rest], 'data_samples': list(data['data_samples'][:rest])}
+        found.append(Variant(f'the last batch of an epoch, of {rest}', last, 1.0, 'the length of your data set'))
+    return found
+
+
+def _read(program: Program) -> List[SampleReading]:
+    try:
+        return read_samples(program, 'train')
     except Exception:  # the data are missing
-        raise problem from None
+        return []
+
+
+def _count_empty(program: Program, readings: List[SampleReading]) -> Tuple[float, str]:
+    """Return the share of the user's samples without targets, and its source."""
+    flags = [not one.after for one in readings]
+    with contextlib.suppress(Exception):
+        for leaf in find_innermost(program.build_dataset('train')) if program.kind == 'instances' else ():
+            for number in select_indices(len(leaf), MAX_ANNOTATIONS):
+                objects = leaf.get_data_info(number).get('instances')
+                flags += [] if objects is None else [all(one.get('ignore_flag') for one in objects)]
+    return sum(flags) / max(1, len(flags)), f'{quantity(len(flags), "sample")} of your data'
+
+
+def _change(program: Program, data: Dict[str, Any], change: Any) -> Dict[str, Any]:
+    samples = copy.deepcopy(list(data['data_samples']))
+    for place, sample in enumerate(samples):
+        change(sample, place)
+    return {**data, 'data_samples': samples}
+
+
+def _remove(program: Program, sample: Any) -> None:
+    if program.has_label_map and 'gt_sem_seg' in sample:
+        _get_plane(sample)[:] = program.ignore_index
+    if 'gt_instances' in sample:
+        sample.gt_instances = sample.gt_instances[torch.zeros(len(sample.gt_instances), dtype=torch.bool)]
+
+
+def _ignore_half(program: Program, sample: Any) -> None:
+    plane = _get_plane(sample)
+    plane[..., : plane.shape[-1] // 2] = program.ignore_index
+
+
+def _ignore(program: Program, sample: Any, label: int) -> None:
+    plane = _get_plane(sample)
+    plane[plane == label] = program.ignore_index
+
+
+def _get_plane(sample: Any) -> Tensor:
+    plane: Tensor = next(iter(sample.gt_sem_seg.values()))
+    return plane
+
+
+def _judge(program: Program, variant: Variant, usual: BackwardTrace, where: str) -> Result:
+    """Compare the trace of a variant with that of the unchanged batch."""
+    subject = variant.subject
+    seen = f'{variant.share:.0%} in {variant.seen}' if variant.share else f'none like it in {variant.seen}'
+    blame = broken if variant.share else note
     try:
-        with torch.no_grad():
-            program.compute_losses([samples[0], samples[-1]], side)
+        found = _trace(program, variant.data)
     except Exception as error:
-        if type(error) is type(problem):
-            return broken('a batch as it is loaded', str(Failure.describe(error)))
-    raise problem
+        failure = describe_failure(error)
+        return blame(subject, f'the losses fail: {failure}; {seen}', dict(share=variant.share, failure=failure))
+    lack = usual.describe_lack(found)
+    if not lack or ('label' in subject and not found.infinite):
+        return ran(subject, where)
+    data = dict(share=variant.share, parameters=sorted(usual.parameters - found.parameters)[:20])
+    if found.infinite or not found.parameters:
+        return blame(subject, f'{lack}; {seen}', data)
+    if 'targets' not in subject or (program.config.get('find_unused_parameters') and found.names == usual.names):
+        return note(subject, f'{lack}: several GPUs need find_unused_parameters=True; {seen}', data)
+    return blame(subject, f'{lack}: the ranks of a distributed training hang or fail; {seen}', data)
+
+
+def _trace(program: Program, data: Any) -> BackwardTrace:
+    with enter_autocast(program):
+        return trace_backward(program.build_model(), lambda: program.compute_batch(copy.deepcopy(data)))
+
+
+def find_last_size(program: Program) -> int:
+    """Return the size of the last batch of an epoch on one GPU; 0 if all have the same size."""
+    loader: Dict[str, Any] = program.get_loader_config('train')
+    sampler = get_type_name((loader.get('sampler') or {}).get('type'))
+    if loader.get('drop_last') or 'Infinite' in sampler or loader.get('batch_sampler'):
+        return 0
+    with contextlib.suppress(Exception):
+        return len(program.build_dataset('train')) % (loader.get('batch_size') or 1)
+    return 0
 
 
 def check_learning(program: Program) -> List[Result]:
@@ -120,68 +208,12 @@ def check_learning(program: Program) -> List[Result]:
     words = f'{values[0]:.3g} -> {values[-1]:.3g} in {len(values)} steps'
     words += f', {before:.0%} -> {after:.0%} of the labels predicted'
     if len(values) < STEPS:
-        return [not_tested('the loss', f'there was no time for {STEPS} steps: {words}', dict(reason='time'))]
+        return [not_run('the loss', f'there was no time for {STEPS} steps: {words}', dict(reason='time'))]
     if not values[-1] < LEARNED * values[0]:
         return [broken('the loss', f'does not fall: {words}', data)]
     learned = min(1.0, (values[0] - values[-1]) / abs(values[0]))
     is_met = after - before > learned / 4 or program.kind == 'instances'
-    return [holds('the loss', words, data) if is_met else broken('predictions', f'do not move: {words}', data)]
-
-
-def find_sizes(program: Program) -> List[Tuple[int, str]]:
-    """Return the batch sizes in a training, each with its origin."""
-    loader: Dict[str, Any] = program.config.get('train_dataloader') or {}
-    size = loader.get('batch_size') or 1
-    sizes = [(size, 'batch_size')]
-    sampler = get_type_name((loader.get('sampler') or {}).get('type'))
-    if loader.get('drop_last') or 'Infinite' in sampler or loader.get('batch_sampler') or size == 1:
-        return sizes
-    try:
-        length = len(program.build_dataset('train'))
-    except Exception:
-        return sizes
-    # DistributedSampler and DefaultSampler fill up to whole rounds: on one GPU the rest is the last batch.
-    return [*sizes, (length % size, f'the last of an epoch over {length:,} samples')] if length % size else sizes
-
-
-def _enter_autocast(program: Program) -> ContextManager[Any]:
-    if get_type_name((program.config.get('optim_wrapper') or {}).get('type')) != 'AmpOptimWrapper':
-        return contextlib.nullcontext()
-    # Some kernels are missing for half precision on the CPU.
-    dtype = torch.bfloat16 if program.device == 'cpu' else torch.float16
-    return torch.autocast(program.device.partition(':')[0], dtype=dtype)
-
-
-def _make_empty(program: Program, seed: int) -> Any:
-    if program.kind == 'pixels':
-        return program.build_pixels(program.ignore_index, program.find_side(), seed)
-    sample = program.build_instances([], [], program.find_side(), seed)
-    if program.has_label_map:
-        get_label_map(sample)[:] = program.ignore_index
-    return sample
-
-
-def _reach(program: Program, samples: List[Any]) -> BackwardTrace:
-    return trace_backward(program.build_model(), lambda: program.compute_losses(samples))
-
-
-def _judge_empty(program: Program, subject: str, usual: BackwardTrace, samples: List[Any]) -> Result:
-    loader: Dict[str, Any] = program.config.get('train_dataloader') or {}
-    filters = [node.get('filter_cfg') for _, node in walk(loader) if 'pipeline' in node and 'ann_file' in node]
-    is_filtered = bool(filters) and all(one and one.get('filter_empty_gt') for one in filters)
-    blame, until = broken, ''
-    if program.kind == 'instances' and is_filtered:
-        blame, until = setting, '; filter_empty_gt keeps such images out'
-    try:
-        found = _reach(program, samples)
-    except Exception as error:
-        return blame(subject, f'the losses fail: {type(error).__name__}: {error}{until}')
-    lack = usual.describe_lack(found)
-    if lack and not found.infinite and found.names == usual.names and program.config.get('find_unused_parameters'):
-        return setting(subject, f'{lack}; find_unused_parameters=True allows it')
-    data = dict(parameters=sorted(usual.parameters - found.parameters)[:20])
-    hangs = '' if found.infinite else ': the ranks of a distributed training hang or fail'
-    return blame(subject, f'{lack}{hangs}{until}', data) if lack else holds(subject)
+    return [ran('the loss', words, data) if is_met else broken('predictions', f'do not move: {words}', data)]
 
 
 def _compute_agreement(program: Program, samples: List[Any]) -> float:

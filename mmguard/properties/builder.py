@@ -216,7 +216,7 @@ def _measure(program: Any) -> None:
     from mmguard.properties.evaluation import check_marks
 
     for result in sorted(check_marks(program), key=Result.rank):
-        if result.outcome in ('broken', 'not tested'):
+        if result.outcome in ('broken', 'not run') or not result.data.get('tested', True):
             raise (ValueError if result.outcome == 'broken' else Unavailable)(str(result))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 
 import numpy as np
 import torch
+from mmengine.registry import METRICS
 from mmengine.structures import InstanceData, PixelData
 from PIL import Image
 
@@ -18,8 +19,8 @@ from mmguard.labels.spaces import VOID
 from mmguard.properties.datasets import get_class_names, seed_all, select_indices
 from mmguard.properties.pipelines import look
 from mmguard.properties.program import Program, cache_result
-from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
-from mmguard.properties.worker import Failure
+from mmguard.properties.result import DoesNotApply, Result, Unavailable, broken, mark_untested, not_run, note, ran
+from mmguard.properties.runner import describe_failure
 from mmguard.text import quantity
 
 #: Number of label files to take values from, and of values to try.
@@ -74,7 +75,9 @@ def _judge_labels(subject: str, labels: Dict[str, Tuple[Optional[int], Optional[
     """Compare the labels of values or categories in training and validation, if both are known."""
     known = {value: pair for value, pair in labels.items() if None not in pair}
     if not known:
-        return not_tested(subject, 'neither data set gives the label of a category, or loads a label map of one value')
+        return mark_untested(
+            subject, 'neither data set gives the label of a category, or loads a label map of one value'
+        )
     data = dict(labels={value: list(pair) for value, pair in known.items()})
     words = [
         '{} is {} in the training and {} in the validation'.format(
@@ -89,8 +92,9 @@ def _judge_labels(subject: str, labels: Dict[str, Tuple[Optional[int], Optional[
     ignored = [value for value, label in meant.items() if label == VOID]
     unused = [name for label, name in enumerate(names) if label not in meant.values()]
     if ignored and unused and len(meant) == len(names):
-        return setting(subject, f'{ignored[0]} is ignored, and no value becomes {unused[0]}', data)
-    return holds(subject, '', data)
+        return note(subject, f'{ignored[0]} is ignored, and no value becomes {unused[0]}', data)
+    number = quantity(len(known), 'value or category', 'values or categories')
+    return ran(subject, f'{number} in both splits', data)
 
 
 def _read_labels_by_name(dataset: Any) -> Dict[str, int]:
@@ -164,11 +168,11 @@ def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, 
     for value in np.unique(raw).tolist():
         label = find_label(program, 'train', 0, value)
         if label is None:
-            raise Unavailable('the training does not load a label map of one value')
+            raise DoesNotApply('the training does not load a label map of one value')
         truth[raw == value] = label
     label_map = sample.gt_sem_seg.data.squeeze().numpy()
     if label_map.shape != truth.shape:
-        raise Unavailable(f'the validation evaluates at {label_map.shape}, not at the size of the file')
+        raise DoesNotApply(f'the validation evaluates at {label_map.shape}, not at the size of the file')
     # No model can learn labels that training ignores; another property compares the two.
     truth = np.where(truth == VOID, np.where(label_map == VOID, 0, label_map), truth)
     sample.pred_sem_seg = PixelData(data=torch.as_tensor(truth)[None])
@@ -179,7 +183,7 @@ def _translate(program: Program, labels: Sequence[int]) -> List[int]:
     names = {label: name for name, label in _read_labels_by_name(program.build_leaves('val')[0]).items()}
     trained = _read_labels_by_name(program.build_leaves('train')[0])
     if any(names.get(label) not in trained for label in labels):
-        raise Unavailable('the training data set lacks its categories')
+        raise DoesNotApply('the training data set lacks its categories')
     return [trained[names[label]] for label in labels]
 
 
@@ -202,7 +206,7 @@ def _predict_instances(program: Program, metric: Any, sample: Any, info: Dict[st
     objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
     boxes = np.array([one['bbox'] for one in objects], np.float64).reshape(-1, 4)
     if len(boxes) > MOST_DETECTIONS or (boxes[:, 2:] - boxes[:, :2] < 1).any():
-        raise Unavailable('every image has more objects than are counted, or boxes below one pixel')
+        raise DoesNotApply('every image has more objects than are counted, or boxes below one pixel')
     sample.pred_instances = InstanceData(
         bboxes=torch.as_tensor(boxes, dtype=torch.float32),
         labels=torch.tensor(_translate(program, [one['bbox_label'] for one in objects]), dtype=torch.int64),
@@ -218,7 +222,7 @@ def _decode_mask(outline: Any, height: int, width: int) -> torch.Tensor:
     from pycocotools import mask as coco_mask
 
     if outline is None:
-        raise Unavailable('its objects have no masks')
+        raise DoesNotApply('its objects have no masks')
     if isinstance(outline, list):
         outline = coco_mask.merge(coco_mask.frPyObjects(outline, height, width))
     elif isinstance(outline.get('counts'), list):
@@ -275,19 +279,38 @@ MARKS: Dict[str, Marks] = {
 }
 
 
+def find_metric_nodes(program: Program) -> List[Any]:
+    """Return the configs of the metrics of the validation."""
+    node = program.config.get('val_evaluator')
+    if not node:
+        raise DoesNotApply('the config has no val_evaluator')
+    nodes = node.get('metrics', node) if isinstance(node, dict) else node
+    return [nodes] if isinstance(nodes, dict) else list(nodes)
+
+
+@cache_result
+def build_metric(program: Program, number: int) -> Any:
+    """Build a metric of the validation."""
+    metric = METRICS.build(copy.deepcopy(find_metric_nodes(program)[number]))
+    metric.dataset_meta = getattr(program.build_dataset('val'), 'metainfo', None)
+    return metric
+
+
 def check_marks(program: Program) -> List[Result]:
     """Evaluate each validation metric on the ground truth; compare its class names with the data set's."""
     results: List[Result] = []
-    for number, node in enumerate(program.find_metric_nodes()):
+    for number, node in enumerate(find_metric_nodes(program)):
         cls = find_class(node['type'], 'METRICS', str(program.config.get('default_scope') or ''))
         marks = next((MARKS[base.__name__] for base in getattr(cls, '__mro__', ()) if base.__name__ in MARKS), Marks())
         try:
             if marks.package and find_spec(marks.package) is None:
                 raise Unavailable(f'{marks.package} is not installed')
-            results += _check_names(program.build_metric(number))
-            results.append(_check_metric(program, program.build_metric(number), marks))
+            results += _check_names(build_metric(program, number))
+            results.append(_check_metric(program, build_metric(program, number), marks))
+        except DoesNotApply as reason:
+            results.append(mark_untested(get_type_name(node['type']), str(reason)))
         except Unavailable as reason:
-            results.append(not_tested(get_type_name(node['type']), str(reason)))
+            results.append(not_run(get_type_name(node['type']), str(reason)))
     return results
 
 
@@ -301,9 +324,9 @@ def _find_uncounted(metric: Any, samples: Sequence[Any]) -> List[int]:
 def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
     name, dataset, (leaf, *others) = type(metric).__name__, program.build_dataset('val'), program.build_leaves('val')
     if not marks.keys:
-        raise Unavailable('its best possible value is unknown')
+        raise DoesNotApply('its best possible value is unknown')
     if others or getattr(metric, 'format_only', False):
-        raise Unavailable('several data sets are evaluated' if others else 'it writes files only (format_only)')
+        raise DoesNotApply('several data sets are evaluated' if others else 'it writes files only (format_only)')
     given, problem = [], Unavailable('no sample has labels')
     for index in select_indices(len(dataset), program.samples):
         with program.scope():
@@ -333,11 +356,13 @@ def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
     except ImportError:
         raise
     except Exception as error:
-        return broken(name, f'fails on the ground truth: {Failure.describe(error)}')
+        failure = describe_failure(error)
+        return broken(name, f'fails on the ground truth: {failure}', dict(failure=failure))
     found = {key: float(value) for key, value in values.items() if key.split('/')[-1] in marks.keys}
     found = {key: value for key, value in found.items() if np.isfinite(value) and value >= 0}
     if not found:
-        raise Unavailable(f'it returns none of {", ".join(marks.keys)}')
+        raise DoesNotApply(f'it returns none of {", ".join(marks.keys)}')
     low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < marks.full - 1e-3)
     data = dict(samples=len(given), values=found)
-    return broken(name, f'gives the ground truth {low} of {marks.full:g}', data) if low else holds(name, '', data)
+    words = f'the ground truth of {quantity(len(given), "image")} as predictions'
+    return broken(name, f'gives the ground truth {low} of {marks.full:g}', data) if low else ran(name, words, data)

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from mmguard.properties.program import Program
-from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
+from mmguard.properties.readings import measure_ignored
+from mmguard.properties.result import DoesNotApply, Result, broken, mark_untested, note, ran
+from mmguard.properties.runner import describe_failure
 from mmguard.properties.samples import make_instances
 from mmguard.properties.scores import (
     ROUNDING,
@@ -16,9 +18,13 @@ from mmguard.properties.scores import (
     find_raised_outputs,
     is_score_map,
     measure_ignored_share,
+    share_features,
     train_on,
 )
-from mmguard.properties.worker import Failure
+from mmguard.text import quantity
+
+#: Parts of the names of losses of classes.
+_OF_CLASSES = ('cls', 'heatmap')
 
 
 def check_outputs(program: Program) -> List[Result]:
@@ -27,53 +33,75 @@ def check_outputs(program: Program) -> List[Result]:
     results = _check_names(names, program.num_classes) + _check_things(program)
     classes = program.choose_classes()
     if len(classes) < 2:
-        raise Unavailable('there is only one class')
-    tables = _sum_gradients(program, classes, 0)
-    found = {place: find_raised_outputs(table) for place, table in tables.items()}
-    if any(output not in (None, label) for one in found.values() for label, output in zip(classes, one)):
-        again = _sum_gradients(program, classes, 1)  # another image, for confirmation
-        for place, one in found.items():
-            other = find_raised_outputs(again[place]) if place in again else []
-            found[place] = [output if output in other[n : n + 1] else None for n, output in enumerate(one)]
+        return [*results, note('', 'there is only one class')]
+    with share_features(program.build_model()):
+        tables = _sum_gradients(program, classes, 0)
+        found = {place: find_raised_outputs(table) for place, table in tables.items()}
+        zeros = {place: _find_zeros(table, classes) for place, table in tables.items()}
+        if any(zeros.values()) or any(
+            output not in (None, label) for one in found.values() for label, output in zip(classes, one)
+        ):
+            again = _sum_gradients(program, classes, 1)  # another image, for confirmation
+            for place, one in found.items():
+                other = find_raised_outputs(again[place]) if place in again else []
+                found[place] = [output if output in other[n : n + 1] else None for n, output in enumerate(one)]
+                zeros[place] = [label for label in zeros[place] if label in _find_zeros(again.get(place), classes)]
     if not found:
-        raise Unavailable('no head returns a score per class that its classification losses train')
-    return results + [_judge_outputs(place, dict(zip(classes, found[place])), names) for place in found]
+        words = 'no classification loss takes scores with one axis of classes from a head'
+        return [*results, note('', words)]
+    where = f'{len(classes)} of {program.num_classes} labels on {program.describe_made_up()}'
+    for place, outputs in found.items():
+        results.append(_judge_outputs(place, dict(zip(classes, outputs)), zeros[place], names, where))
+    return results
 
 
-def _judge_outputs(place: str, outputs: Dict[int, Optional[int]], names: Tuple[str, ...]) -> Result:
+def _judge_outputs(
+    place: str, outputs: Dict[int, Optional[int]], zeros: List[int], names: Tuple[str, ...], where: str
+) -> Result:
     """Compare the outputs that labels reached with the labels."""
     wrong = {label: output for label, output in outputs.items() if output is not None and output != label}
     data: Dict[str, Any] = dict(outputs={str(label): output for label, output in outputs.items()})
-    if not wrong:
-        is_clear = set(outputs.values()) != {None}
-        return holds(place, '', data) if is_clear else not_tested(place, 'no label clearly raises one output')
 
     def describe(label: int) -> str:
         return f'{label} ({names[label]})' if label < len(names) else str(label)
 
-    words = ', '.join(f'label {describe(label)} trains output {describe(output)}' for label, output in wrong.items())
-    return broken(place, words, data)
+    if wrong:
+        pairs = [f'label {describe(label)} trains output {describe(output)}' for label, output in wrong.items()]
+        return broken(place, ', '.join(pairs), data)
+    if zeros:
+        words = f'{", ".join(map(describe, zeros))} changes no output: the loss gives this label a gradient of zero'
+        return broken(place, f'label {words}', dict(data, zeros=zeros))
+    if set(outputs.values()) == {None}:
+        return note(place, f'no label clearly raises one output of the untrained head ({where})', data)
+    return ran(place, where, data)
+
+
+def _find_zeros(table: Optional[Tensor], classes: List[int]) -> List[int]:
+    """Return the classes whose row is zero, if others are not."""
+    if table is None or not bool(table.any()):
+        return []
+    return [label for label, row in zip(classes, table) if not bool(row.any())]
 
 
 def _sum_gradients(program: Program, classes: List[int], seed: int) -> Dict[str, Tensor]:
     """Return the gradient of the outputs (columns) of each tensor of scores for each class (rows)."""
-    side = program.find_side()
+    side, is_pixels = program.find_side(), program.kind == 'pixels'
     rows: Dict[str, List[Tensor]] = {}
-    if program.kind == 'pixels':
+    if is_pixels:
         heads = find_pixel_heads(program)
     else:
         modules = program.build_model().named_modules()
         heads = {name: one for name, one in modules if name and getattr(one, 'num_classes', 0) == program.num_classes}
     box = (side * 0.25, side * 0.3, side * 0.75, side * 0.7)
     for label in classes:
-        if program.kind == 'pixels':  # two, for BatchNorm after a global pooling
+        if is_pixels:  # two, for BatchNorm after a global pooling
             samples = [program.build_pixels(label, side, 2 * seed + number) for number in (0, 1)]
         else:
             samples = [program.build_instances([box], [label], side, seed)]
-        for one in train_on(program, heads, samples):
-            is_map = program.kind == 'pixels' and is_score_map(one.scores, heads[one.head], 2)
+        for one in train_on(program, heads, samples, keep_zero=is_pixels):
+            is_map = is_pixels and is_score_map(one.scores, heads[one.head], 2)
             summed = _sum_outputs(program, one.gradient, heads[one.head], is_map)
-            if summed is not None and ('cls' in one.loss or is_map):
+            if summed is not None and (is_map or any(word in one.loss for word in _OF_CLASSES)):
                 rows.setdefault(f'{one.head}[{one.number}], {one.loss}', []).append(summed)
     tables = {place: torch.stack(found) for place, found in rows.items() if len(found) == len(classes)}
     return {place: table for place, table in tables.items() if bool(table.any())}
@@ -99,7 +127,7 @@ def _check_names(names: Tuple[str, ...], outputs: int) -> List[Result]:
     if len(names) > outputs:
         return [broken('class names', f'{counts}: no output for {", ".join(names[outputs : outputs + 5])}')]
     if names and len(names) < outputs:
-        return [setting('class names', f'{counts}: the last ones are never trained')]
+        return [note('class names', f'{counts}: the last ones are never trained')]
     twice = sorted({name for name in names if names.count(name) > 1})
     return [broken('class names', f'several labels have one name: {", ".join(twice[:5])}')] if twice else []
 
@@ -127,16 +155,16 @@ def check_ignored(program: Program) -> List[Result]:
     results = _check_boxes(program) if program.kind == 'instances' else []
     heads = find_pixel_heads(program) if program.has_label_map else {}
     if not heads and not results:
-        raise Unavailable('no head scores each class and pixel, and no assigner uses ignored boxes (ignore_iof_thr)')
+        raise DoesNotApply('no head scores each class and pixel, and no assigner uses ignored boxes (ignore_iof_thr)')
     found: Dict[str, Result] = {}
     for factor in (1, 2, 4) if heads else ():
         for result in _check_pixels(program, heads, factor):
-            if result.subject not in found or found[result.subject].outcome == 'not tested':
+            if result.subject not in found or found[result.subject].outcome == 'note':
                 found[result.subject] = result
-        if found and all(result.outcome != 'not tested' for result in found.values()):
+        if found and all(result.data.get('is_final', True) for result in found.values()):
             break
     if not found and not results:
-        raise Unavailable('no loss trains a score for each class and pixel')
+        raise DoesNotApply('no loss trains a score for each class and pixel')
     return [*results, *found.values()]
 
 
@@ -148,8 +176,10 @@ def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[
     except Exception as error:
         if factor > 1:
             return []  # larger than any size that was tried
-        return [broken('the losses', f'fail where pixels are ignored: {Failure.describe(error)}')]
-    results = []
+        words = f'fail where pixels are ignored: {describe_failure(error)}'
+        return [_blame_ignored(program, 'the losses', words, dict(failure=describe_failure(error)))]
+    results: List[Result] = []
+    masks: Dict[str, List[float]] = {}
     for one in trained:
         head = heads[one.head]
         is_mask = program.kind == 'pixels' and one.scores.dim() > 3 and ('mask' in one.loss or 'dice' in one.loss)
@@ -158,21 +188,32 @@ def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[
         subject, ignored = f'{one.head}, {one.loss}', getattr(head, 'ignore_index', program.ignore_index)
         share = measure_ignored_share(one.gradient)
         if ignored != program.ignore_index:
-            results.append(
-                not_tested(subject, f'this head ignores label {ignored}, the first head {program.ignore_index}')
-            )
+            words = f'this head ignores label {ignored}, the first head {program.ignore_index}'
+            results.append(mark_untested(subject, words))
+        elif is_mask and share > ROUNDING:
+            masks.setdefault(one.head, []).append(share)
         elif share < 0:
-            results.append(not_tested(subject, f'its scores are too coarse ({tuple(one.scores.shape[-2:])})'))
+            words = f'its scores are too coarse ({tuple(one.scores.shape[-2:])})'
+            results.append(mark_untested(subject, words, is_final=False))
         else:
-            results.append(_judge_share(subject, 'under ignored pixels', share))
+            results.append(_judge_share(program, subject, 'under ignored pixels', share))
+    for head, shares in masks.items():
+        words = f'{quantity(len(shares), "loss", "losses")} of masks train ignored pixels as outside of the mask'
+        results.append(note(head, f'{words}, as the original does; {measure_ignored(program)[1]}', dict(shares=shares)))
     return results
 
 
-def _judge_share(subject: str, where: str, share: float) -> Result:
+def _judge_share(program: Program, subject: str, where: str, share: float) -> Result:
     if share <= ROUNDING:
-        return holds(subject)
+        return ran(subject, f'half of {program.describe_made_up()} ignored')
     evidence = f'scores {where} have up to {share:.2g} times the gradient of the others'
-    return broken(subject, evidence, dict(share=share))
+    return _blame_ignored(program, subject, evidence, dict(share=share))
+
+
+def _blame_ignored(program: Program, subject: str, evidence: str, data: Dict[str, Any]) -> Result:
+    """Return a broken result if the user's data have ignored elements, a note if none was seen."""
+    ignored, words = measure_ignored(program)
+    return (broken if ignored else note)(subject, f'{evidence}; {words}', dict(data, ignored=ignored))
 
 
 def _check_boxes(program: Program) -> List[Result]:
@@ -190,10 +231,10 @@ def _check_boxes(program: Program) -> List[Result]:
         height, width = gradient.shape[-2:]
         inside = (..., slice(height // 8, -(height // 8) or None), slice(width // 8, width * 3 // 8))
         if not bool(plain[subject][inside].any()):
-            results.append(not_tested(subject, 'it trains nothing there, ignored or not'))
+            results.append(mark_untested(subject, 'it trains nothing there, ignored or not'))
         else:
             share = float(gradient[inside].abs().max() / gradient.abs().max().clamp(min=1e-30))
-            results.append(_judge_share(subject, 'in an ignored box', share))
+            results.append(_judge_share(program, subject, 'in an ignored box', share))
     return results
 
 

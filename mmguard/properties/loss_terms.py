@@ -10,12 +10,12 @@ from mmengine.registry import MODELS
 from torch import Tensor
 
 from mmguard.config.changes import walk
-from mmguard.properties.datasets import walk_objects
-from mmguard.properties.program import MAX_ANNOTATIONS, SIDES, Program
-from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
-from mmguard.properties.samples import get_label_map
+from mmguard.properties.program import SIDES, Program
+from mmguard.properties.readings import measure_ignored
+from mmguard.properties.result import DoesNotApply, Result, broken, mark_untested, note, ran
+from mmguard.properties.runner import describe_failure
 from mmguard.properties.scores import Call, record_calls
-from mmguard.properties.worker import Failure
+from mmguard.text import quantity
 
 #: Weight of the tested class, and the minimum growth, relative to the other classes, that rounding cannot explain.
 HEAVY, GROWN = 4.0, 1.5
@@ -34,9 +34,9 @@ def check_weights(program: Program) -> List[Result]:
             if place in modules:
                 weighted[place] = node
             else:
-                results.append(not_tested(name, 'the model has no module of this name'))
+                results.append(mark_untested(name, 'the model has no module of this name'))
     if not weighted and not results:
-        raise Unavailable('no loss has class weights')
+        raise DoesNotApply('no loss has class weights')
     classes = program.choose_classes()
     try:
         side = program.find_side()
@@ -46,8 +46,9 @@ def check_weights(program: Program) -> List[Result]:
         calls = _record(program, {place: modules[place] for place in weighted}, program.build_samples(classes, side, 2))
     except Exception as error:  # raised before a loss was called: heads also read weights
         _grow_weights(program)
-        evidence = f'fails with these class weights, but trains with one more entry: {Failure.describe(error)}'
-        return [*results, *(broken(place, evidence) for place in weighted)]
+        failure = describe_failure(error)
+        evidence = f'fails with these class weights, but trains with one more entry: {failure}'
+        return [*results, *(broken(place, evidence, dict(failure=failure)) for place in weighted)]
     for place, node in weighted.items():
         with program.scope():
             results.append(_judge_weights(place, node, modules[place], calls.get(place), classes))
@@ -104,7 +105,7 @@ def _record(program: Program, modules: Dict[str, Any], samples: List[Any]) -> Di
 
 def _judge_weights(place: str, node: Any, module: Any, call: Optional[LossCall], classes: List[int]) -> Result:
     if call is None:
-        return not_tested(place, 'it is not called with scores and integer labels')
+        return mark_untested(place, 'it is not called with scores and integer labels')
     scores, labels = call.scores, call.labels
     known = getattr(module, 'class_weight', None)
     known = node['class_weight'] if known is None or isinstance(known, (str, float)) else known
@@ -121,9 +122,10 @@ def _judge_weights(place: str, node: Any, module: Any, call: Optional[LossCall],
         usual = train(None)
         grown = {label: train(label) / usual for label in present if label < number}
     except Exception as error:
-        return broken(place, f'{number} class weights for {outputs} outputs: {Failure.describe(error)}')
+        failure = describe_failure(error)
+        return broken(place, f'{number} class weights for {outputs} outputs: {failure}', dict(failure=failure))
     if len(present) < 2:
-        return not_tested(place, 'its labels are of one class')
+        return mark_untested(place, 'its labels are of one class')
     acts: Dict[str, Optional[int]] = {}
     for label, ratios in grown.items():
         ordered = ratios.sort(descending=True)
@@ -135,19 +137,19 @@ def _judge_weights(place: str, node: Any, module: Any, call: Optional[LossCall],
     if all(bool((ratios - 1).abs().max() < 1e-6) for ratios in grown.values()):
         return broken(place, 'class_weight changes nothing', dict(acts=acts))
     if None in acts.values():
-        return not_tested(place, 'its weights act on several classes at once')
+        return mark_untested(place, 'its weights act on several classes at once')
     if number < outputs:
-        return setting(place, f'{number} class weights for {outputs} outputs', dict(acts=acts))
-    return holds(place, '', dict(acts=acts))
+        return note(place, f'{number} class weights for {outputs} outputs', dict(acts=acts))
+    return ran(place, f'a weight of {HEAVY:g} for each of {quantity(len(acts), "class", "classes")}', dict(acts=acts))
 
 
 def check_averages(program: Program) -> List[Result]:
-    """Compare the loss of a half-ignored batch with that of its valid half; count the ignored pixels of the data."""
+    """Compare the loss of a half-ignored batch with that of its valid half; name ignored objects that train."""
     results = _check_crowds(program) if program.kind == 'instances' else []
     if program.has_label_map:
         results += _check_pixels(program)
     if not results:
-        raise Unavailable('no loss takes scores and a label map, and no assigner uses ignored boxes')
+        raise DoesNotApply('no loss takes scores and a label map, and no assigner uses ignored boxes')
     return results
 
 
@@ -158,43 +160,45 @@ def _check_pixels(program: Program) -> List[Result]:
         if 'loss' in name and type(module).forward is not torch.nn.Module.forward and not list(module.children())
     }
     side = program.find_side()
-    ignored = None
-    results = []
+    results, failed = [], []
     for name, called in _record(program, modules, program.build_half_ignored(side)).items():
         is_map = called.scores.dim() == 4 and bool((called.labels == program.ignore_index).any())
         if called.call.output is None or not is_map:
+            failed += [name] if is_map else []
             continue
         whole, half = (called.repeat(modules[name], slice(first, None))[0] for first in (0, side // 2))
         if half <= 0 or whole >= UNDILUTED * half:
-            results.append(holds(name))
+            results.append(ran(name, f'half of {program.describe_made_up()} ignored'))
             continue
-        if ignored is None:
-            ignored = _measure_ignored(program)
-        words = f'ignored pixels count in its average; they are {ignored:.1%} of the pixels of the training'
+        ignored, words = measure_ignored(program)
+        words = f'ignored pixels count in its average; {words}'
         if getattr(modules[name], 'avg_non_ignore', None):
-            results.append(broken(name, f'{words}, and avg_non_ignore=True asks for another average'))
-        else:
+            judge = broken if ignored else note
+            results.append(judge(name, f'{words}, and avg_non_ignore=True asks for another average'))
+        elif ignored:
             way = ' (avg_non_ignore=True leaves them out)' if hasattr(modules[name], 'avg_non_ignore') else ''
-            results.append(setting(name, words + way, dict(ignored=ignored)) if ignored else holds(name))
+            results.append(note(name, words + way, dict(ignored=ignored)))
+        else:
+            results.append(ran(name, f'half of {program.describe_made_up()} ignored: they count; {words}'))
+    if failed and not results:
+        results.append(mark_untested('averages', f'{", ".join(failed[:3])} fails where pixels are ignored'))
     return results
-
-
-def _measure_ignored(program: Program) -> float:
-    """Return the share of ignored pixels in a few samples of the training."""
-    maps = [get_label_map(sample) for sample in program.load('train', program.samples) if sample is not None]
-    return float(torch.cat([(one == program.ignore_index).flatten() for one in maps]).float().mean()) if maps else 0.0
 
 
 def _check_crowds(program: Program) -> List[Result]:
-    """Report the use of crowds: anchors in them train as background unless the assigner ignores them."""
-    objects = [one for leaf in program.build_leaves('train') for one in walk_objects(leaf, MAX_ANNOTATIONS)]
-    crowds = sum(bool(one.get('ignore_flag')) for one in objects)
-    results = []
+    """Name the share of ignored objects: they train as background unless an assigner ignores them."""
+    share, words = measure_ignored(program)
+    asked: Dict[str, Any] = {}
     for name, module in program.build_model().named_modules():
         for assigner in (getattr(module, 'assigner', None), getattr(module, 'bbox_assigner', None)):
             for one in assigner if isinstance(assigner, list) else [assigner]:
-                asked = getattr(one, 'ignore_iof_thr', None)
-                words = f'{crowds} ignored objects train as background (ignore_iof_thr={asked})'
-                if asked is not None:
-                    results.append(setting(name, words) if crowds and asked <= 0 else holds(name))
-    return results
+                if one is not None and hasattr(one, 'ignore_iof_thr'):
+                    asked[name] = one.ignore_iof_thr
+    if program.has_label_map or not share:
+        return [ran(name, words) for name in asked]
+    if not asked:
+        return [note('crowds', f'{words}: this model has no ignore_iof_thr, so they train as background')]
+    training = [f'{name} (ignore_iof_thr={value})' for name, value in asked.items() if value <= 0]
+    if training:
+        return [note('crowds', f'{words}: they train as background of {", ".join(training[:3])}')]
+    return [ran(name, f'{words}, and left out') for name in asked]

@@ -21,16 +21,17 @@ from mmguard.properties.alignment import (
 from mmguard.properties.datasets import seed_all, select_indices, walk_datasets, walk_objects, watch_steps
 from mmguard.properties.program import Program
 from mmguard.properties.result import (
+    DoesNotApply,
     Result,
-    Unavailable,
     broken,
-    holds,
-    not_tested,
+    mark_untested,
+    note,
+    ran,
     reports_no_samples,
-    setting,
 )
+from mmguard.properties.runner import describe_failure
 from mmguard.properties.samples import get_label_map, make_masks, read_parts
-from mmguard.properties.worker import Failure
+from mmguard.text import quantity
 
 #: Gray levels of figure and background.
 BRIGHT, DARK = 200, 50
@@ -40,8 +41,10 @@ _DRAWN = 'mmguard_drawn'
 _MAP, _POINTS = 'label map', 'keypoints'
 #: Keys of labels that are drawn.
 _LABELS = ('gt_seg_map', 'gt_bboxes', 'gt_masks', 'gt_keypoints')
+#: Highest label of the figure, whatever the number of classes: interpolation is seen between two labels.
+_VALUES = 4
 #: Minimum number of loads: random steps draw again each time.
-DRAWN_LOADS = 8
+DRAWN_LOADS = 32
 #: Number of loads of each training sample: random steps may drop it occasionally.
 LOADS = 5
 #: Data sets above this length are not listed again to find filtered images.
@@ -63,8 +66,12 @@ def check_moves(program: Program) -> List[Result]:
     indices = select_indices(len(dataset), tries)
     wrong: Dict[str, Result] = {}
     known: Counter = Counter()
+    failures = 0  # a data set may try a thousand samples before it fails
     for number in range(tries):
+        if failures > 1:
+            break
         steps = _load_traced(program, dataset, indices[number % len(indices)], number)
+        failures += not steps
         # Packed samples of mmdet carry no keypoints.
         for kind in dict.fromkeys(
             kind for seen in steps for kind in seen.figures if seen is steps[-1] or kind == _POINTS
@@ -77,8 +84,11 @@ def check_moves(program: Program) -> List[Result]:
         if program.seconds_left() < 0:
             break
     if not known:
-        raise Unavailable('no step loads an image with its labels, or nothing of the figure was left in the image')
-    results = [wrong.get(kind) or holds(kind, '', dict(tries=count)) for kind, count in known.items()]
+        raise DoesNotApply('no step loads an image with its labels, or nothing of the figure was left in the image')
+    results = [
+        wrong.get(kind) or ran(kind, f'a figure drawn into {quantity(count, "load")} of your data', dict(tries=count))
+        for kind, count in known.items()
+    ]
     return results if _POINTS in known else [*results, *_name_keypoints(program)]
 
 
@@ -87,13 +97,13 @@ def _name_keypoints(program: Program) -> List[Result]:
     for leaf in program.build_leaves('train'):
         objects = getattr(getattr(leaf, 'coco', None), 'anns', None) or dict(enumerate(walk_objects(leaf, DRAWN_LOADS)))
         if any(one.get('keypoints') for one in objects.values()):
-            return [not_tested(_POINTS, 'no step of the pipeline loads gt_keypoints')]
+            return [mark_untested(_POINTS, 'no step of the pipeline loads gt_keypoints')]
     return []
 
 
 def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[StepOutput]:
     """Load a sample with a figure drawn into it, and return image and labels after each step."""
-    rng, highest = np.random.default_rng(seed), max(1, len(program.get_class_names()) - 1)
+    rng, highest = np.random.default_rng(seed), max(_VALUES, len(program.get_class_names())) - 1
     steps: List[StepOutput] = []
 
     def on_step(step: Any, results: Any) -> Any:
@@ -216,11 +226,12 @@ def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...]) -> Opti
     named = None
     for seen in reversed(steps):
         found = describe_difference(seen.image, seen.figures[kind], kind, kind == _MAP, ignored)
-        if not found:  # earlier steps may have made a shift that a later one reversed
+        if found == '':  # earlier steps may have made a shift that a later one reversed
             break
-        named, words = seen, found
+        if found:  # a crop may hide it
+            named, words = seen, found
     if named is None:
-        return None if found is None else holds(kind)
+        return ran(kind) if found == '' and seen is steps[-1] else None
     return broken(f'{kind}, {named.step}', f'after this step {words}', dict(step=named.step))
 
 
@@ -238,10 +249,13 @@ def check_samples(program: Program) -> List[Result]:
             continue
         for leaf in leaves:
             if not hasattr(leaf, 'prepare_data') or not hasattr(leaf, 'get_data_info'):
-                raise Unavailable(f'{type(leaf).__name__} is not a data set of MMEngine')
+                raise DoesNotApply(f'{type(leaf).__name__} is not a data set of MMEngine')
             subject = f'{split} ({type(leaf).__name__})'
             found = _describe_filtered(leaf, subject) + _load_leaf(program, leaf, subject, loads)
-            results += found or [holds(subject, '', dict(samples=min(len(leaf), program.samples)))]
+            number = min(len(leaf), program.samples)
+            words = f'{quantity(number, "sample")} of your {len(leaf):,}, each loaded {quantity(loads, "time")}'
+            is_whole = all(one.outcome == 'note' for one in found)
+            results += [*found, *([ran(subject, words, dict(samples=number))] if is_whole else [])]
     return results
 
 
@@ -269,7 +283,8 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
                     sample = leaf.prepare_data(index)
                 except Exception as error:
                     step = (ended or ['the data set'])[0]
-                    return [broken(f'{subject}, {step}', f'{file}: {Failure.describe(error)}', dict(step=step))]
+                    failure = describe_failure(error)
+                    return [broken(f'{subject}, {step}', f'{file}: {failure}', dict(step=step, failure=failure))]
             loads += 1
             if sample is None:
                 drops[(ended or ['the data set'])[0]] += 1
@@ -286,7 +301,7 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
         dropped.update(drops)
         if program.seconds_left() < 0:
             break
-    blame = broken if tries == 1 else setting
+    blame = broken if tries == 1 else note
     return [
         blame(f'{subject}, {step}', f'drops a sample in {count} of {loads} loads', dict(step=step))
         for step, count in dropped.items()
@@ -318,4 +333,4 @@ def _describe_filtered(leaf: Any, subject: str) -> List[Result]:
     except Exception:  # its annotations may not be readable twice
         return []
     words = f'leaves out {listed - len(leaf):,} of {listed:,} images'
-    return [setting(f'{subject}, filter_cfg', words)] if listed > len(leaf) else []
+    return [note(f'{subject}, filter_cfg', words)] if listed > len(leaf) else []

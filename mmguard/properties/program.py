@@ -15,12 +15,11 @@ from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.logging import MessageHub
 from mmengine.model import revert_sync_batchnorm
-from mmengine.registry import DATASETS, METRICS, MODELS, DefaultScope
+from mmengine.registry import DATASETS, MODELS, DefaultScope
 from torch import Tensor
 
 from mmguard import register
 from mmguard.config.changes import name_types, walk
-from mmguard.config.classes import get_type_name
 from mmguard.config.custom_imports import import_modules
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig, import_scope
@@ -29,11 +28,14 @@ from mmguard.labels.spaces import VOID, LabelSpaces
 from mmguard.losses.guard_model import guard_model
 from mmguard.properties.alignment import Box
 from mmguard.properties.datasets import find_innermost, get_class_names, seed_all, select_indices, walk_objects
+from mmguard.properties.pretrained import drop_pretrained
 from mmguard.properties.result import NoSamples, Unavailable
 from mmguard.properties.samples import get_label_map, make_blank, make_instances, make_template
 
 #: Image sides to try, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
+#: Seconds below which a pass is timed again.
+_WARM = 0.5
 #: Number of annotations of a training set whose labels are collected.
 MAX_ANNOTATIONS = 1000
 #: Maximum number of classes per property.
@@ -74,12 +76,11 @@ class Program:
     def __init__(self, tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> None:
         self.samples = samples
         self.ends = float('inf')
+        self.pace = 0.0  # seconds per pixel of a forward pass
         self.made: Dict[Any, Any] = {}
         self.device = device
         register()
-        hub = MessageHub.get_current_instance()
-        for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
-            hub.update_info(name, value)  # schedules of losses and preprocessors read it from a runner
+        prepare_message_hub(MessageHub.get_current_instance())
         self.config = Config(copy.deepcopy(dict(tree)))
         import_modules(self.config.get('custom_imports'), strict=True)
         import_scope(self.config)
@@ -98,9 +99,13 @@ class Program:
 
     # ---- data
 
+    def get_loader_config(self, split: str) -> Any:
+        """Return the config of a split's data loader."""
+        return self.config.get(f'{split}_dataloader') or {}
+
     def get_dataset_config(self, split: str) -> Any:
         """Return the config of a split's data set."""
-        dataset = (self.config.get(f'{split}_dataloader') or {}).get('dataset')
+        dataset = self.get_loader_config(split).get('dataset') if self.samples else None
         if dataset is None:
             raise Unavailable(f'the config has no {split}_dataloader with a data set')
         return dataset
@@ -164,12 +169,22 @@ class Program:
         if not self.config.get('model'):
             raise Unavailable('the config has no model')
         seed_all(0)
-        node = drop_pretrained(self.config.model)
-        if self.config.get('data_preprocessor') and not node.get('data_preprocessor'):
-            node['data_preprocessor'] = copy.deepcopy(self.config.data_preprocessor)
-        model = revert_sync_batchnorm(MODELS.build(node))
-        if hasattr(model, 'init_weights'):
-            model.init_weights()
+        whole = copy.deepcopy(self.config.model)
+        if self.config.get('data_preprocessor') and not whole.get('data_preprocessor'):
+            whole['data_preprocessor'] = copy.deepcopy(self.config.data_preprocessor)
+        node, dropped = drop_pretrained(whole)
+        try:
+            model = revert_sync_batchnorm(MODELS.build(node))
+            if hasattr(model, 'init_weights'):
+                model.init_weights()
+        except Exception:
+            if not dropped:
+                raise
+            MODELS.build(whole)  # raises what is wrong with or without weights
+            reason = (
+                f'the model cannot be built without its pretrained weights ({dropped[0]}), which are not loaded here'
+            )
+            raise Unavailable(reason) from None
         if self.guards is not None:
             guard_model(model, self.guards.options.get('on_invalid', 'ignore'))
         return model.to(self.device).train()
@@ -246,14 +261,30 @@ class Program:
     def find_side(self) -> int:
         """Return the smallest image side for which the model gives a finite loss; raise its first exception."""
         problems: List[Exception] = []
-        for side in SIDES.get(self.read.framework, SIDES['mmdet']):
+        own = max(self.build_template()['inputs'].shape[-2:])  # before a larger one, which takes longer
+        sides = SIDES.get(self.read.framework, SIDES['mmdet'])
+        for side in sorted({*sides, own} if sides[0] < own < sides[-1] else sides):
             try:
-                losses = self.compute_losses(self.build_plain_batch(side), side)
+                losses = self._time_losses(side)
+                if self.pace * 2 * side**2 < _WARM:  # much of the first pass is not repeated
+                    self._time_losses(side)
                 if all(bool(torch.isfinite(loss).all()) for loss in losses.values()):
                     return side
             except Exception as error:
                 problems.append(error)
         raise problems[0] if problems else ValueError('the losses of a small batch are not finite')
+
+    def _time_losses(self, side: int) -> Dict[str, Tensor]:
+        began = time.process_time()
+        losses = self.compute_losses(self.build_plain_batch(side), side)
+        self.pace = (time.process_time() - began) / (2 * side**2)
+        return losses
+
+    def count_pixels(self, seconds: float) -> float:
+        """Return how many pixels of images train in some seconds, forward and backward."""
+        with contextlib.suppress(Exception):
+            self.find_side()
+        return seconds / (3 * self.pace) if self.pace else float('inf')
 
     def build_plain_sample(self, seed: int, side: int) -> Any:
         """Return an ordinary sample of the kind that the model trains on."""
@@ -262,6 +293,11 @@ class Program:
         third = side / 3
         boxes = [(4.0, 4.0, third, third + 8), (side / 2, side / 2 - 6, side - 4.0, side - 8.0)]
         return self.build_instances(boxes, [0, self.num_classes - 1], side, seed)
+
+    def describe_made_up(self) -> str:
+        """Describe the samples that are made up, for what is claimed of them."""
+        side = self.find_side()
+        return f'made-up images of {side}x{side}'
 
     def build_plain_batch(self, side: int = 0) -> List[Any]:
         """Return two ordinary samples."""
@@ -304,18 +340,22 @@ class Program:
         return [self.build_instances(boxes[: len(part)], part, side, n) for n, part in enumerate(parts)]
 
     def build_batch(self, samples: Sequence[Any], side: int = 0) -> Any:
-        """Return the input of the model for packed samples, with its preprocessor set to small images."""
+        """Return the input of the model for packed samples, with its preprocessor set to small images meanwhile."""
         preprocessor = self.build_model().data_preprocessor
         side = side or self.find_side()
-        for part in (preprocessor, *(getattr(preprocessor, 'batch_augments', None) or ())):
-            if getattr(part, 'size', None) is not None:
-                part.size = (side, side)
-        with self.scope():
+        with contextlib.ExitStack() as undo, self.scope():
+            for part in (preprocessor, *(getattr(preprocessor, 'batch_augments', None) or ())):
+                if getattr(part, 'size', None) is not None:
+                    undo.callback(setattr, part, 'size', part.size)
+                    part.size = (side, side)
             return preprocessor(pseudo_collate([copy.deepcopy(sample) for sample in samples]), True)
 
     def compute_losses(self, samples: Sequence[Any], side: int = 0) -> Dict[str, Tensor]:
+        """Return the losses of samples by name, summed over levels."""
+        return self.compute_batch(self.build_batch(samples, side))
+
+    def compute_batch(self, data: Any) -> Dict[str, Tensor]:
         """Return the losses of a batch by name, summed over levels."""
-        data = self.build_batch(samples, side)
         with self.scope():
             seed_all(0)
             found = self.build_model()(**data, mode='loss')
@@ -325,31 +365,6 @@ class Program:
             for name, several in levels.items()
             if isinstance(several, (list, tuple)) and all(map(torch.is_tensor, several))
         }
-
-    # ---- evaluation
-
-    def find_metric_nodes(self) -> List[Any]:
-        """Return the configs of the metrics of the validation."""
-        node = self.config.get('val_evaluator')
-        if not node:
-            raise Unavailable('the config has no val_evaluator')
-        nodes = node.get('metrics', node) if isinstance(node, dict) else node
-        return [nodes] if isinstance(nodes, dict) else list(nodes)
-
-    @cache_result
-    def build_metric(self, number: int) -> Any:
-        """Build a metric of the validation."""
-        metric = METRICS.build(copy.deepcopy(self.find_metric_nodes()[number]))
-        metric.dataset_meta = getattr(self.build_dataset('val'), 'metainfo', None)
-        return metric
-
-
-def build_parts(program: Program) -> List[Any]:
-    """Build the data sets and the model, and find the smallest images that it accepts."""
-    for build in (lambda: program.build_dataset('train'), program.find_side, lambda: program.build_dataset('val')):
-        with contextlib.suppress(Exception):
-            build()
-    return []
 
 
 _programs: Dict[bytes, Program] = {}
@@ -365,15 +380,7 @@ def get_program(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) 
     return _programs[key]
 
 
-def drop_pretrained(model: Any) -> Any:
-    """Copy a model's config without keys that load weights from a file or the network."""
-    kept = copy.deepcopy(model)
-    for _, node in walk(kept):
-        for key in ('pretrained', 'teacher_ckpt'):
-            if isinstance(node.get(key), str):
-                node[key] = None
-        entries = node.get('init_cfg')
-        if isinstance(entries, (dict, list, tuple)):
-            listed = [entries] if isinstance(entries, dict) else entries
-            node['init_cfg'] = [entry for entry in listed if get_type_name(entry.get('type')) != 'Pretrained'] or None
-    return kept
+def prepare_message_hub(hub: MessageHub) -> None:
+    """Set what schedules of losses and preprocessors read from a runner."""
+    for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
+        hub.update_info(name, value)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
 from functools import partial
 from typing import Any, Mapping, NamedTuple
 
-#: Outcomes of a property, the worst first.
-OUTCOMES = ('broken', 'setting', 'holds', 'not tested')
+#: Outcomes of a property, the worst first. A note is a choice with a consequence, or the reason for testing nothing.
+OUTCOMES = ('broken', 'not run', 'ran', 'note')
+_NO_FILE = re.compile(r"No such file or directory: '(.+?)'|(?:file|File) (\S+) (?:does not exist|is not found)")
 
 
 class Unavailable(Exception):
-    """Reason why a property cannot be tested."""
+    """Reason why a property that applies cannot be tested."""
+
+
+class DoesNotApply(Unavailable):
+    """Reason why there is nothing to test in this program."""
 
 
 class NoSamples(Unavailable):
@@ -22,13 +29,24 @@ def reports_no_samples(error: BaseException) -> bool:
     return isinstance(error, NoSamples) or 'need at least one array to concatenate' in str(error)
 
 
+def describe_missing(error: BaseException) -> str:
+    """Describe a file, package or host that is missing here; empty if an error is not about this machine."""
+    if isinstance(error, FileNotFoundError):
+        found = _NO_FILE.search(str(error))
+        path = str(error.filename or (found and (found[1] or found[2])) or error)
+        return f'data not found: {path}' + ('' if os.path.isabs(path) else ' (wrong directory?)')
+    if isinstance(error, ImportError):
+        return f'a package is missing: {error}'
+    return str(error) if isinstance(error, (ConnectionError, PermissionError)) else ''
+
+
 class Result(NamedTuple):
     """Outcome of a property for one part of a program.
 
     Attributes:
         outcome (str): One of ``OUTCOMES``.
         subject (str): The part: a head, a loss, a step of the pipeline, a metric.
-        evidence (str): One sentence: the observation, or the reason why none was possible.
+        evidence (str): One sentence: what was run, the observation, or the reason why none was possible.
         data (dict): The evidence as plain data.
     """
 
@@ -45,4 +63,9 @@ class Result(NamedTuple):
         return f'{self.subject}: {self.evidence}' if self.subject and self.evidence else self.subject or self.evidence
 
 
-broken, setting, holds, not_tested = (partial(Result, outcome) for outcome in OUTCOMES)
+broken, not_run, ran, note = (partial(Result, outcome) for outcome in OUTCOMES)
+
+
+def mark_untested(subject: str, reason: str, **data: Any) -> Result:
+    """Return a note with the reason why a part is not tested."""
+    return note(subject, f'not tested: {reason}', dict(data, tested=False))

@@ -16,6 +16,7 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
+    Set,
     Tuple,
 )
 
@@ -87,20 +88,60 @@ def trace_backward(
     compute: Callable[[], Mapping[str, Tensor]],
     add: Callable[[Mapping[str, Tensor]], Tensor] = sum_losses,
 ) -> BackwardTrace:
-    """Compute and add up the losses of a batch, and trace the backward pass."""
+    """Compute and add up the losses of a batch, and find the parameters that a backward pass would reach."""
     model.zero_grad(set_to_none=True)
-    try:
-        seed_all(0)
-        losses = compute()
-        whole = add(losses)
-        if whole.requires_grad:
-            seed_all(0)
-            whole.backward()
-        infinite = tuple(name for name, loss in losses.items() if not bool(torch.isfinite(loss)))
-        parameters = frozenset(name for name, one in model.named_parameters() if one.grad is not None)
-    finally:
+    seed_all(0)
+    losses = compute()
+    whole = add(losses)
+    infinite = tuple(name for name, loss in losses.items() if not bool(torch.isfinite(loss)))
+    nodes = walk_graph(whole)
+    if any('Checkpoint' in type(node).__name__ for node in nodes):  # their parameters are in a graph of their own
+        whole.backward()
+        held = {id(one) for one in model.parameters() if one.grad is not None}
         model.zero_grad(set_to_none=True)
+    else:
+        held = {id(node.variable) for node in nodes if hasattr(node, 'variable')}
+    parameters = frozenset(name for name, one in model.named_parameters() if id(one) in held)
     return BackwardTrace(tuple(losses), infinite, parameters)
+
+
+def walk_graph(tensor: Tensor) -> Set[Any]:
+    """Return the nodes of the graph that a tensor was computed in: a backward pass would run them."""
+    found: Set[Any] = set()
+    left = [tensor.grad_fn]
+    while left:
+        node = left.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            left += [other for other, _ in node.next_functions]
+    return found
+
+
+@contextlib.contextmanager
+def share_features(model: Any) -> Iterator[None]:
+    """Compute the features of each batch of images once, without a graph: only labels and heads differ."""
+    extract: Any = getattr(model, 'extract_feat', None)
+    known: List[Tuple[Tensor, Any]] = []
+
+    def extract_once(inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        for images, features in known:
+            if torch.is_tensor(inputs) and images.shape == inputs.shape and torch.equal(images, inputs):
+                return type(features)(one.clone() for one in features)
+        with torch.no_grad():
+            features = extract(inputs, *args, **kwargs)
+        if torch.is_tensor(inputs) and type(features) in (tuple, list) and all(map(torch.is_tensor, features)):
+            known.append((inputs, features))
+            return type(features)(one.clone() for one in features)
+        return extract(inputs, *args, **kwargs)
+
+    if extract is None:
+        yield
+        return
+    model.extract_feat = extract_once
+    try:
+        yield
+    finally:
+        del model.extract_feat
 
 
 @contextlib.contextmanager
@@ -141,36 +182,44 @@ def walk_tensors(value: Any) -> Iterator[Tensor]:
             yield from walk_tensors(inner)
 
 
-def train_on(program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0) -> List[TrainedScores]:
+def train_on(
+    program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0, keep_zero: bool = False
+) -> List[TrainedScores]:
     """Return the tensors that each loss of a batch trains directly, not through later tensors.
 
     If a head computes its features from earlier scores (OCRNet, PointRend, K-Net), their gradient tells nothing about
     the loss.
+
+    Args:
+        program (Program): Builds and calls the model.
+        heads (dict[str, Module]): Heads by name.
+        samples (list): Packed samples.
+        side (int): Side of the images.
+        keep_zero (bool): True to return tensors that a loss reads, but gives a gradient of zero, too.
     """
     with record_calls(heads) as calls:
         losses = program.compute_losses(samples, side)
     seen = [(call.name, tensor) for call in calls for tensor in walk_tensors(call.output)]
-    tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad and tensor.dim() > 1]
-    feeds = lru_cache(maxsize=None)(lambda n, later: _depends_on(tensors[later][1], tensors[n][1]))
+    tensors = [(name, tensor) for name, tensor in seen if tensor.grad_fn is not None and tensor.dim() > 1]
+    walk = lru_cache(maxsize=None)(lambda n: walk_graph(tensors[n][1]))
     found = []
-    for term, loss in losses.items() if tensors else ():
-        if not loss.requires_grad:
-            continue
-        gradients = torch.autograd.grad(loss, [tensor for _, tensor in tensors], retain_graph=True, allow_unused=True)
-        reached = [n for n, gradient in enumerate(gradients) if gradient is not None and bool(gradient.any())]
-        for place, n in enumerate(reached):
-            if not any(feeds(n, later) for later in reached[place + 1 :]):
-                name, tensor = tensors[n]
-                number = sum(other == name for other, _ in tensors[:n])
-                found.append(
-                    TrainedScores(name, number, term, tensor.detach(), gradients[n])
-                )  # without the graph: it is large
+    for term, loss in losses.items():
+        nodes = walk_graph(loss) if loss.requires_grad else set()
+        reached = [n for n, (_, tensor) in enumerate(tensors) if tensor.grad_fn in nodes]
+        while reached:
+            direct = [n for n in reached if not any(tensors[n][1].grad_fn in walk(m) for m in reached if m > n)]
+            gradients = torch.autograd.grad(loss, [tensors[n][1] for n in direct], retain_graph=True, allow_unused=True)
+            trained = {
+                n: one for n, one in zip(direct, gradients) if one is not None and (keep_zero or bool(one.any()))
+            }
+            if len(trained) == len(direct):
+                break
+            reached = [n for n in reached if n in trained or n not in direct]
+        for n, gradient in trained.items() if reached else ():
+            name, tensor = tensors[n]
+            number = sum(other == name for other, _ in tensors[:n])
+            found.append(TrainedScores(name, number, term, tensor.detach(), gradient))  # without the graph: it is large
     return found
-
-
-def _depends_on(output: Tensor, tensor: Tensor) -> bool:
-    (gradient,) = torch.autograd.grad(output.sum(), tensor, retain_graph=True, allow_unused=True)
-    return gradient is not None
 
 
 def find_pixel_heads(program: Program) -> Dict[str, Any]:

@@ -10,9 +10,11 @@ import json
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import sys
 import sysconfig
+import tempfile
 import threading
 import time
 import traceback
@@ -108,6 +110,7 @@ class Worker:
         self._context: Any = multiprocessing.get_context('fork' if forks and sys.platform == 'linux' else 'spawn')
         self._process: Any = None
         self._connection: Any = None
+        self._home = ''
 
     def ask(self, function: Callable[..., Any], *args: Any, seconds: float) -> Reply:
         """Call a function in the process and return its reply; never raise an exception of the function."""
@@ -154,6 +157,7 @@ class Worker:
             self._process.join()
             # A thread may still read from the connection, which is closed with its last reference.
             self._process = self._connection = None
+            shutil.rmtree(self._home, ignore_errors=True)
 
     def __enter__(self: Self) -> Self:
         return self
@@ -167,7 +171,8 @@ class Worker:
         ours = self._connection if self._context.get_start_method() == 'fork' else None
         # Not a daemon: those may not have children, which metrics of mmdet and loaders start.
         folder = os.getcwd()
-        process = self._context.Process(target=_serve, args=(theirs, ours, folder, FINDER.folders))
+        self._home = tempfile.mkdtemp(prefix='mmguard-')
+        process = self._context.Process(target=_serve, args=(theirs, ours, folder, FINDER.folders, self._home))
         os.chdir(os.path.abspath(os.sep))  # a new interpreter imports from where it starts, before it has our sys.path
         try:
             process.start()
@@ -231,12 +236,12 @@ def _find_family(pid: int) -> List[int]:
     return found
 
 
-def _serve(connection: Any, ours: Any, folder: str, project: List[str]) -> None:
+def _serve(connection: Any, ours: Any, folder: str, project: List[str], home: str) -> None:
     FINDER.folders = project
     if ours is not None:
         ours.close()
     parent = os.getppid()
-    _isolate()
+    _isolate(home)
     if sys.platform == 'linux':
         _end_descendants_at_exit(connection, parent)
     os.chdir(folder)
@@ -281,7 +286,7 @@ def _end_descendants_at_exit(connection: Any, parent: int) -> None:
     os._exit(os.WEXITSTATUS(status))
 
 
-def _isolate() -> None:
+def _isolate(home: str) -> None:
     if hasattr(os, 'setsid'):  # Ctrl-C is for the parent, which ends the whole group
         os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM):  # the parent's handlers clean up after the parent
@@ -290,7 +295,9 @@ def _isolate() -> None:
     for stream in range(3):
         os.dup2(null, stream)
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(stream, 'rww'[stream], encoding='utf-8') for stream in range(3))
-    os.environ.update(_ENVIRONMENT)
+    caches = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')  # fonts, not the program's files
+    os.environ.update(_ENVIRONMENT, HOME=home, TMPDIR=home, XDG_CACHE_HOME=caches)
+    tempfile.tempdir = None
     if 'torch' in sys.modules:  # it has read the environment; and a pool of threads does not survive a fork
         sys.modules['torch'].set_num_threads(1)
     sys.addaudithook(_refuse_network)

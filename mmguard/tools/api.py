@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from html import escape
@@ -176,14 +177,15 @@ def dry_run(
     overfit: bool = False,
     run_code: bool = False,
 ) -> Diagnosis:
-    """Build a small version of a config's program and test properties of every training, as ``mmguard dry-run`` does.
+    """Run the first batches of a config's training, then test what running cannot show, as ``mmguard dry-run`` does.
 
-    A broken property is a finding with its name as the code, and severity ``'error'``; a setting is a remark.
+    What is broken is a finding with the name of the property as the code, and severity ``'error'``; a note is a remark.
+    What could not run is in ``record``, with the outcome ``'not run'``.
 
     Args:
         config (str): A file, or a shipped one. In Python it is a program, and is run.
         only (list[str]): Names of properties. Default: all except that of ``overfit``.
-        samples (int): Samples of each data set.
+        samples (int): Samples of each data set; 0: leave the data alone, and test on made-up images only.
         seconds (float): Time for all properties.
         device (str): Device of the model.
         overfit (bool): Also test that it can learn one batch.
@@ -192,16 +194,18 @@ def dry_run(
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or has no model.
     """
-    from mmguard.tools.dry_run.command import check_program
-    from mmguard.tools.dry_run.render import as_json, as_text, build_findings
+    from mmguard.tools.dry_run.command import check_program, sort_records
+    from mmguard.tools.dry_run.render import as_json, as_text, build_findings, list_reasons
 
-    config = os.fspath(config)
-    tested = list(check_program(config, only, samples, seconds, device, overfit, run_code))
+    config, began = os.fspath(config), time.monotonic()
+    tested = sort_records(list(check_program(config, only, samples, seconds, device, overfit, run_code)))
+    taken = time.monotonic() - began
     return Diagnosis(
         config,
         tuple(build_findings(tested)),
-        record=as_json(config, tested),
-        text=as_text(tested),
+        failed=tuple(list_reasons(tested)),
+        record=as_json(config, tested, taken),
+        text=as_text(tested, taken),
     )
 
 

@@ -56,8 +56,8 @@ _MASKS = 'mask losses take ignored pixels for background (MaskFormer#57)'
 #: Folder of a config and property -> part of the subjects that are broken in the framework itself, and how.
 REVIEWED: Dict[Tuple[str, str], Tuple[str, str]] = {
     ('pidnet', 'ignored-weigh-nothing'): ('the losses', _WEIGHTS),
-    ('pidnet', 'empty-batch'): ('targets', _WEIGHTS),
-    ('ddrnet', 'empty-batch'): ('no image', 'OHEM returns a constant without a graph where all pixels are ignored'),
+    ('pidnet', 'batch-variants'): ('targets', _WEIGHTS),
+    ('ddrnet', 'batch-variants'): ('no image', 'OHEM returns a constant without a graph where all pixels are ignored'),
     ('maskformer', 'ignored-weigh-nothing'): ('decode_head', _MASKS),
     ('mask2former', 'ignored-weigh-nothing'): ('decode_head', _MASKS),
 }

@@ -129,9 +129,9 @@ FAULTS = {
     'averages': [
         Fault(FCN, loss('AverageOfAll'), 'decode_head'),
         Fault(SEGFORMER, loss('SumOverSize'), 'decode_head'),
-        Fault(FCN, loss('AverageOfAll', avg_non_ignore=False), 'decode_head', 'setting'),
-        Fault(SEGFORMER, at('model.decode_head.loss_decode.avg_non_ignore', False), 'decode_head', 'setting'),
-        Fault(FASTER_RCNN, EMPTY, 'rpn_head', 'setting'),
+        Fault(FCN, loss('AverageOfAll', avg_non_ignore=False), 'decode_head', 'note'),
+        Fault(SEGFORMER, at('model.decode_head.loss_decode.avg_non_ignore', False), 'decode_head', 'note'),
+        Fault(FASTER_RCNN, EMPTY, 'rpn_head', 'note'),
     ],
     'class-weights': [
         Fault(FCN, loss('ReversedWeights', class_weight=WEIGHTS), 'decode_head.loss_decode'),
@@ -163,7 +163,7 @@ FAULTS = {
     'strides-match': [
         Fault(RETINANET, at('model.bbox_head.anchor_generator.strides', [4, 8, 16, 32, 64]), 'bbox_head')
     ],
-    'empty-batch': [
+    'batch-variants': [
         Fault(FCN, loss('MeanOfValid'), 'no image'),
         Fault(SEGFORMER, loss('Detached'), 'no image'),
         Fault(
@@ -177,7 +177,7 @@ FAULTS = {
             'no image',
         ),
     ],
-    'loader-batches': [
+    'first-batches': [
         Fault(
             FCN,
             both(
@@ -231,7 +231,7 @@ REPORTS = {
                 ),
             ),
             'BaseSegDataset',
-            'setting',
+            'note',
         ),
     ),
     'mmsegmentation#1415': (
@@ -279,7 +279,7 @@ REPORTS = {
     ),
     'MaskFormer#57': ('ignored-weigh-nothing', Fault(MASKFORMER, both(), 'loss_mask')),
     'libreyolo#323': (
-        'empty-batch',
+        'batch-variants',
         Fault(MASK_RCNN, both(at('model.roi_head.mask_head.type', 'DisconnectedMaskHead'), EMPTY), 'no image'),
     ),
     'mmsegmentation#3724': (
@@ -291,10 +291,10 @@ REPORTS = {
         Fault(MASK2FORMER, at('model.decode_head.loss_cls.class_weight', [0.1] + [1.0] * 149), 'decode_head.loss_cls'),
     ),
     'RT-DETR#672': (
-        'empty-batch',
+        'batch-variants',
         Fault(DINO, both(at('model.bbox_head.type', 'NoDenoisingWithoutTargets'), EMPTY), 'no image'),
     ),
-    'PIDNet#65': ('empty-batch', Fault(FCN, loss('MeanOfValid'), 'no image')),
+    'PIDNet#65': ('batch-variants', Fault(FCN, loss('MeanOfValid'), 'no image')),
 }
 ALL = [pytest.param(name, fault, id=f'{name}-{n}') for name, faults in FAULTS.items() for n, fault in enumerate(faults)]
 ALL += [pytest.param(name, fault, id=report) for report, (name, fault) in REPORTS.items()]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Iterator, List, Sequence
 
 from mmguard.tools.arguments import add_run_code, positive
+from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN
 from mmguard.tools.selection import add_outcome, read_selection
 
 if TYPE_CHECKING:
@@ -20,12 +22,12 @@ def add_to(commands: Any) -> None:
     listed = '; '.join(f'{name} ({one.summary})' for name, one in PROPERTIES.items())
     parser = commands.add_parser(
         'dry-run',
-        help='build the program of a config at a small size, and test properties that every training must have',
-        description='Builds the data sets, pipelines, model, losses and metrics of a config of MMSegmentation or '
-        'MMDetection in a process of its own, without network, with inputs as small as the model takes, and tests '
-        f'properties: {listed}. Pretrained '
-        'weights are left out, SyncBN becomes BN, nothing is written into the work_dir. CONFIG in Python is a program, '
-        'and is run. Exit code: 0 nothing broken, 1 a property is broken, 2 could not run.',
+        help='run the first batches of a training and a validation, then test what running cannot show',
+        description='Builds the training of a config of MMSegmentation or MMDetection in a process of its own, without '
+        'network, runs the first batches of your loader and the first images of your validation, then tests, on your '
+        f'data and on small made-up images: {listed}. Pretrained weights that are not on this disk are left out, '
+        'SyncBN becomes BN, nothing is written into the work_dir. CONFIG in Python is a program, and is run. '
+        'Exit code: 1 something is broken, 2 something could not run, 0 else.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
     parser.add_argument(
@@ -34,6 +36,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         '--only', nargs='+', choices=list(PROPERTIES), default=[], metavar='NAME', help='only these properties'
     )
+    parser.add_argument('--no-data', action='store_true', help='leave the data alone: test on made-up images only')
     parser.add_argument(
         '--seconds', type=positive, default=120, metavar='N', help='time for all properties; default: %(default)s'
     )
@@ -50,36 +53,46 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.spinner import Spinner
 
     selection = read_selection(args)
-    tested: List[PropertyRecord] = []
+    began = time.monotonic()
     with Spinner('dry-run', f'{args.config}, at most {args.seconds} s') as spinner:
         import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
-        from mmguard.properties.suite import PROPERTIES
         from mmguard.tools.console import Console
-        from mmguard.tools.dry_run.render import as_json, build_findings, show, show_total
+        from mmguard.tools.dry_run.render import as_json, build_findings, list_reasons, show
         from mmguard.tools.machine_formats import build_entry
 
-        console = Console(stderr=not selection.for_people)
+        tested = []
+        samples = 0 if args.no_data else args.samples
         for one in check_program(
-            args.config, args.only, args.samples, args.seconds, args.device, args.overfit, args.run_code
+            args.config, args.only, samples, args.seconds, args.device, args.overfit, args.run_code
         ):
             tested.append(one)
-            spinner.hide()
-            show(console, one)
-            spinner.show()
-    tested.sort(key=lambda one: list(PROPERTIES).index(one.name))
-    show_total(console, tested)
+            spinner.text = f'{args.config}, after {one.name}, at most {args.seconds} s'
+    seconds = time.monotonic() - began
+    tested = sort_records(tested)
+    show(Console(stderr=not selection.for_people), tested, seconds)
     if args.json is not None:
-        write_json(args.json, as_json(args.config, tested))
+        write_json(args.json, as_json(args.config, tested, seconds))
     entries = [build_entry(finding, args.config) for finding in build_findings(tested)]
-    selection.write('dry-run', args.config, entries)
-    return selection.choose_exit_code([entry.severity for entry in entries])
+    reasons = list_reasons(tested)
+    selection.write('dry-run', args.config, entries, reasons)
+    return selection.choose_exit_code([entry.severity for entry in entries]) or (COULD_NOT_RUN if reasons else CLEAN)
+
+
+def sort_records(records: Sequence[PropertyRecord]) -> List[PropertyRecord]:
+    """Return records in the order of a training; those that ran out of time were tested last."""
+    from mmguard.properties.suite import PROPERTIES
+
+    return sorted(records, key=lambda one: list(PROPERTIES).index(one.name))
 
 
 def check_program(
     config: str, only: Sequence[str], samples: int, seconds: float, device: str, overfit: bool, run_code: bool
 ) -> Iterator[PropertyRecord]:
-    """Yield the result of each property of a config, as soon as it is tested."""
+    """Yield the result of each property of a config, as soon as it is tested.
+
+    With ``samples=0`` the data are left alone, and properties of data are left out unless ``only`` names them.
+    """
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
     from mmguard.properties.suite import OVERFIT, PROPERTIES, run_properties
@@ -90,7 +103,7 @@ def check_program(
         check_may_build(config, run_code)
     if read.is_old or not read.part('model'):
         raise CannotRun(f'{config}: only configs of MMEngine with a model can be built')
-    asked = only or [name for name in PROPERTIES if name != OVERFIT]
+    asked = only or [name for name, one in PROPERTIES.items() if name != OVERFIT and (samples or not one.needs_data)]
     names = [name for name in PROPERTIES if name in asked or (overfit and name == OVERFIT)]
     with Worker() as worker:
         yield from run_properties(worker, read.written, names, seconds, samples, device)

@@ -1,0 +1,213 @@
+"""First stage of a dry run: build what ``Runner.train()`` builds before its first iteration, from the user's config."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import re
+import tempfile
+import traceback
+from typing import Any, ContextManager, List
+
+import torch
+from mmengine.hooks import RuntimeInfoHook
+from mmengine.logging import MessageHub
+from mmengine.runner import Runner
+from torch.utils.data import DataLoader
+
+from mmguard.config.classes import get_type_name
+from mmguard.properties.pretrained import is_missing
+from mmguard.properties.program import Program, cache_result, prepare_message_hub
+from mmguard.properties.result import NoSamples, Result, Unavailable, broken, describe_missing, not_run, note, ran
+from mmguard.properties.worker import Failure
+from mmguard.text import quantity
+
+#: Packages whose hooks are called before the first iteration; other hooks are only built.
+_PACKAGES = ('mmengine', 'mmseg', 'mmdet', 'mmcv')
+#: Errors of what is installed here, not of the program.
+_OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|no kernel|memory')
+#: Function of the runner -> the part of the config that it builds.
+_PARTS = {
+    'build_train_loop': 'train_cfg',
+    'build_optim_wrapper': 'optim_wrapper',
+    'scale_lr': 'auto_scale_lr',
+    'build_param_scheduler': 'param_scheduler',
+    'build_val_loop': 'val_evaluator',
+    'register_hooks': 'hooks',
+    'call_hook': 'hooks',
+    'load_or_resume': 'load_from',
+}
+
+
+class StartedRunner(Runner):
+    """Runner whose ``train()`` stops before the first iteration, and which writes no environment and config."""
+
+    def _log_env(self, *_: Any) -> None: ...
+
+    def dump_config(self) -> None: ...
+
+    def _init_model_weights(self) -> None: ...
+
+    def _maybe_compile(self, *_: Any) -> None: ...
+
+    def build_train_loop(self, loop: Any) -> Any:
+        built = super().build_train_loop(loop)
+        built.run = lambda: None
+        return built
+
+    def call_hook(self, fn_name: str, **kwargs: Any) -> None:
+        """Call ``before_run`` of the frameworks' hooks; RuntimeInfoHook formats the config, which takes seconds."""
+        for hook in self._hooks if fn_name == 'before_run' else ():
+            if not _is_foreign(hook) and not isinstance(hook, RuntimeInfoHook):
+                hook.before_run(self)
+
+
+def _is_foreign(hook: Any) -> bool:
+    return type(hook).__module__.partition('.')[0] not in _PACKAGES
+
+
+@cache_result
+def build_loader(program: Program, split: str) -> DataLoader:
+    """Return the user's data loader, which is built once."""
+    return make_loader(program, split)
+
+
+def make_loader(program: Program, split: str) -> DataLoader:
+    """Build the user's data loader: sampler, batch size and collate function, without worker processes."""
+    node = copy.deepcopy(dict(program.get_loader_config(split)))
+    dataset = program.build_dataset(split)
+    for key in ('prefetch_factor', 'pin_memory', 'dataset'):
+        node.pop(key, None)
+    node.update(num_workers=0, persistent_workers=False)
+    with program.scope():
+        return Runner.build_dataloader({**node, 'dataset': dict(type=lambda: dataset)}, seed=0)
+
+
+@cache_result
+def start_runner(program: Program) -> StartedRunner:
+    """Return a runner that has built everything that a training has before its first iteration."""
+    config, model = copy.deepcopy(program.config), program.build_model()
+    wrapper = config.get('optim_wrapper')
+    if program.device == 'cpu' and wrapper and get_type_name(wrapper.get('type')) == 'AmpOptimWrapper':
+        wrapper['type'] = 'OptimWrapper'  # the other one refuses to be built
+        for key in ('loss_scale', 'dtype', 'use_fp16'):
+            wrapper.pop(key, None)
+    hooks = dict(config.get('default_hooks') or {})
+    validates = has_validation(program)
+    load_from = config.get('load_from')
+    folder = tempfile.mkdtemp()
+    runner = StartedRunner(
+        model=model,
+        work_dir=folder,
+        train_dataloader=build_loader(program, 'train'),
+        train_cfg=config.get('train_cfg'),
+        val_dataloader=build_loader(program, 'val') if validates else None,
+        val_cfg=config.get('val_cfg') if validates else None,
+        val_evaluator=config.get('val_evaluator') if validates else None,
+        auto_scale_lr=config.get('auto_scale_lr'),
+        optim_wrapper=wrapper,
+        param_scheduler=config.get('param_scheduler'),
+        default_hooks=hooks,
+        custom_hooks=config.get('custom_hooks'),
+        load_from=None if load_from and is_missing(load_from) else load_from,
+        env_cfg=dict(dist_cfg=dict(backend='gloo')),
+        log_processor=config.get('log_processor'),
+        log_level='CRITICAL',
+        visualizer=dict(config.get('visualizer') or dict(type='Visualizer'), vis_backends=[], name=folder),
+        default_scope=config.get('default_scope', 'mmengine'),
+        randomness=dict(seed=0),
+        experiment_name=folder.rpartition('/')[2],
+        cfg=config,
+    )
+    try:
+        runner.train()
+    finally:
+        model.to(program.device)
+        prepare_message_hub(MessageHub.get_current_instance())
+    return runner
+
+
+def has_validation(program: Program) -> bool:
+    """Return True if the config validates, on data that can be built."""
+    if not program.config.get('val_cfg') or not program.config.get('val_dataloader'):
+        return False
+    try:
+        return bool(build_loader(program, 'val'))
+    except Exception:  # reported with the data
+        return False
+
+
+def build_parts(program: Program) -> List[Result]:
+    """Build the data sets and the model, and find the smallest images that it accepts."""
+    for build in (lambda: program.build_dataset('train'), program.find_side, lambda: program.build_dataset('val')):
+        with contextlib.suppress(Exception):
+            build()
+    return []
+
+
+def check_build(program: Program) -> List[Result]:
+    """Build data sets, loaders, model, hooks, optimizer, schedulers and evaluator, and load ``load_from``."""
+    results = []
+    for split in ('train', 'val'):
+        if split == 'val' and not program.config.get('val_dataloader'):
+            continue
+        try:
+            dataset = program.build_dataset(split)
+            build_loader(program, split)
+            words = f'built on your {len(dataset):,} samples, with your sampler and collate function'
+            results.append(ran(f'{split} data ({type(dataset).__name__})', words, dict(samples=len(dataset))))
+        except Exception as error:
+            results.append(judge_failure(f'{split} data', error, split))
+    try:
+        program.build_model()
+    except Exception as error:
+        return [*results, judge_failure('model', error)]
+    if any(one.data.get('split') == 'train' for one in results):
+        return results
+    load_from = program.config.get('load_from')
+    if load_from and '://' not in load_from and is_missing(load_from):
+        results.append(broken('load_from', f'{load_from} does not exist'))
+    try:
+        runner = start_runner(program)
+    except Exception as error:
+        frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+        return [*results, judge_failure(next((_PARTS[one] for one in frames if one in _PARTS), 'the runner'), error)]
+    words = f'built: {type(runner.model).__name__}, {type(runner.optim_wrapper).__name__}, '
+    words += f'{quantity(len(runner.hooks), "hook")}' + (', evaluator' if has_validation(program) else '')
+    results.append(ran('training', f'{words}; hooks called until before_run'))
+    foreign = sorted({type(hook).__name__ for hook in runner.hooks if _is_foreign(hook)} - {'LabelGuardHook'})
+    if foreign:
+        results.append(note('hooks', f'built, not run, because they are of other packages: {", ".join(foreign)}'))
+    if load_from and '://' in load_from:
+        results.append(note('load_from', f'{load_from} was not loaded: the program runs without network'))
+    return results
+
+
+def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
+    """Judge an exception: broken if a training on any machine would raise it, not run if it concerns this machine."""
+    data = dict(split=split) if split else {}
+    missing = describe_missing(error)
+    if isinstance(error, NoSamples):
+        return broken(subject, f'{error}: `mmguard scan CONFIG` says why', data)
+    if missing or isinstance(error, Unavailable):
+        return not_run('' if missing else subject, missing or str(error), dict(data, failure=describe_failure(error)))
+    if _OF_THIS_MACHINE.search(str(error)):
+        return not_run(subject, describe_failure(error), dict(data, failure=describe_failure(error)))
+    return broken(subject, describe_failure(error), dict(data, failure=describe_failure(error)))
+
+
+def describe_failure(error: Exception) -> str:
+    """Describe an exception, with its place in the user's code, or else in the package that raised it."""
+    found = Failure.describe(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = found.place or (f'{frames[-1].filename.rpartition("/")[2]}:{frames[-1].lineno}' if frames else '')
+    return str(found._replace(place=place))
+
+
+def enter_autocast(program: Program) -> ContextManager[Any]:
+    """Return the context of mixed precision if the config asks for it."""
+    if get_type_name((program.config.get('optim_wrapper') or {}).get('type')) != 'AmpOptimWrapper':
+        return contextlib.nullcontext()
+    # Some kernels are missing for half precision on the CPU.
+    dtype = torch.bfloat16 if program.device == 'cpu' else torch.float16
+    return torch.autocast(program.device.partition(':')[0], dtype=dtype)
