@@ -190,16 +190,19 @@ class UncountedCategories(DataRule):
     """Categories that RF-DETR leaves out of its classes because of their supercategory."""
 
     code = 'MG134'
+    severity = INFO
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'RF-DETR does not count categories whose supercategory is "none".'
-    title = 'RF-DETR counts {counted} of {number}: the supercategory of the others is "none". The ids are right.'
+    title = 'RF-DETR 1.4 counts {counted} of {number}: the supercategory of the others is "none". The ids are right.'
     why = 'The model gets outputs for the other categories only, but every id is a label: some are out of range.'
     example = Example(
         wrong='{"id": 0, "name": "cat", "supercategory": "none"}',
         right='{"id": 0, "name": "cat", "supercategory": "animal"}',
     )
-    limits = 'A category without an annotation, as the first of a Roboflow export, is meant to be left out.'
+    limits = (
+        'Other versions count all. The first category of a Roboflow export, without an object, is meant to be left out.'
+    )
     advice = 'Write another `supercategory` than "none" in each category that has objects, in the files of all splits.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -209,7 +212,7 @@ class UncountedCategories(DataRule):
         if found.framework == 'rf-detr' and found.classes_counted and counted + 1 < labels.num_classes <= number + 1:
             evidence = Message('"supercategory": "none" in {number}', number=quantity(found.ungrouped, 'category'))
             words = {'counted': counted, 'number': quantity(number, 'category')}
-            yield self.report_in(facts, PROVEN, evidence, words, files=found.sources)
+            yield self.report_in(facts, POSSIBLE, evidence, words, files=found.sources)
 
 
 class CocoIdsLookedUp(AnnotationRule):
