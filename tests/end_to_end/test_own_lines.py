@@ -23,7 +23,7 @@ from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.finding import Finding
 from mmguard.tools.apply.guarded import build_tree
 
-OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253', 'MG254')
+OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253', 'MG255')
 SHIPPED = sorted(Path(__file__).parents[2].glob('configs/*/*_guarded.py'))
 IMPORT = "custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)\n"
 HOOK = "custom_hooks = [dict(type='LabelGuardHook')]\n"
@@ -253,7 +253,7 @@ def test_the_arguments_of_two_hooks_are_merged(folder: Path) -> None:
         (edit,) = found.edits
         ((path, hooks),) = edit.config
         assert (found.code, path, [hook['type'] for hook in hooks]) == (
-            'MG254',
+            'MG255',
             'custom_hooks',
             ['LabelGuardHook', 'EMAHook'],
         )
@@ -264,7 +264,7 @@ def test_the_arguments_of_two_hooks_are_merged(folder: Path) -> None:
 def test_the_hook_of_default_hooks_is_the_first(folder: Path) -> None:
     text = IMPORT + "default_hooks = dict(guard=dict(type='LabelGuardHook'))\n" + hooks("'LabelGuardHook', guard=True")
     (found,) = own_findings(read_config(written(folder, Mistake('seg', text))))
-    assert (found.code, found.places) == ('MG254', ('custom_hooks[0]',))
+    assert (found.code, found.places) == ('MG255', ('custom_hooks[0]',))
     assert found.edits[0].config == (
         ('custom_hooks', []),
         ('default_hooks.guard', dict(type='LabelGuardHook', guard=True)),

@@ -208,7 +208,7 @@ CASES = [
     Case('MG252', PSPNET, train(pack(), seg_guard()), ('custom_hooks',)),
     Case('MG253', RTMDET, {'custom_hooks': [HOOK]}),
     Case(
-        'MG254', PSPNET, {'custom_hooks': [dict(HOOK, guard=True), HOOK], 'custom_imports': OURS}, ('custom_hooks[1]',)
+        'MG255', PSPNET, {'custom_hooks': [dict(HOOK, guard=True), HOOK], 'custom_imports': OURS}, ('custom_hooks[1]',)
     ),
     Case('MG225', PSPNET, train(pack(), seg_guard(num_classes=150)), (f'{STEPS}[3].num_classes',)),
     Case(
@@ -286,7 +286,7 @@ SILENT = [
     ('MG222', DINO, train(dict(GUARD, on_invalid='drop'))),
     ('MG223', PSPNET, train(seg_guard(), pack(meta_keys=('img_path', 'label_guard')))),
     ('MG223', PSPNET, train(pack(meta_keys=('seg_map_path',)), seg_guard())),
-    ('MG254', PSPNET, {'custom_hooks': [dict(HOOK, guard=True), dict(type='EMAHook')]}),
+    ('MG255', PSPNET, {'custom_hooks': [dict(HOOK, guard=True), dict(type='EMAHook')]}),
     ('MG225', RETINANET, GUARDED_DET),
     ('MG234', PSPNET, {**FLIP, **train(dict(type='RandomFlip', prob=0.5, swap_seg_labels=[(1, 2)]), pack())}),
     ('MG234', PSPNET, {**FLIP, **train(dict(type='RandomFlip', prob=0.5, direction='vertical'), pack())}),

@@ -237,7 +237,7 @@ class GuardsNotReported(ConfigRule):
 class SecondHook(ConfigRule):
     """A LabelGuardHook after another one."""
 
-    code = 'MG254'
+    code = 'MG255'
     summary = 'LabelGuardHook is listed twice.'
     title = 'LabelGuardHook is listed {number} times: only the first is used ({place}).'
     why = 'Each hook would count every invalid label, so a run uses only the first; arguments of the second do nothing.'
