@@ -33,7 +33,7 @@ def check_outputs(program: Program) -> List[Result]:
     results = _check_names(names, program.num_classes) + _check_things(program)
     classes = program.choose_classes()
     if len(classes) < 2:
-        return [*results, note('', 'there is only one class')]
+        return [*results, note('', 'there is only one class', dict(tested=False))]
     with share_features(program.build_model()):
         tables = _sum_gradients(program, classes, 0)
         found = {place: find_raised_outputs(table) for place, table in tables.items()}
@@ -48,7 +48,7 @@ def check_outputs(program: Program) -> List[Result]:
                 zeros[place] = [label for label in zeros[place] if label in _find_zeros(again.get(place), classes)]
     if not found:
         words = 'no classification loss takes scores with one axis of classes from a head'
-        return [*results, note('', words)]
+        return [*results, note('', words, dict(tested=False))]
     where = f'{len(classes)} of {program.num_classes} labels on {program.describe_made_up()}'
     for place, outputs in found.items():
         results.append(_judge_outputs(place, dict(zip(classes, outputs)), zeros[place], names, where))

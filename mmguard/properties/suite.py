@@ -152,7 +152,7 @@ def run_property(
 
 
 def _make_record(name: str, results: List[Result], seconds: float) -> PropertyRecord:
-    results = sorted(results, key=Result.rank) or [note('', 'there is nothing to test')]
+    results = sorted(results, key=Result.rank) or [note('', 'there is nothing to test', dict(tested=False))]
     return PropertyRecord(name, PROPERTIES[name].summary, results[0].outcome, results, seconds)
 
 
@@ -222,7 +222,7 @@ def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, deadli
     except OutOfTime:
         return [_build_timeout(left)]
     except DoesNotApply as reason:
-        return [note('', str(reason))]
+        return [note('', str(reason), dict(tested=False))]
     except Exception as error:
         failure = describe_failure(error)
         return [not_run('', describe_missing(error) or failure, dict(failure=failure))]

@@ -107,7 +107,7 @@ def build_findings(records: Sequence[PropertyRecord]) -> List[Finding]:
         )
         for one in records
         for found in one.results
-        if found.outcome in severities and (found.outcome == 'broken' or found.data)
+        if found.outcome in severities and found.data.get('tested', True)
     ]
 
 
