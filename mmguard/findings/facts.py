@@ -46,6 +46,7 @@ class MapFacts:
         void_files (int): Number of files in ``all_void``, which may be cut.
         image_forms (dict[str, int]): As ``forms``, of the images.
         files_with_class (dict[int, int]): Label as trained -> files that contain it.
+        pixels_with_class (dict[int, int]): Class -> pixels of all classes in the files that contain it.
         colors (dict[tuple, int]): (r, g, b) -> pixels, of color files with few colors.
         black_palettes (int): Palette files whose palette shows all of their values as black.
         gray_in_color (int): Color files whose channels are equal; their ``raw`` values are those of one channel.
@@ -72,6 +73,7 @@ class MapFacts:
     void_files: int = 0
     image_forms: Dict[str, int] = field(default_factory=dict)
     files_with_class: Dict[int, int] = field(default_factory=dict)
+    pixels_with_class: Dict[int, int] = field(default_factory=dict)
     colors: Dict[Tuple[int, int, int], int] = field(default_factory=dict)
     gray_in_color: int = 0
     black_palettes: int = 0
@@ -344,6 +346,11 @@ class LabelFacts:
         if self.annotations is not None and self.annotations.labelled_by == 'category id':
             return self.annotations.categories.get(label, '')
         return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''
+
+    @property
+    def knows_classes(self) -> bool:
+        """True if the number of classes is known."""
+        return self.num_classes != 256 or bool(self.class_names)
 
     @property
     def void(self) -> int:

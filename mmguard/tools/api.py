@@ -7,7 +7,7 @@ import time
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.errors import collect_failures
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
@@ -56,6 +56,26 @@ class Diagnosis:
         columns = ('code', 'severity', 'title', 'evidence', 'files', 'places', 'advice')
         rows = [[getattr(finding, name) for name in columns[:-1]] + [finding.next_step] for finding in self.findings]
         return pandas.DataFrame(rows, columns=list(columns))
+
+    def class_weight(self, formula: str = 'enet', dataset: Optional[str] = None) -> List[float]:
+        """Return the class weights for a loss, from all pixels that are neither ignored nor invalid.
+
+        Args:
+            formula (str): ``'enet'`` (1 / ln(1.02 + p)) or ``'median_frequency'``. A class without a pixel gets 1.
+            dataset (str, optional): Name of the data set, if several are trained on.
+
+        Raises:
+            ValueError: An unknown formula; or not exactly one data set with weights: they need label maps for training,
+                and ``num_classes``.
+        """
+        known = {one['name']: one['class_weight'] for one in self.record.get('datasets', ()) if one['class_weight']}
+        chosen = [weights for name, weights in known.items() if dataset in (None, name)]
+        if len(chosen) != 1:
+            names = ', '.join(map(repr, known)) or 'none'
+            raise ValueError(f'expected one data set with class weights, got {len(chosen)}; there are: {names}')
+        if formula not in chosen[0]:
+            raise ValueError(f'formula must be one of {", ".join(map(repr, chosen[0]))}, got {formula!r}')
+        return list(chosen[0][formula])
 
     @name_missing_package
     def show(self, number: int = 3) -> Page:

@@ -50,6 +50,8 @@ class MapSummary:
         self.loaded: Dict[int, int] = {}
         self.trained: Dict[int, int] = {}
         self.files_with_class: Dict[int, int] = {}
+        #: Class -> valid pixels of the files that contain it; not known after ``relabel``.
+        self.pixels_with_class: Dict[int, int] = {}
         self.raw: Dict[int, int] = {}
         self.files_with: Dict[int, int] = {}
         self.examples: Dict[int, Examples] = {}
@@ -111,6 +113,10 @@ class MapSummary:
             _count(self.trained, label, count, MAX_VALUES)
             _count(self.files_with_class, label, 1, MAX_VALUES)
         self.total += sum(labels.values())
+        classes = {label: count for label, count in labels.items() if 0 <= label < self.settings.num_classes}
+        classes.pop(self.settings.ignore_index, None)
+        for label in classes:
+            _count(self.pixels_with_class, label, sum(classes.values()))
         if set(labels) == {self.settings.ignore_index}:
             self.all_void.add(record.path)
         invalid = {label: count for label, count in labels.items() if not self.settings.is_valid(label)}
@@ -169,6 +175,7 @@ class MapSummary:
         other = copy(self)
         other.settings, other.table = settings, settings.table()
         other.trained, other.files_with_class, other.stored, other.offending = {}, {}, {}, {}
+        other.pixels_with_class = {}
         if settings.backend == 'pillow' != self.settings.backend and not {*self.forms} - _AS_STORED:
             other.loaded, other.changes = self.raw, {}
         for value, count in other.loaded.items():
@@ -211,6 +218,7 @@ class MapSummary:
             fractions={float(value): n for value, n in sorted(self.fractions.items(), key=lambda pair: float(pair[0]))},
             void_files=self.all_void.count,
             files_with_class=_sort(self.files_with_class),
+            pixels_with_class=_sort(self.pixels_with_class),
             image_forms=_sort_by_count(self.image_forms),
             colors={as_color(color): count for color, count in _sort_by_count(self.colors).items()},
             gray_in_color=self.gray_in_color,

@@ -18,6 +18,7 @@ from mmguard.scanning.run import SetResult
 from mmguard.text import align_right, quantity
 from mmguard.tools.console import Console, Table, Text, render_finding
 from mmguard.tools.machine_formats import locate_file
+from mmguard.tools.scan.class_weights import find_absent_classes, weigh_classes
 from mmguard.tools.spinner import Spinner
 
 
@@ -114,6 +115,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
             console.print(Text(translate('{fault}: {number}, first: {files}', **named), style='yellow'))
     if facts.histogram:
         console.print(_format_histogram(facts, max(0, min(_BAR, console.width - _WITHOUT_BAR))))
+    _show_class_weights(console, facts)
     if facts.volumes is not None:
         show_cases(console, facts.volumes)
     elif result.worst:
@@ -140,7 +142,7 @@ def _describe_counts(result: SetResult) -> str:
     facts = result.facts
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
     # The number of classes is not known.
-    unknown = facts.num_classes == 256 and not facts.class_names
+    unknown = not facts.knows_classes
     classes = quantity(facts.num_classes, 'class')
     if unknown:
         classes = Message('any value below {number:,} is valid', number=facts.num_classes)
@@ -187,6 +189,17 @@ def _format_histogram(labels: LabelFacts, bar: int) -> Table:
     return table
 
 
+def _show_class_weights(console: Console, labels: LabelFacts) -> None:
+    weights = weigh_classes(labels)
+    for formula, values in weights.items():
+        line = f'class_weight=[{", ".join(f"{value:.4g}" for value in values)}],  # {formula}'
+        console.print(Text(line), soft_wrap=True)  # one line to paste
+    absent = find_absent_classes(labels) if weights else []
+    if absent:
+        named = ', '.join(map(str, absent[:_MOST_ROWS])) + (', ...' if len(absent) > _MOST_ROWS else '')
+        console.print(Text(f'(weight 1 for classes without a pixel: {named})'))
+
+
 def _choose_block() -> str:
     """Return the bar character that standard output can encode."""
     encoding = getattr(sys.stdout, 'encoding', None) or 'ascii'
@@ -228,6 +241,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
             'clean': result.is_clean,
             'findings': [unpack(finding) for finding in result.findings],
             'facts': _convert_keys(asdict(replace(result.facts, boxed=[]))),
+            'class_weight': weigh_classes(result.facts),
             'worst': result.worst,
             'notes': result.notes,
             'hidden': [finding.code for finding in result.hidden],
