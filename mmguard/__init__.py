@@ -21,6 +21,7 @@ __all__ = [
 
 #: Public names that are imported at their first use -> the module that defines them.
 _LAZY = {
+    'LabelGuard': 'mmguard.loops',
     'check_target': 'mmguard.functional.check_target',
     'read_log': 'mmguard.log.guard_log',
     **dict.fromkeys(('Diagnosis', 'check', 'dry_run', 'explain', 'scan'), 'mmguard.tools.api'),

@@ -11,6 +11,7 @@ from mmguard.hooks import RankGuardHook as RankGuardHook
 from mmguard.labels.tally import LabelGuardError as LabelGuardError
 from mmguard.labels.tally import Tally as Tally
 from mmguard.log.guard_log import read_log as read_log
+from mmguard.loops import LabelGuard as LabelGuard
 from mmguard.losses import GuardedCrossEntropyLoss as GuardedCrossEntropyLoss
 from mmguard.losses import GuardedLoss as GuardedLoss
 from mmguard.tools.api import Diagnosis as Diagnosis

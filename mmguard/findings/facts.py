@@ -348,7 +348,7 @@ class LabelFacts:
         return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''
 
     @property
-    def knows_classes(self) -> bool:
+    def has_known_classes(self) -> bool:
         """True if the number of classes is known."""
         return self.num_classes != 256 or bool(self.class_names)
 

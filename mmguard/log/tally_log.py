@@ -5,14 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import warnings
-from typing import Any, Optional, Sequence, Set
+from typing import Any, Dict, Optional, Sequence, Set
 
 import torch.distributed as dist
 
 from mmguard.labels.rules import check_int
 from mmguard.labels.tally import Tally
 from mmguard.log.run_log import RunLog
-from mmguard.log.statistics import KINDS, Stats
+from mmguard.log.statistics import KINDS, ModeStats, Stats
 from mmguard.text import visible
 
 
@@ -56,7 +56,12 @@ class TallyLog:
         """The file of lines."""
         return self._log.lines
 
-    def write(self, iteration: int, tallies: Sequence[Tally], kind: str = 'instances', mode: str = 'train') -> None:
+    @property
+    def modes(self) -> Dict[str, ModeStats]:
+        """``'train'``, ``'val'`` or ``'test'`` -> its statistics."""
+        return self._log.modes
+
+    def write(self, iteration: int, tallies: Sequence[Tally], kind: str = 'instances', mode: str = 'train') -> Stats:
         """Add an iteration, also one without anything to report: the sums count it.
 
         Args:
@@ -64,6 +69,9 @@ class TallyLog:
             tallies (Sequence[Tally]): One per image, as ``return_tally=True`` returns them.
             kind (str): What they count: ``'instances'`` or ``'pixels'``.
             mode (str): ``'train'``, ``'val'`` or ``'test'``.
+
+        Returns:
+            Stats: Their sum.
 
         Raises:
             TypeError: ``iteration`` is not an integer.
@@ -84,6 +92,7 @@ class TallyLog:
         sources = [str(tally.source) for tally in tallies if tally.source is not None]
         self._log.see(mode, place, stats.end_iteration(), sources)
         self._warn_of_problems()
+        return stats
 
     def close(self) -> None:
         """Write the sums. An iteration that is written afterwards starts a new count in the same file."""

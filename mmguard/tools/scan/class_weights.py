@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, Sequence
 from mmguard.findings.facts import LabelFacts
 
 #: Weight of a class without a pixel: its frequency has no inverse, and 1 is what a loss without weights uses.
-ABSENT = 1.0
+UNSEEN = 1.0
 
 
 def compute_enet_weights(pixels: Sequence[int], pixels_of_files: Sequence[int] = ()) -> List[float]:
@@ -26,7 +26,7 @@ def compute_enet_weights(pixels: Sequence[int], pixels_of_files: Sequence[int] =
         [1.53, 8.82, 1.0]
     """
     total = sum(pixels)
-    return [1 / log(1.02 + count / total) if count else ABSENT for count in pixels]
+    return [1 / log(1.02 + count / total) if count else UNSEEN for count in pixels]
 
 
 def compute_median_frequency_weights(pixels: Sequence[int], pixels_of_files: Sequence[int]) -> List[float]:
@@ -44,7 +44,7 @@ def compute_median_frequency_weights(pixels: Sequence[int], pixels_of_files: Seq
     """
     shares = [count / whole if count else 0.0 for count, whole in zip(pixels, pixels_of_files)]
     middle = median(share for share in shares if share)
-    return [middle / share if share else ABSENT for share in shares]
+    return [middle / share if share else UNSEEN for share in shares]
 
 
 #: Name -> its function.
@@ -59,10 +59,10 @@ def weigh_classes(labels: LabelFacts) -> Dict[str, List[float]]:
 
     Returns:
         dict[str, list[float]]: Empty if the data set is not for training, has no label maps or no valid pixel, if the
-        number of classes is unknown, or if the config's loader returns other labels than the scan counts.
+        number of classes is unknown, or if the labels that the config's loader returns differ from those of the scan.
     """
     is_training = not labels.split or 'train' in labels.split.split(', ')
-    if labels.maps is None or not is_training or not labels.knows_classes:
+    if labels.maps is None or not is_training or not labels.has_known_classes:
         return {}
     if labels.loader is not None and labels.loader.differing:
         return {}
@@ -73,7 +73,7 @@ def weigh_classes(labels: LabelFacts) -> Dict[str, List[float]]:
     return {name: formula(pixels, pixels_of_files) for name, formula in FORMULAS.items()}
 
 
-def find_absent_classes(labels: LabelFacts) -> List[int]:
+def list_unseen_classes(labels: LabelFacts) -> List[int]:
     """Return the classes without a pixel."""
     return [label for label, count in enumerate(_count_pixels(labels)) if not count]
 

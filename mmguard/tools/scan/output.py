@@ -18,7 +18,7 @@ from mmguard.scanning.run import SetResult
 from mmguard.text import align_right, quantity
 from mmguard.tools.console import Console, Table, Text, render_finding
 from mmguard.tools.machine_formats import locate_file
-from mmguard.tools.scan.class_weights import find_absent_classes, weigh_classes
+from mmguard.tools.scan.class_weights import list_unseen_classes, weigh_classes
 from mmguard.tools.spinner import Spinner
 
 
@@ -142,7 +142,7 @@ def _describe_counts(result: SetResult) -> str:
     facts = result.facts
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
     # The number of classes is not known.
-    unknown = not facts.knows_classes
+    unknown = not facts.has_known_classes
     classes = quantity(facts.num_classes, 'class')
     if unknown:
         classes = Message('any value below {number:,} is valid', number=facts.num_classes)
@@ -194,9 +194,9 @@ def _show_class_weights(console: Console, labels: LabelFacts) -> None:
     for formula, values in weights.items():
         line = f'class_weight=[{", ".join(f"{value:.4g}" for value in values)}],  # {formula}'
         console.print(Text(line), soft_wrap=True)  # one line to paste
-    absent = find_absent_classes(labels) if weights else []
-    if absent:
-        named = ', '.join(map(str, absent[:_MOST_ROWS])) + (', ...' if len(absent) > _MOST_ROWS else '')
+    unseen = list_unseen_classes(labels) if weights else []
+    if unseen:
+        named = ', '.join(map(str, unseen[:_MOST_ROWS])) + (', ...' if len(unseen) > _MOST_ROWS else '')
         console.print(Text(f'(weight 1 for classes without a pixel: {named})'))
 
 

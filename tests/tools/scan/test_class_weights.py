@@ -1,4 +1,4 @@
-"""Class weights under the table of a scan, in its JSON and of its result: the formulas, without void and invalid pixels."""
+"""Class weights below the table of a scan, in its JSON and of its result, without void and invalid pixels."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_ignored_class_has_no_share(labels: List[np.ndarray], folder: Path) -> N
 
 @pytest.mark.parametrize(
     'options',
-    [dict(), dict(num_classes=CLASSES, label_map={value: VOID for value in range(CLASSES)})],
+    [dict(), dict(num_classes=CLASSES, label_map=dict.fromkeys(range(CLASSES), VOID))],
     ids=['unknown classes', 'no valid pixel'],
 )
 def test_no_weights_without_classes(folder: Path, options: Dict[str, Any], capsys: pytest.CaptureFixture) -> None:
