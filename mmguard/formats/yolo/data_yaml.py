@@ -38,6 +38,9 @@ class DataYaml:
     #: Split -> folders and lists of images as written.
     splits: Dict[str, List[str]] = field(default_factory=dict)
     faults: List[str] = field(default_factory=list)  #: Faults that stop ultralytics.
+    #: Folder that replaces the last ``images`` of the paths: the labels are label maps there. Empty: they are rows.
+    masks_dir: str = ''
+    label_mapping: Dict[int, int] = field(default_factory=dict)  #: Value in a label map -> class or 255.
 
 
 def is_data_yaml(path: str) -> bool:
@@ -98,6 +101,9 @@ def read_data_yaml(path: str) -> DataYaml:
     missing = [split for split in ('train', 'val') if not data.get(split)]
     said.faults += [f'it does not name {split}, which ultralytics requires' for split in missing]
     said.kpt_shape = _read_keypoints(data, said)
+    if _is_path(data.get('masks_dir')):
+        said.masks_dir = data['masks_dir']
+        said.label_mapping = _read_label_mapping(data.get('label_mapping'), said)
     for split in SPLITS:
         paths = data.get(split)
         listed = paths if isinstance(paths, list) else [paths] if paths else []
@@ -147,15 +153,28 @@ def _read_names(value: Any) -> Tuple[List[str], str]:
 def _read_keypoints(data: Mapping[Any, Any], result: DataYaml) -> Optional[Tuple[int, int]]:
     shape, flips = data.get('kpt_shape'), data.get('flip_idx')
     if shape is None:
+        result.faults += ['flip_idx has no effect without kpt_shape'] if flips else []
         return None
     whole = isinstance(shape, list) and len(shape) == 2 and all(type(number) is int for number in shape)
     if not whole or not 0 < shape[0] < _MOST or shape[1] not in (2, 3):
         result.faults.append(f'kpt_shape is {shorten(shape)}: it must be the number of keypoints, and 2 or 3')
         return None
-    if isinstance(flips, list) and flips and sorted(map(str, flips)) != sorted(map(str, range(shape[0]))):
+    if flips and (not isinstance(flips, list) or sorted(map(str, flips)) != sorted(map(str, range(shape[0])))):
         result.faults.append(f'flip_idx is {shorten(flips)}: it must hold 0 to {shape[0] - 1}, each once')
+    elif flips and any(int(flips[int(other)]) != place for place, other in enumerate(flips)):
+        result.faults.append(f'flip_idx is {shorten(flips)}: flipping an image twice exchanges its keypoints')
     result.unswapped = shape[0] * (flips == list(range(shape[0])))
     return shape[0], shape[1]
+
+
+def _read_label_mapping(value: Any, result: DataYaml) -> Dict[int, int]:
+    """Return the label mapping as ultralytics reads it: ``ignore_label`` or nothing is 255."""
+    try:
+        pairs = {} if value is None else dict(value)
+        return {int(raw): 255 if label in ('ignore_label', None) else int(label) for raw, label in pairs.items()}
+    except (TypeError, ValueError, OverflowError):
+        result.faults.append(f'label_mapping is {shorten(value)}, not a table of integers')
+        return {}
 
 
 def find_names(folder: str) -> DataYaml:

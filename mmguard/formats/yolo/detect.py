@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Callable, List, Optional, Sequence, Set, Tuple
 
@@ -11,7 +11,8 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, get_ending, keep_file, list_names_below
 from mmguard.formats.files import FILES, is_image_name, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Mapper, Sets, scan_here
-from mmguard.formats.options import SPLITS, FixOptions, ScanOptions
+from mmguard.formats.maps.folder import FolderSource
+from mmguard.formats.options import SPLITS, FixOptions, ScanOptions, as_pairs, build_settings
 from mmguard.formats.unsupported_formats import looks_like_yolo
 from mmguard.formats.yolo.data_yaml import (
     DataYaml,
@@ -22,7 +23,7 @@ from mmguard.formats.yolo.data_yaml import (
     is_data_yaml,
     read_data_yaml,
 )
-from mmguard.formats.yolo.listing import YoloListing, list_images, match_label_files
+from mmguard.formats.yolo.listing import YoloListing, list_images, match_label_files, replace_folder
 from mmguard.formats.yolo.write import correct_data_yaml, correct_text
 from mmguard.language import Message
 
@@ -43,7 +44,9 @@ class Yolo(Format):
             absent = [place for place in found.places or () if not os.path.exists(place)]
             if absent and found.name != 'test':  # the test images of a challenge may be missing
                 sets.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
-            if not absent:
+            if not absent and found.declared.masks_dir:
+                _add_maps(sets, found, options)
+            elif not absent:
                 read = partial(found.read, options.num_classes)
                 sets.sources.append(LabelSet(found.name, read, found.notes, by_tasks=True))
         if not sets.sources:
@@ -55,6 +58,9 @@ class Yolo(Format):
         if target.lower().endswith('.txt') and not is_folder:
             raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
         sets = find_yolo_sets(target)
+        masks = sets[0].declared.masks_dir if sets else ''
+        if masks:
+            raise CannotCorrect(f'the labels of {target} are label maps: name their folder {masks} itself')
         root = _find_root(sets[0], target if is_folder else os.path.dirname(target) or os.curdir)
         texts, others = _list_dataset_files(sets, target, root)
         names = texts | others
@@ -115,6 +121,30 @@ class YoloSet:
         assert facts.annotations is not None
         facts.annotations.sources = [self.target]
         return facts
+
+
+def _add_maps(sets: Sets, found: YoloSet, options: ScanOptions) -> None:
+    """Add the label maps of a split, with the labels that data.yaml gives them; the options come first."""
+    declared, places = found.declared, found.places or []
+    given = replace(
+        options,
+        # With one class, ultralytics trains the values 0 and 1.
+        num_classes=options.num_classes or max(2, declared.num_classes or 256),
+        label_map=options.label_map or as_pairs(declared.label_mapping),
+    )
+    faults = [f'{declared.file}: {fault}' for fault in declared.faults]
+    sets.failed += [fault for fault in faults if fault not in sets.failed]
+    for place in places:
+        folder = replace_folder(place, 'images', declared.masks_dir)
+        if not os.path.isdir(place) or not os.path.isdir(folder) or folder == place:
+            why = 'no folder of images' if not os.path.isdir(place) else f'its label maps are not in {folder}'
+            sets.failed.append(f'{found.name}: {place}: {why}')
+            continue
+        source = FolderSource(folder, build_settings(given), place, given.suffix or '.png')
+        source.name = found.name if len(places) == 1 else f'{found.name}: {place}'
+        source.class_names = declared.names
+        source.notes.append(Message('label maps of YOLO, as {file} says', file=declared.file))
+        sets.sources.append(source)
 
 
 def is_yolo(target: str) -> bool:

@@ -123,15 +123,16 @@ def match_label_files(root: str, images: Optional[str] = None) -> YoloListing:
 
 def get_label_folder(folder: str) -> str:
     """Return the folder where ultralytics looks for the label files of the images in a folder."""
-    return _replace_folder(folder, 'images', 'labels')
+    return replace_folder(folder, 'images', 'labels')
 
 
 def get_image_folder(folder: str) -> str:
     """Return the folder of the images for the label files in a folder."""
-    return _replace_folder(folder, 'labels', 'images')
+    return replace_folder(folder, 'labels', 'images')
 
 
-def _replace_folder(folder: str, old: str, new: str) -> str:
+def replace_folder(folder: str, old: str, new: str) -> str:
+    """Return the path with its last folder of a name renamed."""
     parts = folder.split(os.sep)
     if old not in parts:
         return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Dict, List
+from typing import Any, Dict, List
 
 import pytest
 from texts import make, picture, scanned
@@ -82,6 +82,7 @@ YAMLS = {
     'kpt_shape short': 'nc: 3\nkpt_shape: [17]',
     'kpt_shape text': 'nc: 3\nkpt_shape: "17, 3"',
     'flip_idx': 'nc: 3\nkpt_shape: [3, 3]\nflip_idx: [0, 2]',
+    'flip_idx alone': 'nc: 3\nflip_idx: [0, 2, 1]',
     'path is a number': 'nc: 3\npath: 7',
     'path with null': 'nc: 3\npath: "a\\0b"',
     'train is a number': 'nc: 3\ntrain: 5',
@@ -142,3 +143,23 @@ def test_without_a_label_file_nothing_is_copied(tmp_path: Path, capsys: pytest.C
     assert main(['fix', str(root / 'data.yaml'), '--out', str(tmp_path / 'fixed')]) == 2
     assert 'data.yaml' in capsys.readouterr().err
     assert not (tmp_path / 'fixed').exists()
+
+
+@pytest.mark.parametrize(
+    ('flips', 'code'),
+    [
+        ([0, 2, 1], 0),
+        ([2, 1, 0], 0),
+        ([], 0),
+        ([1, 2, 0], 1),
+        ([0, 1], 1),
+        ([0, 1, 1], 1),
+        ('0, 2, 1', 1),
+    ],
+)
+def test_flip_idx_exchanges_the_keypoints_of_kpt_shape(flips: Any, code: int, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', 'keypoints', files=2, flip_idx=flips)
+    found = scanned(root, tmp_path / 'scan.json')
+    assert found[''] == [str(code)]
+    assert [fault for fault in found.get('MG168', []) if 'flip_idx' in fault][:1] == found.get('MG168', [])[:1]
+    assert ('MG168' in found) == bool(code)
