@@ -177,7 +177,7 @@ class LabelGuard:
 
 
 def find_targets(batch: Any) -> Any:
-    """Return the label maps, or the dicts with one image each, in a batch; ``None`` if there are none.
+    """Return the label maps, or the dicts with one image each, in a batch, or ``None``.
 
     They are the batch itself; in a tuple or list the first after the images; in a dict those of the first key of
     :data:`KEYS`.
@@ -204,7 +204,7 @@ def _is_label_map(value: Any) -> bool:
 
 
 def _is_targets(value: Any) -> bool:
-    """True for a sequence of dicts, whatever its class: some loaders pack them."""
+    """Return True if the value is a sequence of dicts, of any class: some loaders pack them."""
     if isinstance(value, (Tensor, Mapping, str)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return False
     return len(value) > 0 and isinstance(value[0], Mapping)

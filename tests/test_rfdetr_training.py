@@ -74,7 +74,7 @@ def test_counts_of_a_training_are_exact(configs: Any, tmp_path: Path) -> None:
     assert len(trained) == STEPS + 2
     labels = torch.cat([target['labels'] for targets in trained for target in targets])
     assert sorted(labels.unique().tolist()) == list(range(CLASSES))
-    assert len(labels) == CLASSES * (2 * STEPS + 4), 'no valid label is lost'
+    assert len(labels) == CLASSES * (2 * STEPS + 4), 'every valid label is trained'
 
     planted = sum(map(len, PLANTED.values()))
     (run,) = json.loads((tmp_path / 'out' / 'label_guard.json').read_text())['runs']

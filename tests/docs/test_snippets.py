@@ -29,6 +29,8 @@ RUN_ELSEWHERE = (
     "targets = [{'class_labels': c,",
     'from nnunetv2.training',  # tests/nnunet/test_example_nnunet.py
     'import torch.nn.functional as F\nfrom nnunetv2',
+    'from lightning.pytorch import',  # tests/test_lightning.py
+    'from rfdetr.training import',  # tests/test_rfdetr_training.py
     'import mmguard\n\nlog = mmguard.read_log(',  # test_log_page.py
     '# test_trainer.py\nimport json\n',  # tests/nnunet/test_nnunet_properties.py
     '# test_data.py\nimport torch\n',  # torchvision and a project of the reader's; the functions: tests/properties
@@ -305,6 +307,7 @@ READ_ALONE = (
     'mmguard scan stock.py',
     'mmguard scan coco8/data.yaml',
     'mmguard fix coco8/data.yaml --out fixed --edit safe',
+    'mmguard fix coco8/data.yaml --out fixed --num-classes 80',
     'mmguard scan my_config.py --split train --processes 16',
     'mmguard scan /data/labels --num-classes 19 --dask scheduler:8786',
     'mmguard replay CONFIG work_dirs/x/20260101_120000/label_guard_flight.jsonl',

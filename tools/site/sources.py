@@ -61,6 +61,7 @@ MODULES = (
     'mmguard.transforms',
     'mmguard.hooks',
     'mmguard.losses',
+    'mmguard.loops',
     'mmguard.log.tally_log',
     'mmguard.testing',
 )
