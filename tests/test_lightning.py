@@ -183,3 +183,17 @@ def test_without_lightning_the_error_says_what_to_install() -> None:
     )
     shown = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True).stdout
     assert 'pip install lightning' in shown
+
+
+@pytest.mark.slow
+def test_scalars_are_sums_over_ranks_and_each_rank_has_its_log(tmp_path: Path) -> None:
+    guard = LabelGuard(CLASSES, str(tmp_path))
+    _, trainer = fit(tmp_path, guard, devices=2, strategy='ddp_spawn', num_sanity_val_steps=0)
+    assert trainer.callback_metrics['guard/skipped_pixels'] == planted_pixels(PLANTED)
+    skipped: Dict[str, List[int]] = {'train': [], 'val': []}
+    for name in ('label_guard.json', 'label_guard.rank1.json'):
+        (run,) = json.loads((tmp_path / name).read_text())['runs']
+        for mode, found in skipped.items():
+            found.append(run['modes'][mode]['totals']['pixels']['skipped'])
+    assert sum(skipped['train']) == planted_pixels(PLANTED)  # Lightning shuffles the images among the ranks
+    assert skipped['val'] == [0, planted_pixels(PLANTED_VAL)]
