@@ -19,7 +19,7 @@ def _import_callback() -> Any:
             return importlib.import_module(name).Callback
         except ImportError:
             continue
-    raise ImportError('mmguard.lightning needs Lightning: pip install lightning')
+    raise ModuleNotFoundError("No module named 'lightning': mmguard.lightning needs it, pip install lightning")
 
 
 _Callback: Any = _import_callback()
