@@ -2,7 +2,7 @@
 # The packages with which mmguard is used and tested, each in an environment of its own (tools/stacks/):
 #   make test STACK=openmmlab    mmengine, mmcv, mmsegmentation, mmdet with the newest torch and numpy
 #   make test STACK=lab          the same with torch 2.1 and numpy 1.26, as most have it, and torchvision and nnU-Net
-#   make test STACK=newest       the newest torch, with torchvision, transformers and mmengine
+#   make test STACK=newest       the newest torch, with torchvision, transformers, RF-DETR and mmengine
 #   make test STACK=onedl        the maintained onedl forks of these four
 #   make test STACK=nnunet       nnU-Net
 #   make test STACK=torch        torch and numpy alone

@@ -202,7 +202,13 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG134': lambda: instances(
         _THREE,
         4,
-        {'framework': 'rf-detr', 'classes_counted': True, 'ungrouped': 3, 'categories': {1: 'a', 2: 'b', 3: 'c'}},
+        {
+            'release': '1.5.0',
+            'spare': 1,
+            'classes_counted': True,
+            'uncounted': 3,
+            'categories': {0: 'a', 1: 'b', 2: 'c'},
+        },
     ),
     'MG157': lambda: instances(
         _THREE, 3, {'unreadable': {'with_seg=True, but the label map of an image is missing': ['stuff/7.png']}}

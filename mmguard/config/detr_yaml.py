@@ -24,7 +24,7 @@ COCO_COUNTS = (80, 90, 91)
 class DetrYaml(NamedTuple):
     """A config with its includes: number of model outputs, and annotation file and image folder per split.
 
-    ``remaps``: labels are positions among COCO's own ids (``remap_mscoco_category``, on by default).
+    ``remaps``: labels are positions among COCO's own ids (``remap_mscoco_category``, off by default).
     """
 
     num_classes: Optional[int]
@@ -89,7 +89,7 @@ def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
 def read_detr_yaml(path: str) -> DetrYaml:
     """Read a config with its includes."""
     data = read_with_includes(path)
-    number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', True)
+    number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', False)
     files = []
     for split in _SPLITS:
         loader = data.get(f'{split}_dataloader')

@@ -110,7 +110,10 @@ class AnnotationFacts:
             counted as in ``'file order'``).
         classes_counted (bool): The model's number of classes is not known: ``num_classes`` is what the file needs.
         framework (str): That of the option ``--framework``; empty: it was not given.
-        ungrouped (int): Categories whose supercategory is ``"none"``.
+        uncounted (int): Categories with a label that RF-DETR does not count for its model.
+        parents (list[str]): Categories that have a label only in older releases of RF-DETR: no annotation has them.
+        release (str): Installed release of RF-DETR; empty: none is installed.
+        spare (int): Number of outputs of the model beyond ``num_classes``.
         min_label (int): The first class; torchvision trains a label below it, 0, as background.
         files_with_class (dict[int, int]): Label as trained -> images (VOC: files) that hold it.
         usable (dict[int, int]): Label -> annotations that teach it: it is valid, and so is the box.
@@ -171,7 +174,10 @@ class AnnotationFacts:
     unreadable: Dict[str, List[str]] = field(default_factory=dict)
     labelled_by: str = 'file order'
     framework: str = ''
-    ungrouped: int = 0
+    uncounted: int = 0
+    parents: List[str] = field(default_factory=list)
+    release: str = ''
+    spare: int = 0
     other_categories: Dict[str, Dict[int, str]] = field(default_factory=dict)
     classes_counted: bool = False
     min_label: int = 0
@@ -351,6 +357,11 @@ class LabelFacts:
     def has_known_classes(self) -> bool:
         """True if the number of classes is known."""
         return self.num_classes != 256 or bool(self.class_names)
+
+    @property
+    def last(self) -> int:
+        """The largest valid label."""
+        return self.num_classes - 1 + (self.annotations.spare if self.annotations is not None else 0)
 
     @property
     def void(self) -> int:

@@ -327,7 +327,7 @@ def build_placeholders(labels: LabelFacts) -> Dict[str, Any]:
     """Return the placeholder values available to every template."""
     return {
         'num_classes': labels.num_classes,
-        'last': labels.num_classes - 1,
+        'last': labels.last,
         'more': labels.num_classes + 1,
         'ignore_index': labels.ignore_index,
         # The ignored label; if nothing is ignored yet, the usual one, as a proposal.

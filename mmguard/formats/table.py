@@ -111,7 +111,11 @@ def facts_of(
         if fresh.any():
             annotations.left_out[why] = int(fresh.sum())
     trained &= ~left_out
-    invalid = trained & (codes == 0) & ((table.label < annotations.min_label) | (table.label >= num_classes))
+    invalid = (
+        trained
+        & (codes == 0)
+        & ((table.label < annotations.min_label) | (table.label >= num_classes + annotations.spare))
+    )
     usable = trained & (codes == 0) & ~invalid
     reasons = {BOX_REASONS[code]: int(n) for code, n in enumerate(np.bincount(codes, minlength=1)) if code and n}
     if invalid.any():

@@ -19,16 +19,18 @@ class Framework(NamedTuple):
         labels (str): ``'positions'`` or ``'ids'``.
         ascending (bool): Positions are those in the ascending order of ids, not in the order of the file.
         min_label (int): The first class; a label below it is trained as background.
+        spare (int): Number of outputs that the model has beyond ``num_classes``; their labels are valid, too.
     """
 
     title: str
     labels: str
     ascending: bool = False
     min_label: int = 0
+    spare: int = 0
 
 
 #: Read in the sources that the comments name. Users who changed the numbering (``remap_mscoco_category`` of
-#: RT-DETR, D-FINE and DEIM, ``remap_category_ids`` of newer RF-DETR) pass ``--labels``.
+#: RT-DETR, D-FINE and DEIM) pass ``--labels``.
 FRAMEWORKS: Dict[str, Framework] = {
     # mmdet/datasets/coco.py: cat2label = {cat_id: i for i, cat_id in enumerate(self.cat_ids)}, in the file's order.
     'mmdet': Framework('mmdet', POSITIONS),
@@ -40,13 +42,12 @@ FRAMEWORKS: Dict[str, Framework] = {
     'detr': Framework('DETR', IDS),
     # lyuwenyu/RT-DETR, src/data/coco/coco_dataset.py: DETR's, unless remap_mscoco_category (only for COCO's own 80).
     'rt-detr': Framework('RT-DETR', IDS),
-    # Peterande/D-FINE, src/data/dataset/coco_dataset.py: RT-DETR's data set, with the same switch.
+    # Peterande/D-FINE, src/data/dataset/coco_dataset.py of 2025: RT-DETR's data set, with the same switch.
     'd-fine': Framework('D-FINE', IDS),
     # Intellindust-AI-Lab/DEIM and DEIMv2, engine/data/dataset/coco_dataset.py: D-FINE's.
     'deim': Framework('DEIM', IDS),
-    # roboflow/rf-detr, rfdetr/datasets/coco.py: DETR's; newer releases renumber Roboflow's own exports. It counts the
-    # classes itself (rfdetr/detr.py up to 1.4): len([c for c in categories if c["supercategory"] != "none"]) + 1.
-    'rf-detr': Framework('RF-DETR', IDS),
+    # formats/coco/rfdetr.py says which of both; rfdetr/models/lwdetr.py: num_classes = args.num_classes + 1.
+    'rf-detr': Framework('RF-DETR (from 1.5 on, of a Roboflow layout)', POSITIONS, ascending=True, spare=1),
     # transformers/models/detr/image_processing_detr.py, and the processors of similar models: DETR's.
     'transformers': Framework('Hugging Face transformers', IDS),
     # references/detection/coco_utils.py: DETR's; models/detection/faster_rcnn.py: num_classes counts the background, 0.
@@ -59,6 +60,6 @@ def get_framework_titles(labels: str) -> str:
 
     Example:
         >>> get_framework_titles('positions')
-        'mmdet, detectron2, YOLOX'
+        'mmdet, detectron2, YOLOX, RF-DETR (from 1.5 on, of a Roboflow layout)'
     """
     return ', '.join(framework.title for framework in FRAMEWORKS.values() if framework.labels == labels)

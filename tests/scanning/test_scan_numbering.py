@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
 from scans import codes, scan
 
 from mmguard.cli import main
+from mmguard.formats.coco import rfdetr
 from mmguard.labels.numbering import COCO_IDS, FRAMEWORKS, IDS, POSITIONS
 
 pytest.importorskip('rich')
 
-RENUMBERING = [name for name, framework in FRAMEWORKS.items() if framework.labels == POSITIONS]
+RENUMBERING = [name for name, framework in FRAMEWORKS.items() if framework.labels == POSITIONS and name != 'rf-detr']
 TAKING_IDS = [name for name, framework in FRAMEWORKS.items() if framework.labels == IDS]
 
 
@@ -151,30 +152,183 @@ def test_it_is_said_of_a_coco_json_alone(tmp_path: Path, capsys: pytest.CaptureF
     assert '--framework' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ('ids', 'groups', 'fits'),
-    [
-        ([1, 2, 3], ['tool', 'tool', 'car part'], True),
-        ([0, 1, 2, 3, 4], ['none', *['fish'] * 4], True),
-        ([2, 5], ['nut', 'nut'], False),
-        ([0, 1], ['none', 'none'], True),
-        ([1, 2, 3], ['none', 'none', 'bird'], True),
-    ],
-)
-def test_rf_detr_counts_the_categories_of_a_group_and_one_more(
-    tmp_path: Path, capsys: pytest.CaptureFixture, ids: List[int], groups: List[str], fits: bool
-) -> None:
-    path = write(tmp_path / 'a.json', ids)
-    data = json.loads(path.read_text())
+def install(monkeypatch: pytest.MonkeyPatch, *release: int) -> None:
+    """RF-DETR of this release is installed, or none is."""
+    monkeypatch.setattr(rfdetr, 'read_release', lambda: release or None)
+
+
+def write_groups(path: Path, ids: Sequence[int], groups: Sequence[str], bare: Sequence[int] = ()) -> Path:
+    """A COCO file whose categories have these supercategories; no annotation has an id of ``bare``."""
+    path.parent.mkdir(exist_ok=True)
+    data = json.loads(write(path, ids).read_text())
     for category, group in zip(data['categories'], groups):
         category['supercategory'] = group
+    data['annotations'] = [one for one in data['annotations'] if one['category_id'] not in bare]
     path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.mark.parametrize(
+    ('ids', 'groups', 'old_codes', 'code'),
+    [
+        ([1, 2, 3], ['tool', 'tool', 'car part'], [], ''),
+        ([0, 1, 2, 3, 4], ['none', *['fish'] * 4], [], ''),
+        ([2, 5], ['nut', 'nut'], ['MG138'], ''),
+        ([0, 1], ['none', 'none'], ['MG134'], 'MG134'),
+        ([1, 2, 3], ['none', 'none', 'bird'], ['MG134'], 'MG134'),
+    ],
+)
+def test_rf_detr_before_1_6_counts_the_categories_of_a_group_and_one_more(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    ids: List[int],
+    groups: List[str],
+    old_codes: List[str],
+    code: str,
+) -> None:
+    path = write_groups(tmp_path / 'train' / '_annotations.coco.json', ids, groups)
+    fine = ['MG100']
+    for release, expected in {
+        (1, 4, 3): old_codes or fine,
+        (1, 5, 2): [code] if code else fine,
+        (1, 6, 0): fine,
+        (1, 11, 2): fine,
+    }.items():
+        install(monkeypatch, *release)
+        reported = scan(capsys, path, '--framework', 'rf-detr')
+        assert [one for one in codes(reported) if one != 'MG100' or expected == fine] == expected, release
+        found = [finding for finding in reported['findings'] if finding['code'] == 'MG138']
+        for finding in found:
+            assert '--labels' not in finding['advice']
+            assert 'num_classes' in finding['advice']
+            assert finding['edits'] == []
+
+
+@pytest.mark.parametrize(
+    ('release', 'histogram', 'expected'),
+    [
+        ((1, 4, 3), [2, 3], ['MG100']),
+        ((1, 5, 0), [2, 3], ['MG134', 'MG135']),
+        ((1, 9, 1), [2, 3], ['MG134', 'MG135']),
+        ((1, 9, 2), [0, 1], ['MG100']),
+        ((), [0, 1], ['MG134']),
+    ],
+)
+def test_an_empty_supercategory_has_no_label_from_1_9_2_on(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    release: Tuple[int, ...],
+    histogram: List[int],
+    expected: List[str],
+) -> None:
+    groups = ['none', 'name of 0', 'name of 1', 'name of 1']
+    path = write_groups(tmp_path / 'train' / '_annotations.coco.json', range(4), groups, bare=[0, 1])
+    install(monkeypatch, *release)
     reported = scan(capsys, path, '--framework', 'rf-detr')
-    assert ('MG138' in codes(reported)) is not fits
-    # All ids fit if every category is counted: the supercategory is the fault.
-    assert ('MG134' in codes(reported)) is (groups.count('none') > 1)
-    found = [finding for finding in reported['findings'] if finding['code'] == 'MG138']
-    for finding in found:
-        assert '--labels' not in finding['advice']
-        assert 'num_classes' in finding['advice']
-        assert finding['edits'] == []
+    assert (reported['code'], codes(reported)) == (0, expected)
+    assert list(map(int, reported['facts']['histogram'])) == histogram
+    assert reported['facts'].get('values', {}) == {}
+
+
+@pytest.mark.parametrize(
+    ('name', 'release', 'histogram', 'severity'),
+    [
+        ('train/_annotations.coco.json', (1, 4, 3), [1, 3, 7], 'error'),
+        ('train/_annotations.coco.json', (1, 5, 0), [0, 1, 2], ''),
+        ('train/_annotations.coco.json', (1, 11, 2), [0, 1, 2], ''),
+        ('train/_annotations.coco.json', (), [0, 1, 2], 'info'),
+        ('train/instances_train2017.json', (1, 11, 2), [1, 3, 7], 'error'),
+        ('train/zhiyuan_objv2_minival5k.json', (), [1, 3, 7], 'error'),
+        ('train/a.json', (1, 11, 2), [0, 1, 2], 'info'),
+    ],
+)
+def test_who_renumbers_is_the_release_of_rf_detr_and_the_layout(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    release: Tuple[int, ...],
+    histogram: List[int],
+    severity: str,
+) -> None:
+    path = write_groups(tmp_path / name, [7, 1, 3], ['thing'] * 3)
+    install(monkeypatch, *release)
+    reported = scan(capsys, path, '--framework', 'rf-detr', '--num-classes', 3)
+    assert list(map(int, reported['facts']['histogram'])) == histogram
+    found = {finding['code']: finding['severity'] for finding in reported['findings']}
+    assert found.get('MG138', '') == severity
+    assert set(found) - {'MG116'} == ({'MG138'} if severity else {'MG100'})
+    rewriting = [{'renumber': 0}, {'num_classes': 7}]
+    offers = {'': [], 'error': rewriting, 'info': [*rewriting, {'labels': 'positions'}]}
+    shown = [finding['edits'] for finding in reported['findings'] if finding['code'] == 'MG138']
+    assert (offered(reported) if shown else []) == offers[severity]
+    # The user knows better.
+    for labels, count in ('positions', 0), ('ids', 1):
+        said = scan(capsys, path, '--framework', 'rf-detr', '--num-classes', 3, '--labels', labels)
+        assert codes(said).count('MG138') == count
+
+
+def test_ids_that_every_release_takes_are_fine(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch)
+    for ids in [0, 1, 2], [1, 2, 3]:
+        path = write_groups(tmp_path / 'train' / '_annotations.coco.json', ids, ['thing'] * 3)
+        assert codes(scan(capsys, path, '--framework', 'rf-detr')) == ['MG100']
+
+
+#: Ids, num_classes, and the label of each id with ``remap_mscoco_category: True``; ``None``: KeyError.
+#: Read in src/data/dataset/coco_dataset.py (D-FINE), engine/data/dataset/coco_dataset.py (DEIM, DEIMv2) of 2025:
+#: ``mscoco_category2label = {k: i for i, k in enumerate(mscoco_category2name.keys())}``.
+MAPPED: List[Tuple[Sequence[int], int, List[Optional[int]]]] = [
+    ([0, 1, 2], 3, [None, 0, 1]),
+    ([1, 2, 3], 3, [0, 1, 2]),
+    ([1, 2, 3], 2, [0, 1, 2]),
+    ([1, 3, 7], 3, [0, 2, 6]),
+    ([1, 3, 7], 7, [0, 2, 6]),
+    ([7, 3, 5], 8, [6, 2, 4]),
+    ([11, 12, 13], 20, [10, None, 11]),
+    ([1], 1, [0]),
+    ([0], 1, [None]),
+    ([90], 80, [79]),
+    ([91], 80, [None]),
+    (COCO_IDS, 80, list(range(80))),
+    (range(1, 81), 80, [COCO_IDS.index(number) if number in COCO_IDS else None for number in range(1, 81)]),
+    ([2905442, 2905443], 2, [None, None]),
+]
+
+
+@pytest.mark.parametrize('framework', ['rt-detr', 'd-fine', 'deim'])
+@pytest.mark.parametrize('switch', [True, False, None])
+@pytest.mark.parametrize(('ids', 'number', 'mapped'), MAPPED)
+def test_the_switch_of_d_fine_and_deim(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    ids: Sequence[int],
+    number: int,
+    mapped: List[Optional[int]],
+    switch: Optional[bool],
+    framework: str,
+) -> None:
+    path = write(tmp_path / 'a.json', ids)
+    config = tmp_path / 'own.yml'
+    lines = [
+        "__include__: ['dataset.yml']",
+        f'num_classes: {number}',
+        *([] if switch is None else [f'remap_mscoco_category: {switch}']),  # False, by default
+        f"train_dataloader: {{dataset: {{type: CocoDetection, ann_file: '{path}'}}}}",
+    ]
+    config.write_text('\n'.join(lines))
+    (tmp_path / 'dataset.yml').write_text('task: detection\n')
+    labels = mapped if switch else ids
+    delivered = {str(label): 4 for label in labels if label is not None}
+    invalid = {label: 4 for label in delivered if int(label) >= number}
+    options = () if framework == 'rt-detr' else ('--framework', framework)
+    reported = scan(capsys, config, *options)
+    facts = reported['facts']
+    assert facts.get('histogram', {}) == delivered
+    assert facts.get('values', {}) == invalid
+    errors = [finding['code'] for finding in reported['findings'] if finding['severity'] == 'error']
+    assert bool(errors) is bool(invalid or None in labels)

@@ -379,7 +379,8 @@ class _Reader:
                 self.coco.images = ImageColumns([], [], [], [])
             else:
                 self.coco.categories.clear()
-                self.coco.without_isthing = self.coco.ungrouped = 0
+                self.coco.supercategories.clear()
+                self.coco.without_isthing = 0
         self.seen.add(key)
 
     def _add_categories(self, records: List[Any], first: int) -> None:
@@ -394,7 +395,8 @@ class _Reader:
             elif not is_writable(name):
                 self.faults.add('the name of a category has half of a surrogate pair', f'{where}: {shorten(name)}')
             self.coco.without_isthing += 'isthing' not in record
-            self.coco.ungrouped += record.get('supercategory') == 'none'
+            parent = record.get('supercategory')
+            self.coco.supercategories.append(parent if isinstance(parent, str) else '')
             # A category without an id cannot be referenced by an annotation.
             code = self.coco.ids.find_code(record.get('id'))
             self.coco.categories.append((code, name if isinstance(name, str) else str(name)))

@@ -15,6 +15,7 @@ from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.masks import MASK_FAULTS, find_mask_faults
 from mmguard.formats.coco.panoptic import describe_segments, find_png_folder
 from mmguard.formats.coco.records import MISSING_ID, CocoFile
+from mmguard.formats.coco.rfdetr import number_by_rfdetr
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import find_missing_files, find_size_mismatches, select_spread
 from mmguard.formats.table import (
@@ -97,9 +98,12 @@ def scan_coco(
     coco = read_coco(path, source, faults, by_url, masks)
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
     annotations.record_advice = _RECORD_ADVICE
-    numbering = _number_categories(coco, class_names, lvis, labels, framework)
+    if framework == 'rf-detr' and labels != COCO:
+        annotations.spare = FRAMEWORKS[framework].spare
+        numbering = _number_by_rfdetr(coco, path, labels, num_classes, annotations, faults)
+    else:
+        numbering = _number_categories(coco, class_names, lvis, labels, framework)
     annotations.labelled_by, annotations.framework = numbering.by, framework or ''
-    annotations.ungrouped = coco.ungrouped
     annotations.classes_counted = num_classes is None and class_names is None
     if numbering.by == 'category id' and framework is not None:
         annotations.min_label = FRAMEWORKS[framework].min_label
@@ -127,7 +131,7 @@ def scan_coco(
         table.path_of = lambda place: find_inside(images, table.images[place])
     del coco  # half of the memory, and not needed for counting
     if num_classes is None and numbering.by == 'category id':
-        num_classes = _count_needed_outputs(annotations)
+        num_classes = max(_count_needed_outputs(annotations) - annotations.spare, 1)
     facts = facts_of(table, num_classes, numbering.names, annotations)
     annotations.unreadable = faults.to_dict()
     if ask_loader is not None and samples and not facts.values and not facts.reasons:
@@ -162,6 +166,29 @@ def _number_categories(
     ordered = sorted(coco.categories, key=lambda one: one[0]) if known and known.ascending else coco.categories
     by = 'unknown' if labels is None else 'file order'
     return Numbering(by, _list_labels(coco, [code for code, _ in ordered]), [name for _, name in ordered])
+
+
+def _number_by_rfdetr(
+    coco: CocoFile,
+    path: str,
+    labels: Optional[str],
+    num_classes: Optional[int],
+    annotations: AnnotationFacts,
+    faults: Faults,
+) -> Numbering:
+    found = number_by_rfdetr(coco, path, labels, num_classes and num_classes + annotations.spare)
+    annotations.uncounted, annotations.release, annotations.parents = found.uncounted, found.release, found.parents
+    if found.labels == IDS:
+        return Numbering('category id', [], [])
+    names = dict(coco.categories)
+    numbers = _list_labels(coco, found.codes)
+    used = set(coco.annotations.category_id.tolist())
+    for (code, name), label in zip(coco.categories, numbers):
+        if label < 0 and code in used:
+            faults.add('RF-DETR has no label for a category (KeyError): no annotation of train has it', shorten(name))
+    return Numbering(
+        'unknown' if found.labels is None else 'file order', numbers, [names.get(code, '') for code in found.codes]
+    )
 
 
 def _list_labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:

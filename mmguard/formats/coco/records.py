@@ -312,5 +312,6 @@ class CocoFile:
     ids: Ids = field(default_factory=Ids)  #: Codes of ids that are not integers.
     #: Index -> annotation of COCO panoptic, whose segments are ``annotations``; their ids may repeat.
     panoptic: Dict[int, Any] = field(default_factory=dict)
-    ungrouped: int = 0  #: Number of categories whose supercategory is "none".
+    #: Supercategory of each category; empty if it is missing.
+    supercategories: List[str] = field(default_factory=list)
     without_isthing: int = 0  #: Number of categories without ``isthing``, which is required in panoptic files.

@@ -30,6 +30,7 @@ _REMAP_NOTE = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_ca
 _IDS_QUESTION = Message(
     'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=get_framework_titles(IDS)
 )
+_RELEASE_QUESTION = "Is RF-DETR older than 1.5, or dataset_file 'coco' or 'o365'?"
 
 
 class IdsAsLabels(DataRule):
@@ -46,6 +47,10 @@ class IdsAsLabels(DataRule):
         '{number}.'
     )
     title_background = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
+    title_by_release = (
+        'RF-DETR before 1.5, or without a Roboflow layout, takes ids as labels: {beyond} would be out of range. Newer '
+        'ones number the categories themselves.'
+    )
     title_unknown = (
         'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
         'are fine if the categories are renumbered.'
@@ -64,11 +69,16 @@ class IdsAsLabels(DataRule):
         '`--framework NAME`.'
     )
     advice_ids = (
-        'Where ids are labels, write the highest id + 1, `num_classes={enough}`, or renumber the ids from {first} '
+        'Where ids are labels, write `num_classes={enough}` for the highest id, or renumber the ids from {first} '
         'without gaps. Torchvision trains id 0 as background (RetinaNet and FCOS do not): number from 1, and count the '
         'background.'
     )
     advice += f' {advice_ids}'
+    advice_by_release = (
+        'From 1.5 on, RF-DETR numbers the categories of a Roboflow layout itself: nothing needs to change, say so with '
+        "`--labels positions`. Before, and with dataset_file='coco' or 'o365', pass `--labels ids`: the model needs "
+        '`num_classes={enough}`, or renumber the ids from 0.'
+    )
     advice_background = (
         'Number the categories from 1, without gaps, and count the background: `num_classes={counted}`. Torchvision '
         'trains id 0 as background (RetinaNet and FCOS do not), whatever num_classes is.'
@@ -85,14 +95,16 @@ class IdsAsLabels(DataRule):
             'number': quantity(len(ids), 'category'),
             'first': found.min_label,
             'highest': ids[-1],
-            'enough': ids[-1] + 1,
+            'enough': ids[-1] + 1 - found.spare,
             'counted': len(ids) + found.min_label,
         }
-        advice = self.advice_ids if found.framework else self.advice
+        advice = self.advice_ids if found.framework and found.labelled_by != 'unknown' else self.advice
         if found.labelled_by == 'unknown':
             if beyond:
                 # The outcome depends on the framework.
                 evidence, title = self._describe_beyond(labels, beyond), self.title_unknown
+                if found.framework:
+                    title, advice = self.title_by_release, self.advice_by_release
                 yield self.report_in(facts, POSSIBLE, evidence, words, title, INFO, advice=advice)
             return
         certainty = self._judge(labels) if found.labelled_by == 'category id' else None
@@ -117,20 +129,21 @@ class IdsAsLabels(DataRule):
         if labels.values:
             known = set() < set(labels.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
             return rate_share(compute_label_share(labels)) if known and ids != list(range(len(ids))) else None
-        # RF-DETR counts the classes itself, and one more; what it leaves out is UncountedCategories.
-        counted = len(ids) + 1 if found.framework == 'rf-detr' else len(ids) + found.min_label
+        # What RF-DETR leaves out is UncountedCategories.
+        counted = len(ids) + found.min_label
         return PROVEN if found.classes_counted and labels.num_classes > counted else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if get_annotations(labels).classes_counted:
             return  # the number of classes of the model decides what is wrong
         is_unknown = get_annotations(labels).labelled_by == 'unknown'
-        yield from self._fit_ids(facts, labels, _IDS_QUESTION if is_unknown else '')
+        by_release = get_annotations(labels).framework == 'rf-detr'
+        question = _RELEASE_QUESTION if by_release else _IDS_QUESTION
+        yield from self._fit_ids(facts, labels, question if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
             question = Message(
-                ('Does the training take positions as labels ({frameworks})?'),
-                frameworks=get_framework_titles(POSITIONS),
+                'Does the training take positions as labels ({frameworks})?', frameworks=get_framework_titles(POSITIONS)
             )
             yield Edit(title, question, options=(('labels', POSITIONS),))
 
@@ -153,7 +166,8 @@ class IdsAsLabels(DataRule):
         if not self._is_background(labels) and ids[-1] < _MOST:
             title = 'Give the model one output more than the highest id.'
             asked = question if contiguous else 'Should the ids remain the labels?'
-            options, lines = (('num_classes', ids[-1] + 1),), (f'num_classes={ids[-1] + 1}',)
+            enough = ids[-1] + 1 - get_annotations(labels).spare
+            options, lines = (('num_classes', enough),), (f'num_classes={enough}',)
             notes = () if first else (_REMAP_NOTE,)
             yield Edit(title, asked, options=options, lines=lines, notes=notes)
 
@@ -162,15 +176,16 @@ class IdsAsLabels(DataRule):
 
     def _count_beyond(self, labels: LabelFacts) -> Dict[int, int]:
         """Count the annotations of each id that would be out of range as a label."""
-        instances = get_annotations(labels).instances_of
+        found, last = get_annotations(labels), labels.last
+        if found.framework == 'rf-detr' and found.classes_counted:
+            last = max(last, len(found.categories) - found.uncounted)  # as its older releases count
+        instances = found.instances_of
         counts = {number: instances.get(str(number), 0) for number in self._list_ids(labels)}
-        return {number: n for number, n in counts.items() if n and not 0 <= number < labels.num_classes}
+        return {number: n for number, n in counts.items() if n and not 0 <= number <= last}
 
     def _describe_beyond(self, labels: LabelFacts, beyond: Dict[int, int]) -> str:
         ids = self._list_ids(labels)
-        classes = Message(
-            '{classes}, 0..{last}', classes=quantity(labels.num_classes, 'class'), last=labels.num_classes - 1
-        )
+        classes = Message('{classes}, 0..{last}', classes=quantity(labels.num_classes, 'class'), last=labels.last)
         # So many ids that avoid all gaps of COCO are COCO's.
         are_raw = len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
         return Message(
@@ -193,26 +208,42 @@ class UncountedCategories(DataRule):
     severity = INFO
     kinds = ('instances',)
     needs = ('annotations',)
-    summary = 'RF-DETR does not count categories whose supercategory is "none".'
-    title = 'RF-DETR 1.4 counts {counted} of {number}: the supercategory of the others is "none". The ids are right.'
-    why = 'The model gets outputs for the other categories only, but every id is a label: some are out of range.'
+    summary = 'Older releases of RF-DETR count other categories because of their supercategory.'
+    title = (
+        'RF-DETR {release} counts {counted} of {number}: the supercategory of the others is "none". The ids are right.'
+    )
+    title_parents = 'RF-DETR before 1.9.2 gives {parents} a label, although no annotation has it; newer ones do not.'
+    why = (
+        'Before 1.6 the model gets outputs for the categories only whose supercategory is not "none", but each has a '
+        'label: some are out of range. Before 1.9.2 the root of a Roboflow export has a label, mostly 0; from then on '
+        'all others are one lower, so a checkpoint does not fit.'
+    )
     example = Example(
         wrong='{"id": 0, "name": "cat", "supercategory": "none"}',
         right='{"id": 0, "name": "cat", "supercategory": "animal"}',
     )
-    limits = (
-        'Other versions count all. The first category of a Roboflow export, without an object, is meant to be left out.'
+    limits = 'A category without an annotation, as the first of a Roboflow export, is meant to be left out.'
+    advice = (
+        'Update it (`pip install -U rfdetr`), or write another `supercategory` than "none" in each category that has '
+        'objects, in the files of all splits. Do not resume a training with a release that numbers otherwise.'
     )
-    advice = 'Write another `supercategory` than "none" in each category that has objects, in the files of all splits.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found = get_annotations(labels)
         number = len(found.categories)
-        counted = number - found.ungrouped
-        if found.framework == 'rf-detr' and found.classes_counted and counted + 1 < labels.num_classes <= number + 1:
-            evidence = Message('"supercategory": "none" in {number}', number=quantity(found.ungrouped, 'category'))
-            words = {'counted': counted, 'number': quantity(number, 'category')}
-            yield self.report_in(facts, POSSIBLE, evidence, words, files=found.sources)
+        counted = number - found.uncounted
+        most = max(found.categories, default=0) if found.labelled_by == 'category id' else number - 1
+        if found.classes_counted and found.uncounted and counted + found.spare <= most < number + found.spare:
+            evidence = Message('"supercategory": "none" in {number}', number=quantity(found.uncounted, 'category'))
+            release = found.release or Message('before 1.6')
+            words = {'counted': counted, 'number': quantity(number, 'category'), 'release': release}
+            certainty, severity = (PROVEN, ERROR) if found.release else (POSSIBLE, None)
+            yield self.report_in(facts, certainty, evidence, words, severity=severity, files=found.sources)
+        elif found.parents:
+            names = join_items(map(repr, found.parents))
+            evidence = Message('other categories name it as their supercategory: {names}', names=names)
+            words = {'parents': names}
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_parents, files=found.sources)
 
 
 class CocoIdsLookedUp(AnnotationRule):

@@ -137,7 +137,8 @@ class FilesDiffer(AnnotationRule):
         ids = _list_moved(*({name: number for number, name in one.items()} for one in both))
         places = _list_moved(*({name: at for at, name in enumerate(one.values())} for one in both))
         by = {'category id': [('id', ids)], 'file order': [('label', places)]}
-        for word, moved in by.get(found.labelled_by, [('id', ids), ('label', places)]):
+        labelled_by = 'category id' if found.framework == 'rf-detr' else found.labelled_by  # it looks up ids of train
+        for word, moved in by.get(labelled_by, [('id', ids), ('label', places)]):
             if moved:
                 which = join_items((f'{shorten(name)}: {word} {here}, there {there}' for name, here, there in moved), 3)
                 is_sure = word == 'id' or found.labelled_by == 'file order'

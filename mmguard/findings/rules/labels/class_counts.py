@@ -223,4 +223,6 @@ class OutputsNeverTrained(DataRule):
 
     def _count_needed(self, labels: LabelFacts) -> int:
         found = get_annotations(labels)
-        return max(found.categories, default=0) + 1 if found.labelled_by == 'category id' else len(found.categories)
+        if found.labelled_by == 'category id':
+            return max(found.categories, default=0) + 1 - found.spare
+        return len(labels.class_names or found.categories)

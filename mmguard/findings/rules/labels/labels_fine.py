@@ -78,7 +78,7 @@ def _count(labels: LabelFacts) -> Iterator[str]:
     valid = Message(
         'all of them {first}..{last}{ignored}',
         first=found.min_label,
-        last=labels.num_classes - 1,
+        last=labels.last,
         ignored=ignored,
     )
     seen = valid if has_num_classes(labels) else Message('values {values}', values=join_items(sorted(counts), 24))

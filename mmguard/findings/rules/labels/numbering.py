@@ -53,12 +53,13 @@ class CountsFromOne(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        ids, last = select_ids(count_trained(labels)), labels.num_classes - 1
+        ids, last = select_ids(count_trained(labels)), labels.last
         if not has_valid_counts(labels) or 0 in ids or 1 not in ids or any(value < 0 for value in labels.values):
             return
         most = max(ids)
         if last < most <= last + 2 and len(ids) >= 0.5 * most:
-            yield self.report_in(facts, PROVEN, words={'least': min(ids), 'most': most, 'enough': most + 1})
+            words = {'least': min(ids), 'most': most, 'enough': most + labels.num_classes - last}
+            yield self.report_in(facts, PROVEN, words=words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
@@ -96,7 +97,7 @@ class CountsFromOne(DataRule):
         )
         title = 'Leave category 0 out, and number the others from 0.'
         yield from rewrite(self, facts, title, question, classes=others, renumber=0)
-        enough = max(found.categories) + 1
+        enough = max(found.categories) + 1 - found.spare
         yield Edit(
             'Give the model one more output than the highest id.',
             'Should the ids remain unchanged?',

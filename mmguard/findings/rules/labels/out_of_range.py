@@ -80,7 +80,7 @@ class OutOfRange(DataRule):
             )
             beyond = sorted({value for split in list_splits(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
-            first = Message('0 to {last}', last=labels.num_classes - 1)
+            first = Message('0 to {last}', last=labels.last)
             question: str = Message('Do you want {first} only, and no others?', first=first)
             if named:
                 wanted = join_items(labels.class_names)

@@ -1,0 +1,85 @@
+"""Numbering of RF-DETR, which depends on its release and on the layout of the data set.
+
+Read in rfdetr 1.4.3, 1.5.0, 1.6.0, 1.6.5, 1.7.1, 1.8.3, 1.9.0, 1.9.1, 1.9.2, 1.10.1, 1.11.2: datasets/coco.py,
+datasets/o365.py, detr.py.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import metadata
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from mmguard.formats.coco.file import read_coco
+from mmguard.formats.coco.records import CocoFile
+from mmguard.formats.faults import Faults
+from mmguard.labels.numbering import IDS, POSITIONS
+
+#: Releases that first renumber the categories of a Roboflow layout, count those with the supercategory "none", and give
+#: no label to a root without an annotation.
+_RENUMBERS, _COUNTS_ALL, _LEAVES_OUT = (1, 5, 0), (1, 6, 0), (1, 9, 2)
+#: Annotation file of each folder of a Roboflow layout.
+_ROBOFLOW = '_annotations.coco.json'
+#: Annotation files of ``dataset_file='coco'`` and ``'o365'``, whose ids are the labels in every release.
+_IDS_ARE_LABELS = re.compile(r'instances_(?:train|val)2017\.json|zhiyuan_objv2_\w+\.json')
+_NO_PARENT = ('', 'none', 'null')
+
+
+class RfDetrNumbering(NamedTuple):
+    """Labels of a file in RF-DETR."""
+
+    labels: Optional[str]  #: ``'positions'`` or ``'ids'``; ``None``: the release or the layout decides.
+    codes: List[int]  #: Codes of the categories, in the order of the labels, if labels are positions.
+    uncounted: int  #: Number of categories that have a label but are not counted for the model.
+    parents: List[str]  #: Categories that have a label only before the release 1.9.2, if that may be used.
+    release: str  #: Installed release; ``''`` if none is.
+
+
+def read_release() -> Optional[Tuple[int, ...]]:
+    """Return the installed release of RF-DETR as (major, minor, patch); ``None`` if it is not installed."""
+    try:
+        found = re.match(r'(\d+)\.(\d+)\.(\d+)', metadata.version('rfdetr'))
+    except metadata.PackageNotFoundError:
+        return None
+    return tuple(map(int, found.groups())) if found else None
+
+
+def number_by_rfdetr(coco: CocoFile, path: str, labels: Optional[str], outputs: Optional[int]) -> RfDetrNumbering:
+    """Return the labels of RF-DETR: those of the installed release, else of the newest one.
+
+    Args:
+        labels (str, optional): What the user says that labels are.
+        outputs (int, optional): Number of outputs of the model. Default: the number of categories with a label + 1.
+    """
+    release, (folder, name) = read_release(), os.path.split(path)
+    train = os.path.join(os.path.dirname(folder), 'train', _ROBOFLOW)
+    counts = coco
+    if name == _ROBOFLOW and os.path.basename(folder) != 'train' and os.path.isfile(train):
+        counts = read_coco(train, train, Faults())  # valid and test get the labels of the training set
+    codes = sorted({code for code, _ in counts.categories})
+    parents = _find_empty_parents(counts)
+    if release is None or release >= _LEAVES_OUT:
+        codes = [code for code in codes if code not in parents] or codes
+    is_old = release is None or release < _LEAVES_OUT
+    uncounted = 0
+    if release is None or release < _COUNTS_ALL:
+        uncounted = coco.supercategories.count('none')
+    if labels is None and (_IDS_ARE_LABELS.fullmatch(name) or (release is not None and release < _RENUMBERS)):
+        labels = IDS
+    if labels is None and name == _ROBOFLOW and release is not None:
+        labels = POSITIONS
+    used = set(coco.annotations.category_id.tolist()) & {code for code, _ in coco.categories}
+    counted = max(len(codes), len(coco.categories) - uncounted)
+    if labels is None and not parents and all(0 <= code < (outputs or counted + 1) for code in used):
+        labels = POSITIONS  # valid as ids, too
+    named = list(parents.values()) if is_old and labels != IDS else []
+    return RfDetrNumbering(labels, codes, uncounted, named, '.'.join(map(str, release or ())))
+
+
+def _find_empty_parents(coco: CocoFile) -> Dict[int, str]:
+    """Return code and name of the categories without an annotation that others name as their supercategory."""
+    pairs = zip(coco.categories, coco.supercategories)
+    named = {word for (_, name), word in pairs if word not in (*_NO_PARENT, name)}
+    used = set(coco.annotations.category_id.tolist())
+    return {code: name for code, name in coco.categories if name in named and code not in used}
