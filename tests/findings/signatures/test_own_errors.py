@@ -38,6 +38,8 @@ def list_raised() -> Iterator[Tuple[str, str, int, str]]:
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 name = ast.unparse(node.exc.func)
+                if name == 'ImportError':  # caught where it is raised: one line of the log
+                    continue
                 kind = name if name[0].isupper() else 'mmguard.labels.tally.LabelGuardError'
                 text = read_text(node.exc.args[0]) if node.exc.args else ''
                 line = source.splitlines()[node.lineno - 1].strip()
