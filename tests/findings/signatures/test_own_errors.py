@@ -37,7 +37,8 @@ def list_raised() -> Iterator[Tuple[str, str, int, str]]:
         source = path.read_text(encoding='utf-8')
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-                name = ast.unparse(node.exc.func)
+                func = node.exc.func
+                name = func.id if isinstance(func, ast.Name) else getattr(func, 'attr', '_')
                 if name == 'ImportError':  # caught where it is raised: one line of the log
                     continue
                 kind = name if name[0].isupper() else 'mmguard.labels.tally.LabelGuardError'
