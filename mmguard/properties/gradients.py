@@ -104,7 +104,8 @@ def _sum_gradients(program: Program, classes: List[int], seed: int) -> Dict[str,
             if summed is not None and (is_map or any(word in one.loss for word in _OF_CLASSES)):
                 rows.setdefault(f'{one.head}[{one.number}], {one.loss}', []).append(summed)
     tables = {place: torch.stack(found) for place, found in rows.items() if len(found) == len(classes)}
-    return {place: table for place, table in tables.items() if bool(table.any())}
+    raised = {place: table for place, table in tables.items() if bool(table.any())}
+    return raised or tables  # a target that is the overlap of an untrained box raises no output at any level
 
 
 def _sum_outputs(program: Program, gradient: Tensor, head: Any, is_map: bool) -> Optional[Tensor]:
@@ -116,8 +117,9 @@ def _sum_outputs(program: Program, gradient: Tensor, head: Any, is_map: bool) ->
     shape = gradient.shape
     if is_map:
         return gradient.sum((0, 2, 3)) if shape[1] == classes > 1 else None
-    if len(shape) == 4 and program.kind == 'instances' and shape[0] == 1 and shape[1] % outputs == 0:
-        return gradient.sum((0, 2, 3)).reshape(-1, outputs).sum(0)  # (N, anchors x classes, H, W)
+    width = getattr(head, 'num_attrib', outputs)  # YOLOv3: a box and its confidence, then the classes
+    if len(shape) == 4 and program.kind == 'instances' and shape[0] == 1 and shape[1] % width == 0:
+        return gradient.sum((0, 2, 3)).reshape(-1, width).sum(0)[-outputs:]  # (N, anchors x classes, H, W)
     has_outputs = len(shape) in (2, 3, 4) and shape[-1] in (outputs, classes, classes + 1)
     return gradient.flatten(0, -2).sum(0) if has_outputs else None
 

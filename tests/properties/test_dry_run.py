@@ -267,6 +267,20 @@ def test_parameters_that_no_loss_reads_are_a_note(worker):
     assert any(name.startswith('backbone.conv2.') for name in found.data['parameters'])
 
 
+@pytest.mark.parametrize(
+    ('config', 'outcome'),
+    [
+        ('mmdet::yolo/yolov3_d53_8xb8-320-273e_coco.py', 'ran'),  # boxes and scores of an anchor are one tensor
+        ('mmdet::rtmdet/rtmdet_tiny_8xb32-300e_coco.py', 'note'),  # the target is the overlap of an untrained box
+    ],
+)
+def test_the_scores_of_a_head_are_found(worker, config, outcome):
+    found = run_property(worker, tree_of(config), 'labels-reach-outputs', 200).results
+    assert {one.outcome for one in found} == {outcome}
+    assert all(one.subject.startswith('bbox_head[') and one.subject.endswith('loss_cls') for one in found)
+    assert all(list(one.data['outputs']) == ['0', '16', '32', '47', '63', '79'] for one in found)
+
+
 def test_strides_of_another_backbone_are_broken(worker):
     tree = tree_of(RETINANET)
     tree['model']['bbox_head']['anchor_generator']['strides'] = [4, 8, 16, 32, 64]
