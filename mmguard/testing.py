@@ -1,6 +1,8 @@
 """Assertions for tests of a data pipeline, a loss, a model or a metric, with pytest or plain PyTorch.
 
-They test properties of every valid training on small inputs, see ``docs/testing.md``. OpenMMLab is not needed.
+They test properties of every valid training on small inputs, with the outcomes of ``mmguard dry-run``: each returns a
+result that says what was run, and raises :class:`PropertyFailure` if something is broken or could not be run. See
+``docs/testing.md``. OpenMMLab is not needed.
 """
 
 from __future__ import annotations
@@ -14,9 +16,19 @@ from torch import Tensor, nn
 
 from mmguard.properties.alignment import describe_difference, draw_boxes, draw_field, fill_boxes
 from mmguard.properties.datasets import seed_all
-from mmguard.properties.scores import ROUNDING, find_raised_outputs, measure_ignored_share, trace_backward, walk_tensors
+from mmguard.properties.result import Result, broken, not_run, ran
+from mmguard.properties.scores import (
+    ROUNDING,
+    find_raised_outputs,
+    judge_outputs,
+    measure_ignored_share,
+    trace_backward,
+    walk_tensors,
+)
+from mmguard.text import quantity
 
 __all__ = [
+    'PropertyFailure',
     'assert_full_marks',
     'assert_ignores',
     'assert_moves_together',
@@ -26,12 +38,24 @@ __all__ = [
 ]
 
 
+class PropertyFailure(AssertionError):
+    """A property that is broken, or that could not be tested.
+
+    Args:
+        result (Result): Its ``outcome`` is ``'broken'`` or ``'not run'``; ``data`` has the evidence as plain data.
+    """
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(f'{result.outcome.upper()}: {result}')
+        self.result = result
+
+
 def assert_moves_together(
     transform: Callable[[np.ndarray, np.ndarray], Tuple[Any, Any]],
     labels: str = 'mask',
     size: Tuple[int, int] = (256, 320),
     tries: int = 16,
-) -> None:
+) -> Result:
     """Assert that a transform moves image and label together: a figure drawn into both is found at the same place.
 
     Args:
@@ -42,14 +66,18 @@ def assert_moves_together(
         size (tuple): Height and width.
         tries (int): Number of seeds; ``random``, NumPy and PyTorch are seeded with each.
 
+    Returns:
+        Result: Gives the number of images in which the figure was seen.
+
     Raises:
-        AssertionError: Gives the shift or flip that moves the image onto its label, and the seed.
+        PropertyFailure: Gives the shift or flip that moves the image onto its label, and the seed.
 
     Example:
-        >>> assert_moves_together(lambda image, mask: (image[:, ::-1], mask[:, ::-1]))
+        >>> print(assert_moves_together(lambda image, mask: (image[:, ::-1], mask[:, ::-1])))
+        a figure in 16 of 16 images
         >>> assert_moves_together(lambda image, mask: (image[:, ::-1], mask))
         Traceback (most recent call last):
-        AssertionError: seed 0: the image is flipped left-right against its mask
+        mmguard.testing.PropertyFailure: BROKEN: seed 0: the image is flipped left-right against its mask
     """
     height, width = size
     seen = 0
@@ -63,12 +91,14 @@ def assert_moves_together(
         shown = _as_image(moved)
         drawn = np.asarray(label).squeeze() if labels == 'mask' else fill_boxes(label, *shown.shape[:2])
         difference = describe_difference(shown, drawn, labels, labels == 'mask')
-        _require(not difference, f'seed {seed}: {difference}')
+        _require(not difference, f'seed {seed}: {difference}', seed=seed)
         seen += difference is not None
-    _require(seen, f'the transform left no trace of the figure in the image in {tries} tries')
+    if not seen:
+        raise PropertyFailure(not_run('', f'the transform left no trace of the figure in {quantity(tries, "image")}'))
+    return ran('', f'a figure in {seen} of {quantity(tries, "image")}', dict(seen=seen))
 
 
-def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int = 255, num_classes: int = 4) -> None:
+def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int = 255, num_classes: int = 4) -> Result:
     """Assert that a loss does not train the scores of ignored pixels.
 
     Args:
@@ -77,10 +107,11 @@ def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int =
         num_classes (int): C.
 
     Raises:
-        AssertionError: Gives the largest gradient of an ignored pixel, relative to the others.
+        PropertyFailure: Gives the largest gradient of an ignored pixel, relative to the others.
 
     Example:
-        >>> assert_ignores(nn.CrossEntropyLoss(ignore_index=255))
+        >>> print(assert_ignores(nn.CrossEntropyLoss(ignore_index=255)))
+        half of 2 label maps ignored
     """
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn((2, num_classes, 16, 16), generator=generator).requires_grad_()
@@ -88,7 +119,8 @@ def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int =
     labels[..., :8] = ignore_index
     (gradient,) = torch.autograd.grad(loss(scores, labels), scores)
     share = measure_ignored_share(gradient)
-    _require(share <= ROUNDING, f'ignored pixels have up to {share:.2g} times the gradient of the others')
+    _require(share <= ROUNDING, f'ignored pixels have up to {share:.2g} times the gradient of the others', share=share)
+    return ran('', 'half of 2 label maps ignored', dict(share=share))
 
 
 def label_to_output(
@@ -125,7 +157,7 @@ def label_to_output(
     return dict(enumerate(find_raised_outputs(torch.stack(rows))))
 
 
-def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.Module) -> None:
+def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.Module) -> Result:
     """Assert that a batch without targets gives finite losses that reach the same parameters as an ordinary batch.
 
     Args:
@@ -134,7 +166,7 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
         model (nn.Module): The model that is trained.
 
     Raises:
-        AssertionError: Names the loss that is not finite, or the parameters that get no gradient.
+        PropertyFailure: Names the loss that is not finite, or the parameters that get no gradient.
     """
 
     def add(losses: Mapping[str, Tensor]) -> Tensor:
@@ -146,11 +178,14 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
     for one, batch in ((usual, 'a batch'), (found, 'an empty batch')):
         _require(not one.infinite, f'for {batch}: {one.describe_infinite()}')
     _require(not usual.describe_lack(found), usual.describe_lack(found))
+    number = len(found.parameters)
+    words = f'an empty batch gives {quantity(number, "parameter")} a gradient, as a batch with targets does'
+    return ran('', words, dict(parameters=number))
 
 
 def assert_full_marks(
     metric: Callable[[Sequence[Any], Sequence[Any]], float], dataset: Iterable[Tuple[Any, Any]], full: float = 1.0
-) -> None:
+) -> Result:
     """Assert that a metric gives the best value if the predictions are the ground truth.
 
     Args:
@@ -160,26 +195,32 @@ def assert_full_marks(
         full (float): The best possible value.
 
     Raises:
-        AssertionError: Gives the value that the ground truth gets.
+        PropertyFailure: Gives the value that the ground truth gets; not run if the data set is empty.
 
     Example:
-        >>> assert_full_marks(lambda found, wanted: float(found == wanted), [(1, 1), (2, 2)])
+        >>> print(assert_full_marks(lambda found, wanted: float(found == wanted), [(1, 1), (2, 2)]))
+        the ground truth of 2 samples as predictions
     """
     pairs = list(dataset)
-    _require(pairs, 'the data set is empty')
+    if not pairs:
+        raise PropertyFailure(not_run('', 'the data set is empty'))
     value = float(metric([one for one, _ in pairs], [one for _, one in pairs]))
-    _require(abs(value - full) <= 1e-3 * abs(full), f'the ground truth gets {value:g} of {full:g}')
+    _require(abs(value - full) <= 1e-3 * abs(full), f'the ground truth gets {value:g} of {full:g}', value=value)
+    return ran('', f'the ground truth of {quantity(len(pairs), "sample")} as predictions', dict(value=value))
 
 
-def assert_nnunet(trainer: Any, tries: int = 8) -> None:
+def assert_nnunet(trainer: Any, tries: int = 8) -> List[Result]:
     """Assert that nnU-Net's augmentation moves image and labels alike, and that each label, or region, has its output.
 
     Args:
         trainer (nnUNetTrainer): A trainer of any class, after ``initialize()``. Its data are not read.
         tries (int): Number of seeds for each plane of a volume.
 
+    Returns:
+        list[Result]: One for each plane, and one for the outputs: a note if no label clearly raises one.
+
     Raises:
-        AssertionError: Gives the shift or flip and its seed, or the label without an output of its own.
+        PropertyFailure: Gives the shift or flip and its seed, or the label without an output of its own.
     """
     manager, configuration = trainer.label_manager, trainer.configuration_manager
     rotation, dummy, initial, mirror = trainer.configure_rotation_dummyDA_mirroring_and_inital_patch_size()
@@ -192,6 +233,7 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> None:
         regions=manager.foreground_regions if manager.has_regions else None,
         ignore_label=manager.ignore_label,
     )
+    results: List[Result] = []
     for depth in (0, 2) if len(initial) == 3 else (None,):
         plane = [int(size) for axis, size in enumerate(initial) if axis != depth]
 
@@ -207,7 +249,7 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> None:
             moved = moved if depth is None else [one.select(depth, one.shape[depth] // 2) for one in moved]
             return moved[0].numpy(), moved[1].numpy()
 
-        assert_moves_together(move, size=(plane[0], plane[1]), tries=tries)
+        results.append(assert_moves_together(move, size=(plane[0], plane[1]), tries=tries))
 
     images = torch.rand(2, trainer.num_input_channels, *configuration.patch_size, device=trainer.device)
     outputs = len(manager.foreground_regions) if manager.has_regions else manager.num_segmentation_heads
@@ -224,13 +266,15 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> None:
     reached = label_to_output(
         trainer.network.train(), loss, lambda label: (images, label), outputs, lambda found: next(walk_tensors(found))
     )
-    wrong = {label: output for label, output in reached.items() if output not in (None, label)}
-    _require(not wrong, f'labels train other outputs: {wrong}')
+    judged = judge_outputs('', reached, f'{quantity(outputs, "label")} on made-up images')
+    if judged.outcome == 'broken':
+        raise PropertyFailure(judged)
+    return [*results, judged]
 
 
-def _require(condition: Any, message: str) -> None:
+def _require(condition: Any, evidence: str, **data: Any) -> None:
     if not condition:  # not an assert, whose message pytest would change
-        raise AssertionError(message)
+        raise PropertyFailure(broken('', evidence, data))
 
 
 def _as_image(value: Any) -> np.ndarray:

@@ -17,6 +17,7 @@ from mmguard.properties.scores import (
     find_pixel_heads,
     find_raised_outputs,
     is_score_map,
+    judge_outputs,
     measure_ignored_share,
     share_features,
     train_on,
@@ -51,29 +52,8 @@ def check_outputs(program: Program) -> List[Result]:
         return [*results, note('', words, dict(tested=False))]
     where = f'{len(classes)} of {program.num_classes} labels on {program.describe_made_up()}'
     for place, outputs in found.items():
-        results.append(_judge_outputs(place, dict(zip(classes, outputs)), zeros[place], names, where))
+        results.append(judge_outputs(place, dict(zip(classes, outputs)), where, names, zeros[place]))
     return results
-
-
-def _judge_outputs(
-    place: str, outputs: Dict[int, Optional[int]], zeros: List[int], names: Tuple[str, ...], where: str
-) -> Result:
-    """Compare the outputs that labels reached with the labels."""
-    wrong = {label: output for label, output in outputs.items() if output is not None and output != label}
-    data: Dict[str, Any] = dict(outputs={str(label): output for label, output in outputs.items()})
-
-    def describe(label: int) -> str:
-        return f'{label} ({names[label]})' if label < len(names) else str(label)
-
-    if wrong:
-        pairs = [f'label {describe(label)} trains output {describe(output)}' for label, output in wrong.items()]
-        return broken(place, ', '.join(pairs), data)
-    if zeros:
-        words = f'{", ".join(map(describe, zeros))} changes no output: the loss gives this label a gradient of zero'
-        return broken(place, f'label {words}', dict(data, zeros=zeros))
-    if set(outputs.values()) == {None}:
-        return note(place, f'no label clearly raises one output of the untrained head ({where})', data)
-    return ran(place, where, data)
 
 
 def _find_zeros(table: Optional[Tensor], classes: List[int]) -> List[int]:

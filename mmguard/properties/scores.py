@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from mmguard.properties.datasets import seed_all
+from mmguard.properties.result import Result, broken, note, ran
 from mmguard.text import quantity
 
 if TYPE_CHECKING:
@@ -277,3 +278,24 @@ def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
         is_clear = values[1] - values[0] > CLEAR * abs(values[0]) and -values[0] > CLEAR * scale
         found.append(order[0] if is_clear else None)
     return found
+
+
+def judge_outputs(
+    place: str, outputs: Mapping[int, Optional[int]], where: str, names: Sequence[str] = (), zeros: Sequence[int] = ()
+) -> Result:
+    """Compare the outputs that labels reached with the labels."""
+    wrong = {label: output for label, output in outputs.items() if output is not None and output != label}
+    data: Dict[str, Any] = dict(outputs={str(label): output for label, output in outputs.items()})
+
+    def describe(label: int) -> str:
+        return f'{label} ({names[label]})' if label < len(names) else str(label)
+
+    if wrong:
+        pairs = [f'label {describe(label)} trains output {describe(output)}' for label, output in wrong.items()]
+        return broken(place, ', '.join(pairs), data)
+    if zeros:
+        words = f'{", ".join(map(describe, zeros))} changes no output: the loss gives this label a gradient of zero'
+        return broken(place, f'label {words}', dict(data, zeros=zeros))
+    if set(outputs.values()) == {None}:
+        return note(place, f'no label clearly raises one output of the untrained head ({where})', data)
+    return ran(place, where, data)

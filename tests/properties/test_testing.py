@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from mmguard.testing import (
+    PropertyFailure,
     assert_full_marks,
     assert_ignores,
     assert_moves_together,
@@ -147,3 +148,30 @@ def test_full_marks():
         assert_full_marks(accuracy, [(one, one + 1) for one in truth])
     with pytest.raises(AssertionError, match='is empty'):
         assert_full_marks(accuracy, [])
+
+
+@pytest.mark.parametrize(
+    ('wrong', 'outcome', 'data'),
+    [
+        (lambda: assert_moves_together(lambda image, mask: (image, mask[::-1])), 'broken', dict(seed=0)),
+        (lambda: assert_moves_together(lambda image, mask: (image * 0, mask * 0)), 'not run', {}),
+        (lambda: assert_full_marks(lambda found, wanted: 0.5, [(1, 1)]), 'broken', dict(value=0.5)),
+        (lambda: assert_full_marks(lambda found, wanted: 1.0, []), 'not run', {}),
+    ],
+)
+def test_what_was_not_run_is_not_called_broken(wrong, outcome, data):
+    with pytest.raises(PropertyFailure) as raised:
+        wrong()
+    assert (raised.value.result.outcome, raised.value.result.data) == (outcome, data)
+
+
+def test_an_assertion_says_what_was_run():
+    model = TwoHeads()
+    found = [
+        assert_moves_together(halve, tries=3),
+        assert_ignores(nn.CrossEntropyLoss(ignore_index=255)),
+        assert_trains_on_empty(model.losses, model),
+        assert_full_marks(lambda found, wanted: 1.0, [(1, 1)]),
+    ]
+    assert {one.outcome for one in found} == {'ran'}
+    assert [one.data for one in found] == [dict(seen=3), dict(share=0.0), dict(parameters=4), dict(value=1.0)]
