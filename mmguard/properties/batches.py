@@ -16,7 +16,7 @@ from mmguard.properties.first_batches import preprocess_batch
 from mmguard.properties.program import MAX_ANNOTATIONS, Program
 from mmguard.properties.readings import SampleReading, read_samples
 from mmguard.properties.result import DoesNotApply, Result, broken, mark_untested, not_run, note, ran
-from mmguard.properties.runner import describe_failure, enter_autocast
+from mmguard.properties.runner import describe_failure, enter_autocast, judge_failure
 from mmguard.properties.scores import BackwardTrace, sum_losses, trace_backward
 from mmguard.text import quantity
 
@@ -46,10 +46,15 @@ class Variant(NamedTuple):
 
 def check_variants(program: Program) -> List[Result]:
     """Train on changed batches: broken if one fails, or is not finite, that the user's loader can deliver."""
-    data, where = _choose_batch(program)
+    data, where, is_made_up = _choose_batch(program)
     if not isinstance(data.get('data_samples'), (list, tuple)) or not torch.is_tensor(data.get('inputs')):
         raise DoesNotApply('a batch is not one tensor of images with a list of samples')
-    usual = _trace(program, data)
+    try:
+        usual = _trace(program, data)
+    except Exception as error:
+        if is_made_up:
+            raise
+        return [judge_failure('your first batch', error)]
     if usual.infinite:
         return [mark_untested('variants', f'an unchanged batch ({where}) is {usual.describe_infinite()}')]
     results: List[Result] = []
@@ -63,15 +68,15 @@ def check_variants(program: Program) -> List[Result]:
     return results
 
 
-def _choose_batch(program: Program) -> Tuple[Any, str]:
-    """Return the user's first batch, or a made-up one without data, and a phrase for it."""
+def _choose_batch(program: Program) -> Tuple[Any, str, bool]:
+    """Return the user's first batch, a phrase for it, and False; without data a made-up one, and True."""
     try:
         first = preprocess_batch(program, 0)
         if first.size:
-            return first.data, f'your first batch changed, {first}'
+            return first.data, f'your first batch changed, {first}', False
     except Exception:  # reported with the first batches
         pass
-    return program.build_batch(program.build_plain_batch()), program.describe_made_up()
+    return program.build_batch(program.build_plain_batch()), program.describe_made_up(), True
 
 
 def _list_variants(program: Program, data: Dict[str, Any]) -> List[Variant]:

@@ -164,8 +164,9 @@ def _check_pixels(program: Program, heads: Dict[str, Any], factor: int) -> List[
     masks: Dict[str, List[float]] = {}
     for one in trained:
         head = heads[one.head]
-        is_mask = program.kind == 'pixels' and one.scores.dim() > 3 and ('mask' in one.loss or 'dice' in one.loss)
-        if not is_score_map(one.scores, head, len(samples)) and not is_mask:
+        is_mask = not is_score_map(one.scores, head, len(samples))
+        is_of_masks = program.kind == 'pixels' and one.scores.dim() > 3 and ('mask' in one.loss or 'dice' in one.loss)
+        if is_mask and not is_of_masks:
             continue
         subject, ignored = f'{one.head}, {one.loss}', getattr(head, 'ignore_index', program.ignore_index)
         share = measure_ignored_share(one.gradient)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from mmguard.properties.result import DoesNotApply, Result, describe_missing, not_run, note
 from mmguard.properties.worker import OutOfTime, Worker, time_limit
@@ -167,7 +167,7 @@ def run_properties(
     ends = time.monotonic() + seconds
     _ask(worker, dict(tree), 'runner.build_parts', samples, device, BUILD_SHARE * seconds)
     late: List[str] = []
-    known: Dict[str, str] = {}
+    known: Dict[str, Tuple[str, str]] = {}
     for number, name in enumerate([*names, *names]):
         is_again = number >= len(names)
         if is_again and name not in late:
@@ -177,19 +177,27 @@ def run_properties(
         if tested.is_late and not is_again:
             late.append(name)
             continue
-        yield _make_record(name, [_point_back(one, name, known) for one in tested.results], tested.seconds)
+        yield _make_record(name, [point_back(one, name, known) for one in tested.results], tested.seconds)
 
 
-def _point_back(result: Result, name: str, known: Dict[str, str]) -> Result:
-    """Return a result that points to an earlier property with the same cause; nothing is broken twice."""
-    cause = result.data.get('failure')
-    first = known.setdefault(cause, name) if cause and result.outcome in ('broken', 'not run') else name
-    if first == name:
+def point_back(result: Result, name: str, known: Dict[str, Tuple[str, str]]) -> Result:
+    """Return a result that points to an earlier property with the same cause; nothing is broken twice.
+
+    Args:
+        result (Result): A result of this property.
+        name (str): The property.
+        known (dict): Cause -> the property that reported it first, and its outcome; extended here.
+    """
+    cause, outcome = result.data.get('failure'), result.outcome
+    if not cause or outcome not in ('broken', 'not run'):
         return result
-    is_broken = result.outcome == 'broken'
-    return (note if is_broken else not_run)(
-        '', f'{"fails as" if is_broken else "not run, for the reason of"} {first}', result.data
-    )
+    first, reported = known.get(cause, (name, outcome))
+    if first == name or (outcome, reported) == ('broken', 'not run'):
+        known[cause] = name, outcome
+        return result
+    if outcome == 'broken':
+        return note('', f'fails as {first}', result.data)
+    return not_run('', f'not run, for the reason of {first}', result.data)
 
 
 def _ask(worker: Worker, tree: Dict[str, Any], test: str, samples: int, device: str, seconds: float) -> List[Result]:

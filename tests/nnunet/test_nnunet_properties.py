@@ -68,9 +68,9 @@ def test_stock_trainers_pass(preprocessed, data, configuration):
         (FlipsImage, 'plain', '2d', 'left-right'),
         (FlipsImage, 'regions', '3d_fullres', 'left-right'),
         (ShiftsImage, 'ignoring', '2d', 'against its mask'),
-        (ShiftsLabels, 'plain', '2d', 'outputs'),
-        (ShiftsLabels, 'ignoring', '3d_fullres', 'outputs'),
-        (SwapsRegions, 'regions', '2d', 'outputs'),
+        (ShiftsLabels, 'plain', '2d', 'trains output'),
+        (ShiftsLabels, 'ignoring', '3d_fullres', 'trains output'),
+        (SwapsRegions, 'regions', '2d', 'trains output'),
     ],
 )
 def test_planted_faults_are_named(preprocessed, which, data, configuration, words):

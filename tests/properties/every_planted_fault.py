@@ -32,7 +32,7 @@ class Fault(NamedTuple):
         config (str): Where it is planted.
         plant (callable): Changes the tree.
         where (str): Part of the subject of the result.
-        outcome (str): Of the property.
+        outcome (str): Of this part.
     """
 
     config: str
@@ -88,7 +88,10 @@ def resized_first(pack: str, *steps: Dict[str, Any], **loaded: bool) -> Callable
 
 IGNORING = at('model.train_cfg.assigner.ignore_iof_thr', 0.5)
 ONE_HEAD = at('model.auxiliary_head', None)
-EMPTY = at('train_dataloader.dataset.filter_cfg', dict(filter_empty_gt=False))
+EMPTY = both(
+    at('train_dataloader.dataset.filter_cfg', dict(filter_empty_gt=False)),
+    at('train_dataloader.dataset.ann_file', coco_file('train', empty=(2, 5))),
+)
 WEIGHTS = [1.0 + label / 10 for label in range(19)]
 NAMES = [f'class {label}' for label in range(19)]
 
@@ -164,8 +167,8 @@ FAULTS = {
         Fault(RETINANET, at('model.bbox_head.anchor_generator.strides', [4, 8, 16, 32, 64]), 'bbox_head')
     ],
     'batch-variants': [
-        Fault(FCN, loss('MeanOfValid'), 'no image'),
-        Fault(SEGFORMER, loss('Detached'), 'no image'),
+        Fault(FCN, loss('MeanOfValid'), 'no image', 'note'),  # no image of the data is without targets
+        Fault(SEGFORMER, loss('Detached'), 'no image', 'note'),
         Fault(
             RETINANET,
             both(at('model.bbox_head.type', 'NoLossWithoutTargets'), EMPTY),
@@ -183,11 +186,13 @@ FAULTS = {
             both(
                 loss('OverflowsInHalf'), at('optim_wrapper', dict(type='AmpOptimWrapper', optimizer=dict(type='SGD')))
             ),
-            'batch of 2',
+            'batch 1 ',
         ),
-        Fault(FCN, both(at('train_dataloader.batch_size', 1), at('model.decode_head.type', 'NormOfOneVector')), '1'),
         Fault(
-            'mmseg::pspnet/pspnet_r50-d8_4xb4-80k_ade20k-512x512.py', at('train_dataloader.batch_size', 1), 'batch of 1'
+            FCN, both(at('train_dataloader.batch_size', 1), at('model.decode_head.type', 'NormOfOneVector')), 'batch 1 '
+        ),
+        Fault(
+            'mmseg::pspnet/pspnet_r50-d8_4xb4-80k_ade20k-512x512.py', at('train_dataloader.batch_size', 1), 'batch 1 '
         ),
         Fault(
             'mmseg::pspnet/pspnet_r50-d8_4xb4-80k_ade20k-512x512.py',
@@ -195,7 +200,7 @@ FAULTS = {
                 at('train_dataloader.batch_size', 5),
                 at('train_dataloader.sampler', dict(type='DefaultSampler', shuffle=True)),
             ),
-            'batch of 1',
+            'batch 2 ',
         ),
     ],
     'full-marks': [
@@ -267,7 +272,6 @@ REPORTS = {
             RETINANET,
             both(
                 step('RandomCrop', 3, crop_size=(700, 700)),
-                at('train_dataloader.dataset.ann_file', coco_file('train', empty=(2, 5))),
                 EMPTY,
             ),
             'RandomCrop',
@@ -277,7 +281,7 @@ REPORTS = {
         'full-marks',
         Fault(RETINANET, at('val_evaluator.ann_file', coco_file('val', shift=1000)), 'CocoMetric'),
     ),
-    'MaskFormer#57': ('ignored-weigh-nothing', Fault(MASKFORMER, both(), 'loss_mask')),
+    'MaskFormer#57': ('ignored-weigh-nothing', Fault(MASKFORMER, both(), 'decode_head', 'note')),
     'libreyolo#323': (
         'batch-variants',
         Fault(MASK_RCNN, both(at('model.roi_head.mask_head.type', 'DisconnectedMaskHead'), EMPTY), 'no image'),
@@ -294,7 +298,7 @@ REPORTS = {
         'batch-variants',
         Fault(DINO, both(at('model.bbox_head.type', 'NoDenoisingWithoutTargets'), EMPTY), 'no image'),
     ),
-    'PIDNet#65': ('batch-variants', Fault(FCN, loss('MeanOfValid'), 'no image')),
+    'PIDNet#65': ('batch-variants', Fault(FCN, loss('MeanOfValid'), 'no image', 'note')),
 }
 ALL = [pytest.param(name, fault, id=f'{name}-{n}') for name, faults in FAULTS.items() for n, fault in enumerate(faults)]
 ALL += [pytest.param(name, fault, id=report) for report, (name, fault) in REPORTS.items()]
@@ -308,6 +312,6 @@ def test_a_planted_fault_is_found(name, fault):
     tree['custom_imports'] = dict(imports=['planted'], allow_failed_imports=False)
     with Worker() as worker:
         tested = run_property(worker, tree, name, 600)
-    assert tested.outcome == fault.outcome, tested.results
+    assert tested.outcome in (fault.outcome, 'ran' if fault.outcome == 'note' else fault.outcome), tested.results
     named = [result.subject for result in tested.results if result.outcome == fault.outcome]
     assert any(fault.where in subject for subject in named), tested.results

@@ -16,7 +16,8 @@ from programs import maps_root, tree_of, write_config
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
-from mmguard.properties.suite import OVERFIT, PROPERTIES, run_properties, run_property
+from mmguard.properties.result import broken, not_run
+from mmguard.properties.suite import OVERFIT, PROPERTIES, point_back, run_properties, run_property
 from mmguard.properties.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -79,6 +80,24 @@ def test_the_guarded_config_has_nothing_broken(config, tmp_path, monkeypatch):
     assert main(['apply', path, '-o', 'guarded.py', '--no-verify']) == 0
     assert main(['dry-run', 'guarded.py', *asked]) == 0
     assert {one['advice'] for one in json.loads(report.read_text())['properties']} == {''}
+
+
+@pytest.mark.parametrize(
+    ('first', 'second', 'outcomes'),
+    [
+        (broken, broken, ['broken', 'note']),
+        (broken, not_run, ['broken', 'not run']),
+        (not_run, broken, ['not run', 'broken']),
+    ],
+)
+def test_a_cause_is_broken_once_if_at_all(first, second, outcomes):
+    known = {}
+    found = [
+        point_back(make('loss', data=dict(failure='IndexError')), name, known)
+        for name, make in (('build', first), ('averages', second))
+    ]
+    assert [one.outcome for one in found] == outcomes
+    assert point_back(broken('loss', data=dict(failure='KeyError')), 'averages', known).outcome == 'broken'
 
 
 def test_a_config_with_functions_is_not_run(tmp_path):
