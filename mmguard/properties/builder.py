@@ -187,10 +187,9 @@ def _train(program: Any) -> None:
     labels = program.collect_labels().union(*(collect_labels(sample, program.kind) for sample in samples))
     if not samples and not labels:
         raise problem
-    space, void = program.find_spaces().get(program.kind), program.ignore_index if program.kind == 'pixels' else None
-    outside = [label for label in sorted(labels) if space and not space.is_valid(label) and label != void]
+    outside = program.find_invalid_labels(labels)
     if outside:
-        raise ValueError(f'no output of {space.place} for the labels {outside[:8]}')
+        raise ValueError(f'no output of {program.find_spaces().get(program.kind).place} for the labels {outside[:8]}')
     side = program.find_side()
     if labels:
         with torch.no_grad():

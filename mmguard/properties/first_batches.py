@@ -173,7 +173,7 @@ def check_batches(program: Program) -> List[Result]:
             batch = preprocess_batch(program, place)
             _count(program, batch, steps)
             steps.padded = max(steps.padded, batch.padded)
-            invalid = _find_invalid(program, steps.labels)
+            invalid = program.find_invalid_labels(steps.labels)
             _step(program, runner.optim_wrapper, batch, steps)
         except Exception as error:
             if invalid:
@@ -250,12 +250,6 @@ def _count(program: Program, batch: FirstBatch, steps: _Steps) -> None:
                 steps.edges[place != other].append(measure_edges(image, label, program.ignore_index))
 
 
-def _find_invalid(program: Program, labels: Counter) -> List[int]:
-    space = program.find_spaces().get(program.kind)
-    void = program.ignore_index if program.kind == 'pixels' else -1
-    return sorted(label for label in labels if space and not space.is_valid(label) and label != void)
-
-
 def _judge_terms(steps: _Steps) -> List[Result]:
     """Name losses that are not added up, and those that are nothing in all batches."""
     results = [
@@ -304,8 +298,8 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
 def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
     results: List[Result] = []
     readings = read_samples(program, 'train')
-    hidden = _find_invalid(program, Counter(label for one in readings for label in one.cropped))
-    invalid = _find_invalid(program, steps.labels)
+    hidden = program.find_invalid_labels(label for one in readings for label in one.cropped)
+    invalid = program.find_invalid_labels(steps.labels)
     if invalid:
         words = f'no output for the labels {", ".join(map(str, invalid[:8]))}: they train as background, or not at all'
         results.append(broken('labels', words, dict(labels=invalid)))
@@ -336,7 +330,7 @@ def judge_readings(program: Program, readings: List[SampleReading]) -> List[Resu
         words = f'no target is left in {loads}' + ('' if before else '; none was loaded')
         results.append(broken('the pipeline', words, dict(before=dict(before))))
     missing = [label for label in sorted(before) if before[label] >= _VANISHED and not after[label]]
-    missing = [label for label in missing if label not in _find_invalid(program, Counter(missing))]
+    missing = [label for label in missing if label not in program.find_invalid_labels(missing)]
     if missing and after:
         named = ', '.join(str(names[label]) if label < len(names) else str(label) for label in missing[:5])
         results.append(note('the pipeline', f'no label is left of {named} in {loads}', dict(labels=missing)))

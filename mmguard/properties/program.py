@@ -7,7 +7,7 @@ import copy
 import pickle
 import time
 from functools import wraps
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Set, Tuple, TypeVar, cast
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Set, Tuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -214,6 +214,11 @@ class Program:
         if space is None:
             raise Unavailable('no head says how many classes it has')
         return space.num_classes
+
+    def find_invalid_labels(self, labels: Iterable[int]) -> List[int]:
+        """Return the labels that are not ignored, and that no output is for."""
+        space, void = self.find_spaces().get(self.kind), self.ignore_index if self.kind == 'pixels' else -1
+        return sorted(label for label in set(labels) if space and not space.is_valid(label) and label != void)
 
     def choose_classes(self) -> List[int]:
         """Return some classes: the first, the last, and a few in between."""

@@ -18,7 +18,16 @@ from torch.utils.data import DataLoader
 from mmguard.config.classes import get_type_name
 from mmguard.properties.pretrained import is_missing
 from mmguard.properties.program import Program, cache_result, prepare_message_hub
-from mmguard.properties.result import NoSamples, Result, Unavailable, broken, describe_missing, not_run, note, ran
+from mmguard.properties.result import (
+    Result,
+    Unavailable,
+    broken,
+    describe_missing,
+    not_run,
+    note,
+    ran,
+    reports_no_samples,
+)
 from mmguard.properties.worker import Failure
 from mmguard.text import quantity
 
@@ -187,8 +196,9 @@ def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
     """Judge an exception: broken if a training on any machine would raise it, not run if it concerns this machine."""
     data = dict(split=split) if split else {}
     missing = describe_missing(error)
-    if isinstance(error, NoSamples):
-        return broken(subject, f'{error}: `mmguard scan CONFIG` says why', data)
+    if reports_no_samples(error):
+        words = 'the data set has no samples: `mmguard scan CONFIG` says why'
+        return broken(subject, words, dict(data, failure=describe_failure(error)))
     if missing or isinstance(error, Unavailable):
         return not_run('' if missing else subject, missing or str(error), dict(data, failure=describe_failure(error)))
     if _OF_THIS_MACHINE.search(str(error)):
