@@ -134,7 +134,7 @@ FAULTS = {
         Fault(SEGFORMER, loss('SumOverSize'), 'decode_head'),
         Fault(FCN, loss('AverageOfAll', avg_non_ignore=False), 'decode_head', 'note'),
         Fault(SEGFORMER, at('model.decode_head.loss_decode.avg_non_ignore', False), 'decode_head', 'note'),
-        Fault(FASTER_RCNN, EMPTY, 'rpn_head', 'note'),
+        Fault(FASTER_RCNN, EMPTY, 'crowds', 'note'),
     ],
     'class-weights': [
         Fault(FCN, loss('ReversedWeights', class_weight=WEIGHTS), 'decode_head.loss_decode'),
