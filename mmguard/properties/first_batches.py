@@ -177,8 +177,9 @@ def check_batches(program: Program) -> List[Result]:
             _step(program, runner.optim_wrapper, batch, steps)
         except Exception as error:
             if invalid:
-                words = f'{describe_failure(error)}: no output for the labels {", ".join(map(str, invalid[:8]))}'
-                return [*results, broken(which, words, dict(labels=invalid))]
+                failure = describe_failure(error)
+                words = f'{failure}: no output for the labels {", ".join(map(str, invalid[:8]))}'
+                return [*results, broken(which, words, dict(labels=invalid, failure=failure))]
             return [*results, judge_failure(which, error)]
         if not np.isfinite(steps.losses[-1]):
             return [*results, broken(which, f'the loss is {steps.losses[-1]}', dict(loss=str(steps.losses[-1])))]

@@ -318,6 +318,15 @@ def test_a_data_set_without_samples_is_broken(worker):
     ]
 
 
+def test_labels_without_an_output_are_broken_once(worker):
+    tree = tree_of(FCN)
+    for head in ('decode_head', 'auxiliary_head'):
+        tree['model'][head]['num_classes'] = 12
+    found = list(run_properties(worker, tree, ['first-batches', 'batch-variants'], 200))
+    assert [(one.name, one.outcome) for one in found] == [('first-batches', 'broken'), ('batch-variants', 'note')]
+    assert set() < set(found[0].results[0].data['labels']) <= set(range(12, 19))
+
+
 def test_label_files_with_channels_do_not_survive(worker, tmp_path):
     tree = tree_of(FCN)
     shutil.copytree(maps_root(19, False), tmp_path, dirs_exist_ok=True)
