@@ -172,7 +172,7 @@ def normalize_name(name: str) -> str:
 def _list_forms(name: str) -> List[Tuple[str, Tuple[int, ...]]]:
     """Return a name in one spelling, its plural in English, and the numbers in both."""
     spelling = normalize_name(name)
-    plurals = [spelling + ('es' if spelling.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's')]
+    plurals = [f'{spelling}es'] if spelling.endswith(('s', 'x', 'z', 'ch', 'sh')) else [f'{spelling}s']
     if spelling.endswith('o'):
         plurals.append(f'{spelling}es')
     if spelling.endswith('y'):

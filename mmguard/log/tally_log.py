@@ -32,8 +32,8 @@ class TallyLog:
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder, TallyLog(folder, num_classes=264) as log:
-        ...     log.write(1, [Tally(total=4)])  # no line: nothing to report
-        ...     log.write(2, [Tally(total=4, skipped=1, values={600: 1}, source='image_id 42', reasons={'label': 1})])
+        ...     _ = log.write(1, [Tally(total=4)])  # no line: nothing to report
+        ...     _ = log.write(2, [Tally(4, skipped=1, values={600: 1}, source='image_id 42', reasons={'label': 1})])
         ...     print(open(log.path).read()[:42])
         {"mode": "train", "iter": 2, "skipped_pixe
     """

@@ -197,7 +197,7 @@ def _show_class_weights(console: Console, labels: LabelFacts) -> None:
     unseen = list_unseen_classes(labels) if weights else []
     if unseen:
         named = ', '.join(map(str, unseen[:_MOST_ROWS])) + (', ...' if len(unseen) > _MOST_ROWS else '')
-        console.print(Text(f'(weight 1 for classes without a pixel: {named})'))
+        console.print(Text(translate('(weight 1 for classes without a pixel: {classes})', classes=named)))
 
 
 def _choose_block() -> str:
