@@ -12,6 +12,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.library import custom_op
 
 from mmguard.functional import sanitize
 from mmguard.functional.sanitize import HIGHEST, LOWEST, TABLE_FROM
@@ -85,7 +86,7 @@ def compute(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> 
     return torch.cat((torch.stack((kept, found.count_valid())), counts, found.target.flatten()))
 
 
-@torch.library.custom_op('mmguard::sanitize_labels', mutates_args=())
+@custom_op('mmguard::sanitize_labels', mutates_args=())
 def sanitize_labels(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> Tensor:
     """Return numbers and labels in one buffer, int64: kept, valid, seen, skipped, remapped, table, sanitized labels."""
     global _failed

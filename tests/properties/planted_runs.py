@@ -67,7 +67,7 @@ def collate_pairs(batch: list) -> dict:
 
 
 @MODELS.register_module()
-class DetachedHead(FCNHead):
+class DetachedScores(FCNHead):
     def forward(self, inputs: Any) -> Tensor:
         return self.cls_seg(self.convs(self._transform_inputs(inputs).detach()))
 

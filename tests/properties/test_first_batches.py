@@ -163,7 +163,7 @@ def leave_sizes(tree, data):
 
 def shadow_auxiliary(tree, data):
     tree['model']['auxiliary_head'] = None
-    tree['model']['decode_head']['type'] = 'DetachedHead'
+    tree['model']['decode_head']['type'] = 'DetachedScores'
 
 
 def lack_class(tree, data):
