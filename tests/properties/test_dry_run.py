@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from programs import maps_root, tree_of, write_config
-from this_stack import IS_ONEDL
+from this_stack import IS_ONEDL, is_here
 
 from mmguard.cli import main
 from mmguard.properties.result import broken, not_run
@@ -74,7 +74,8 @@ def test_the_guarded_config_has_nothing_broken(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path, report = write_config(tmp_path, tree_of(config)), tmp_path / 'found.json'
     asked = ['--only', 'ignored-weigh-nothing', 'batch-variants', '--json', str(report), '--seconds', '500']
-    assert main(['dry-run', path, *asked]) == (1 if 'pidnet' in config else 0)
+    fails = 'pidnet' in config and is_here(('MG214',))
+    assert main(['dry-run', path, *asked]) == int(fails)
     whole = json.loads(report.read_text())['properties']
     assert any(one['outcome'] in ('broken', 'note') for record in whole for one in record['results'])
     assert main(['apply', path, '-o', 'guarded.py', '--no-verify']) == 0
