@@ -32,5 +32,9 @@ class BinaryLovasz(ConfigRule):
             for loss in find_head_losses(config, head) if channels > 1 else ():
                 if loss.name.endswith('LovaszLoss') and loss.config.get('loss_type') == 'binary':
                     place = loss.place('loss_type')
-                    edit = propose('Take its multi-class form.', (place, 'multi_class'))
+                    asked = 'Does each pixel have one of several classes?'
+                    otherwise = 'Write out_channels=1 in the head.'
+                    edit = propose(
+                        'Take its multi-class form.', (place, 'multi_class'), question=asked, if_not=otherwise
+                    )
                     yield self.report_at(place, 'binary', {'channels': channels}, edits=[edit])

@@ -11,6 +11,7 @@ from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
 from mmguard.findings.views import join_items
+from mmguard.language import Message
 
 _LEFT = re.compile(r'(?i)(?<![a-z])(?:left|l)(?![a-z])')
 
@@ -39,7 +40,8 @@ class SidesNotSwapped(ConfigRule):
             if is_mirror and not vertical and not flip.config.get('swap_seg_labels'):
                 place = flip.place('swap_seg_labels')
                 shown = join_items((f'{names[a]}, {names[b]}' for a, b in pairs), 3) if names else ''
-                edit = propose('Swap them.', (place, [list(pair) for pair in pairs]))
+                asked = Message('Are these the left and the right one of the same thing: {pairs}?', pairs=shown)
+                edit = propose('Swap them.', (place, [list(pair) for pair in pairs]), question=asked)
                 words = {'pairs': shown, 'labels': str(pairs)}
                 yield self.report_at(place, None, words, edits=[edit])
 

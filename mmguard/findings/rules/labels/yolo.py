@@ -71,12 +71,12 @@ class NoFractions(AnnotationRule):
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
     title_axis = (
-        'The boxes were divided by a wrong size: they reach {highest:.3g} in {axis}, and none is outside of [0, 1] in '
-        'the other direction.'
+        'Many boxes reach beyond the image in {axis} (up to {highest:.3g}), and none in the other direction, as after '
+        'a division by a wrong size.'
     )
     advice_axis = (
-        'Divide x and width by the width of the image, y and height by its height, in all rows: those inside of [0, 1] '
-        'are wrong, too. Do not clip them.'
+        'Do not clip them before you have drawn one image. If they were divided by a wrong size, divide x and width by '
+        'the width of the image, y and height by its height, in all rows: those inside of [0, 1] are wrong, too.'
     )
     title_pixels = 'The coordinates are pixels; YOLO expects fractions of the image, all in [0, 1].'
     why = 'Ultralytics allows 0.01 on either side; with one number beyond that it leaves out the whole image.'
