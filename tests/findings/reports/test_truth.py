@@ -161,6 +161,8 @@ def held(**outcomes: str) -> List[Dict[str, str]]:
         (ran('explain log', 1, error=dict(code=None), causes=[]), []),
         (ran('dry-run a.py', 1, properties=held(one='holds', two='broken')), ['dry-run a.py one']),
         (ran('dry-run a.py', 0, properties=held(one='not tested')), ['dry-run a.py']),
+        (ran('dry-run a.py', 1, properties=held(one='ran', two='broken')), ['dry-run a.py one']),
+        (ran('dry-run a.py', 2, properties=held(one='not run')), []),
     ],
 )
 def test_a_false_all_clear_is_found(answer: Dict[str, Any], all_clears: List[str]) -> None:

@@ -8,8 +8,8 @@ A report holds ``id`` (of the public report), ``commands`` (where it has no run.
   an answer with any other code may name.
 - ``forbidden``: ``codes`` and ``causes`` that must not come first; ``config`` that no edit may offer; ``files``:
   options of `mmguard fix` ("*": all, "clamp": a fix without options) that no edit may offer; ``all_clear``: patterns of
-  commands that must not say all-clear, each without the name of the program (`scan fixed*`; `dry-run cfg.py loader-*`
-  for a property that holds); ``claims``: ``labels_fine`` (an all-clear),
+  commands that must not say all-clear, each without the name of the program (`scan fixed*`; `dry-run cfg.py *-batches`
+  for a property that passes); ``claims``: ``labels_fine`` (an all-clear),
   ``about_labels`` (an error about labels that is not among the allowed ones), ``trace_valid`` (trace exits 0).
 
 ``causes`` names the causes of ``explain`` that no code confirms, by a pattern.
@@ -32,6 +32,9 @@ CLEAN = ('MG100', 'MG195')
 
 #: What `explain` is given in addition to a log.
 OPTIONS = ('--config', '--data')
+
+#: Outcomes of a property of `dry-run` that is not broken, before and since it runs the first batches.
+PASSED = ('holds', 'ran')
 
 #: In place of values: whatever is given.
 ALL_VALUES = '*'
@@ -195,7 +198,7 @@ def find_all_clears(answer: Dict[str, Any]) -> Iterator[str]:
     is_refuted = bool((said.get('error') or {}).get('code')) and not said.get('causes') and not said.get('more')
     if is_clean or is_refuted:
         yield call
-    yield from (f'{call} {one["name"]}' for one in properties if one['outcome'] == 'holds')
+    yield from (f'{call} {one["name"]}' for one in properties if one['outcome'] in PASSED)
 
 
 def rank_cause(truth: Dict[str, Any], answer: Dict[str, Any]) -> float:
