@@ -14,7 +14,15 @@ from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.ignored_labels import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.hooks.discovery import find_class_names, get_built_loop, is_pipeline, keep_reports, unwrap, walk_assigners
+from mmguard.hooks.discovery import (
+    find_class_names,
+    get_built_loop,
+    get_built_loops,
+    is_pipeline,
+    keep_reports,
+    unwrap,
+    walk_assigners,
+)
 from mmguard.labels.heads import from_model
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.losses.guard_model import guard_model
@@ -65,8 +73,7 @@ def guard_run(runner: Any, options: Mapping[str, Any] = MappingProxyType({})) ->
 
 
 def _find_class_names(runner: Any) -> List[str]:
-    loops = (get_built_loop(runner, mode) for mode in ('train', 'val', 'test'))
-    names = (find_class_names(loop.dataloader.dataset) for loop in loops if loop is not None)
+    names = (find_class_names(loop.dataloader.dataset) for loop in get_built_loops(runner))
     return next((found for found in names if found), [])
 
 

@@ -71,7 +71,7 @@ def frozen_head(config: Config) -> None:
 
 @HOOKS.register_module(force=True)
 class _SwapLoss(Hook):
-    """As a curriculum does."""
+    """Hook that gives the head another loss, like a curriculum."""
 
     def before_train_iter(self, runner: Any, *_: Any, **__: Any) -> None:
         if runner.iter == 2:

@@ -26,7 +26,7 @@ def planted(root: str, split: str = 'train') -> int:
 
 
 def skipped(run: Run) -> List[int]:
-    """What the lines, the record and the scalars of a training say was skipped."""
+    """Return the skipped pixels of a training by its lines, its record and its scalars."""
     lines = sum(line['skipped_pixels'] for line in run.lines())
     scalars = sum(line.get('guard/skipped_pixels', 0) for line in run.scalars)
     return [lines, run.modes['train']['totals']['pixels']['skipped'], int(scalars)]
