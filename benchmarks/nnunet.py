@@ -85,8 +85,8 @@ def _reading(folder: str, dtype: str, cases: int, rounds: int) -> List[Row]:
     from nnunetv2.imageio.simpleitk_reader_writer import SimpleITKIO
 
     from mmguard.formats.format import scan_here
-    from mmguard.formats.nnunet import volume
-    from mmguard.formats.nnunet.source import CaseSource
+    from mmguard.nnunet.format import volume
+    from mmguard.nnunet.format.source import CaseSource
 
     labels = [f'{folder}/labelsTr/c{case}.nii.gz' for case in range(cases)]
     images = [[f'{folder}/imagesTr/c{case}_{c:04d}.nii.gz' for c in range(CHANNELS)] for case in range(cases)]

@@ -24,11 +24,11 @@ from mmguard.formats.coco import masks
 from mmguard.formats.coco.file import BLOCK
 from mmguard.formats.correction import LARGEST, MANIFEST
 from mmguard.formats.maps import forms
-from mmguard.formats.nnunet import volume
 from mmguard.formats.voc import records as voc_xml
 from mmguard.formats.yolo import data_yaml as declared
 from mmguard.formats.yolo import rows as settings
 from mmguard.log import run_log
+from mmguard.nnunet.format import volume
 from mmguard.tools.child import build_python_command
 from mmguard.tools.explain import log_errors
 

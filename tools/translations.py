@@ -35,7 +35,7 @@ SOURCES = (
     'formats/coco/detect.py',
     'formats/maps/__init__.py',
     'formats/maps/folder.py',
-    'formats/nnunet/source.py',
+    'nnunet/format/source.py',
     'formats/yolo/detect.py',
     'hooks/label_guard_hook.py',
     'hooks/warnings.py',

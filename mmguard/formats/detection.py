@@ -12,10 +12,10 @@ from mmguard.formats.coco.detect import Coco
 from mmguard.formats.folders import ClassFolders
 from mmguard.formats.format import Format
 from mmguard.formats.maps import LabelMaps
-from mmguard.formats.nnunet import NnUNet
 from mmguard.formats.unsupported_formats import UnsupportedFormat
 from mmguard.formats.voc.read import Voc
 from mmguard.formats.yolo.detect import Yolo
+from mmguard.nnunet.format import NnUNet
 
 #: Formats in the order of detection: what identifies one may also occur in a later one.
 BUILT_IN: List[Format] = [

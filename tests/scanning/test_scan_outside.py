@@ -13,9 +13,9 @@ from mmguard.files.containment import OUTSIDE_REASON
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.detect import find_coco_files
 from mmguard.formats.coco.read import scan_coco
-from mmguard.formats.nnunet.cases import list_cases
-from mmguard.formats.nnunet.spec import read_spec
 from mmguard.formats.yolo.detect import find_yolo_sets
+from mmguard.nnunet.format.cases import list_cases
+from mmguard.nnunet.format.spec import read_spec
 from mmguard.scanning.config_instances import scan_detection_config
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.

@@ -19,13 +19,13 @@ from mmguard.findings.volumes import (
     list_missing_entries,
 )
 from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
-from mmguard.formats.nnunet.case_checks import CaseChecker, Fault
-from mmguard.formats.nnunet.cases import CaseListing, CaseTask, list_cases
-from mmguard.formats.nnunet.nifti import FLAT, NIFTI, READERS, choose_reader
-from mmguard.formats.nnunet.record import CaseRecord, is_integer, relabel
-from mmguard.formats.nnunet.spec import KEYS, MSD, V1, DatasetSpec, build_spec, judge_count, read_spec
-from mmguard.formats.nnunet.volume import find_gzip_decoder
 from mmguard.language import Message
+from mmguard.nnunet.format.case_checks import CaseChecker, Fault
+from mmguard.nnunet.format.cases import CaseListing, CaseTask, list_cases
+from mmguard.nnunet.format.nifti import FLAT, NIFTI, READERS, choose_reader
+from mmguard.nnunet.format.record import CaseRecord, is_integer, relabel
+from mmguard.nnunet.format.spec import KEYS, MSD, V1, DatasetSpec, build_spec, judge_count, read_spec
+from mmguard.nnunet.format.volume import find_gzip_decoder
 from mmguard.text import quantity
 
 #: Kinds of faults about voxel values.

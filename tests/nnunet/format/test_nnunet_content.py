@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmguard.formats.nnunet import volume
-from mmguard.formats.nnunet.volume import CannotRead, Content
+from mmguard.nnunet.format import volume
+from mmguard.nnunet.format.volume import CannotRead, Content
 
 pytest.importorskip('nibabel')
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nnunet_sets import LABELS, write_json
 
-from mmguard.formats.nnunet.spec import COUNT, KEYS, REGIONS, DatasetSpec, judge_count, read_spec
-from mmguard.formats.nnunet.spec import LABELS as LABEL_FAULTS
+from mmguard.nnunet.format.spec import COUNT, KEYS, REGIONS, DatasetSpec, judge_count, read_spec
+from mmguard.nnunet.format.spec import LABELS as LABEL_FAULTS
 
 pytest.importorskip('nibabel')
 

@@ -20,9 +20,9 @@ from nnunet_sets import affine_of, make_set, organ, picture, save, write_json
 from mmguard.cli import main
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.format import scan_here
-from mmguard.formats.nnunet.cases import CaseItem, read_case
-from mmguard.formats.nnunet.record import FileRecord
-from mmguard.formats.nnunet.source import CaseSource
+from mmguard.nnunet.format.cases import CaseItem, read_case
+from mmguard.nnunet.format.record import FileRecord
+from mmguard.nnunet.format.source import CaseSource
 
 nibabel = pytest.importorskip('nibabel')
 
@@ -247,14 +247,14 @@ def test_what_simple_itk_reads_in_place_of_a_file_is_named(tmp_path: Path) -> No
 
 
 def test_a_large_slice_is_counted_line_by_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mmguard.formats.nnunet import nifti
+    from mmguard.nnunet.format import nifti
 
     label = organ()
     label[3:5, 7, 6], label[1, 1, 7] = 9, 9
     save(tmp_path / 'a.nii.gz', label)
     whole = read(tmp_path / 'a.nii.gz')
     monkeypatch.setattr(nifti, 'LARGE_SLICE', 100)
-    monkeypatch.setattr('mmguard.formats.nnunet.volume.BLOCK', 30)
+    monkeypatch.setattr('mmguard.nnunet.format.volume.BLOCK', 30)
     lines = read(tmp_path / 'a.nii.gz')
     assert lines == whole
     assert lines.slices == {'9': {6: 2, 7: 1}}

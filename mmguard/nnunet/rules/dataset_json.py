@@ -7,7 +7,9 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import Example, Facts
-from mmguard.findings.rules.labels.volumes.base import (
+from mmguard.findings.views import join_items
+from mmguard.findings.volumes import list_missing_entries
+from mmguard.nnunet.rules.base import (
     DeclaredCause,
     as_written,
     find_slips,
@@ -17,8 +19,6 @@ from mmguard.findings.rules.labels.volumes.base import (
     rewrite_volumes,
     write_renumbering,
 )
-from mmguard.findings.views import join_items
-from mmguard.findings.volumes import list_missing_entries
 from mmguard.text import shorten
 
 _COMPLETE = (

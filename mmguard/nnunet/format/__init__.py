@@ -14,13 +14,13 @@ class NnUNet(Format):
     beside_suffix = True
 
     def detect(self, target: str) -> bool:
-        from mmguard.formats.nnunet.spec import find_raw_datasets
+        from mmguard.nnunet.format.spec import find_raw_datasets
 
         return bool(find_raw_datasets(target))
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        from mmguard.formats.nnunet.source import CaseSource, explain_unread
-        from mmguard.formats.nnunet.spec import LABELS, REGIONS, find_raw_datasets
+        from mmguard.nnunet.format.source import CaseSource, explain_unread
+        from mmguard.nnunet.format.spec import LABELS, REGIONS, find_raw_datasets
 
         sources = [CaseSource(folder) for folder in find_raw_datasets(target)]
         for source in sources:

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nnunet_sets import write_json
 
-from mmguard.formats.nnunet.cases import CaseListing, list_cases
-from mmguard.formats.nnunet.spec import KEYS, find_raw_datasets, read_spec
+from mmguard.nnunet.format.cases import CaseListing, list_cases
+from mmguard.nnunet.format.spec import KEYS, find_raw_datasets, read_spec
 
 pytest.importorskip('nibabel')
 

@@ -14,7 +14,7 @@ import numpy as np
 from mmguard.files.images import open_image
 from mmguard.files.regular import check_regular, open_regular
 from mmguard.formats.faults import TOO_LARGE, describe_fault
-from mmguard.formats.nnunet.volume import CannotRead, Content, Geometry, Volume, count_rows_per_block, split_into_blocks
+from mmguard.nnunet.format.volume import CannotRead, Content, Geometry, Volume, count_rows_per_block, split_into_blocks
 
 #: Size of a NIfTI header -> offset and type of the twelve numbers of its axes.
 _AXES = {348: (280, 'f4'), 540: (400, 'f8')}

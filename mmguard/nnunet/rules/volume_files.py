@@ -7,7 +7,6 @@ from typing import Iterator
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AllClear, Example, Facts
-from mmguard.findings.rules.labels.volumes.base import VolumeCause, find_ignore_value, get_volumes, is_old
 from mmguard.findings.views import join_items
 from mmguard.findings.volumes import (
     BACKGROUND_ONLY,
@@ -22,6 +21,7 @@ from mmguard.findings.volumes import (
     list_missing_entries,
 )
 from mmguard.language import Message
+from mmguard.nnunet.rules.base import VolumeCause, find_ignore_value, get_volumes, is_old
 from mmguard.text import quantity
 
 

@@ -16,7 +16,7 @@ from nnunet_sets import LABELS, cut, make_set, organ, picture, plant, save, writ
 from scans import codes, scan
 
 from mmguard.cli import main
-from mmguard.formats.nnunet import cases as settings_module
+from mmguard.nnunet.format import cases as settings_module
 
 pytest.importorskip('nibabel')
 

@@ -8,7 +8,10 @@ from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.known_sets import match_named_values
 from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import Example, Facts
-from mmguard.findings.rules.labels.volumes.base import (
+from mmguard.findings.views import compute_share, join_items
+from mmguard.findings.volumes import UNEXPECTED
+from mmguard.language import Message, join
+from mmguard.nnunet.rules.base import (
     VolumeCause,
     as_written,
     find_ignore_value,
@@ -20,9 +23,6 @@ from mmguard.findings.rules.labels.volumes.base import (
     rewrite_volumes,
     write_renumbering,
 )
-from mmguard.findings.views import compute_share, join_items
-from mmguard.findings.volumes import UNEXPECTED
-from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
 
 #: Share of voxels up to which a value is a slip rather than a class.

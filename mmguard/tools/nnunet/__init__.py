@@ -1,1 +1,0 @@
-"""``mmguard nnunet``: the folder in which nnU-Net finds the guarded trainer."""
