@@ -12,6 +12,7 @@ import sys
 import traceback
 from typing import Any, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
+from mmguard.entry_points import find_entry_points
 from mmguard.errors import CannotRun, collect_failures
 from mmguard.language import translate
 from mmguard.text import REPORT_ADVICE, describe_broken_import, describe_error, describe_exit, visible, visible_name
@@ -22,8 +23,10 @@ from mmguard.version import __version__
 
 DESCRIPTION = 'Keeps bad labels from killing, or quietly spoiling, a training run.'
 
-#: Packages of ``mmguard.tools``, in the order of the help.
-COMMANDS = ('demo', 'scan', 'report', 'check', 'dry_run', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
+#: Commands in the order of the help, each a package of ``mmguard.tools``; those of plugins come after them.
+COMMANDS = ('demo', 'scan', 'report', 'check', 'dry-run', 'apply', 'fix', 'env', 'trace', 'replay', 'explain')
+#: Entry points of commands: each is a function that adds the parser of the command with its name.
+GROUP = 'mmguard.commands'
 
 #: Arguments that name the file which a command works on.
 _TARGETS = ('config', 'configs', 'target', 'log', 'record', 'out')
@@ -97,20 +100,22 @@ def _write_every_character() -> None:
 def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return a parser for the command that ``argv`` names; for all commands, if it names none of them."""
     first = next((word for word in argv if not word.startswith('-')), '')
-    asked = [name for name in COMMANDS if name.replace('_', '-') == first]
+    others = {} if first in COMMANDS else {point.name: point.load for point in find_entry_points(GROUP)}
+    names = list(dict.fromkeys((*COMMANDS, *others)))
     parser = Parser(prog='mmguard', description=translate(DESCRIPTION))
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
     debug = translate('show the traceback if the command fails')
     parser.add_argument('--debug', action='store_true', help=debug)
     commands = parser.add_subparsers(title=translate('commands'), metavar='COMMAND', dest='command')
-    for name in asked or COMMANDS:
-        importlib.import_module(f'mmguard.tools.{name}.command').add_to(commands)
+    for name in [first] if first in names else names:
+        if name in COMMANDS:
+            importlib.import_module(f'mmguard.tools.{name.replace("-", "_")}.command').add_to(commands)
+        else:
+            others[name]()(commands)
         summary = commands._choices_actions[-1]
         summary.help = translate(summary.help or '')
         # Without a default, which would override that of the parent parser.
-        commands.choices[name.replace('_', '-')].add_argument(
-            '--debug', action='store_true', default=argparse.SUPPRESS, help=debug
-        )
+        commands.choices[name].add_argument('--debug', action='store_true', default=argparse.SUPPRESS, help=debug)
     return parser
 
 
@@ -151,7 +156,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
-        nearest = _find_nearest(unknown.group(1), [name.replace('_', '-') for name in COMMANDS]) if unknown else None
+        known = [name for action in self._actions if action.dest == 'command' for name in action.choices or ()]
+        nearest = _find_nearest(unknown.group(1), known) if unknown else None
         super().error(visible_name(f'{message}; did you mean {nearest}?' if nearest else message))
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from volume_facts import VOLUME_EXAMPLES
 
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts
+from mmguard.findings.plugins import list_own_rules
 from mmguard.findings.yolo import YoloFacts
 
 FILES = 200
@@ -174,7 +175,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG156': lambda: instances(
         _THREE, 3, {'categories': {0: 'cat', 1: 'dog', 2: 'Cat'}}, class_names=['cat', 'dog', 'Cat']
     ),
-    **VOLUME_EXAMPLES,
     'MG160': lambda: instances(even(1, 2), 3, {'categories': {0: 'background', 1: 'cat', 2: 'dog'}}),
     'MG161': lambda: instances(_THREE, 80, {'labelled_by': 'file order'}),
     'MG162': lambda: instances(even(0, 1), 2, {'categories': {0: 'cat', 1: 'dog'}, 'labelled_by': 'COCO ids'}),
@@ -228,3 +228,5 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
         },
     ),
 }
+_CODES = {rule.code for rule in list_own_rules()}
+EXAMPLES.update({code: example for code, example in VOLUME_EXAMPLES.items() if code in _CODES})

@@ -230,6 +230,6 @@ CASES: List[FormatCase] = [
         nnunet,
         'labelsTr/b.nii',
         {'a value': Planted('labelsTr/b.nii', lambda data: data[:-1] + b'\x09', ('b.nii', '9'))},
-        needs=('nibabel',),
+        needs=('nibabel', 'mmguard.nnunet'),
     ),
 ]

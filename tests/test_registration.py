@@ -138,7 +138,7 @@ def test_an_offence_loads_the_rules_but_no_command_and_no_format(cityscapes: str
 @pytest.mark.parametrize('label', [2, 7])
 def test_a_loop_without_an_offence_loads_no_rule(label: int) -> None:
     out = python(
-        'import torch, mmguard.nnunet.case_log, mmguard.detection, mmguard.distributed\n'
+        'import torch, mmguard.detection, mmguard.distributed\n'
         'from mmguard.functional import check_target\n'
         'from mmguard.nn import CrossEntropyLoss\n'
         'scores = torch.zeros(2, 3, requires_grad=True)\n'

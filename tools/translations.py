@@ -32,11 +32,13 @@ SOURCES = (
     'config/losses.py',
     'config/read.py',
     'findings/**/*.py',
+    'nnunet/rules/*.py',
+    'nnunet/command.py',
     'formats/coco/detect.py',
     'formats/maps/__init__.py',
     'formats/maps/folder.py',
-    'nnunet/format/source.py',
     'formats/yolo/detect.py',
+    'nnunet/format/source.py',
     'hooks/label_guard_hook.py',
     'hooks/warnings.py',
     'labels/instances.py',
@@ -58,7 +60,7 @@ _FIELDS: Texts = {
     **dict.fromkeys(('{first} and {last}', '{first} or {last}', '; ', ': '), ''),
     **{f'{{number:,}} {noun}': f'{{number:,}} {noun}s' for noun in ('error', 'warning', 'info')},
 }
-#: Modules outside of ``findings`` in which whole sentences are texts.
+#: Modules other than those of findings and rules in which whole sentences are texts.
 _WITH_CAUSES = ('explanation.py',)
 _MESSAGES = ('Message', 'translate', 'as_message')
 _SENTENCE = re.compile(r'[A-Z"\'{].* .*[.?]\Z', re.DOTALL)
@@ -76,16 +78,16 @@ def extract() -> Texts:
             _find_texts(
                 tree,
                 {**constants, **_collect(_find_assignments(tree))},
-                path.name in _WITH_CAUSES or 'findings' in path.relative_to(ROOT).parts,
+                path.name in _WITH_CAUSES or {'findings', 'rules'} & {*path.relative_to(ROOT).parts},
             )
         )
     return texts
 
 
 def _read_rules() -> Iterator[str]:
-    from mmguard.findings.rules import RULES
+    from mmguard.findings.plugins import list_own_rules
 
-    for rule in RULES:
+    for rule in list_own_rules():
         if rule.code in CODES:
             fields = [name for name in dir(rule) if re.match(r'summary|title|why|limits|advice|pytorch', name)]
             for text in (getattr(rule, name) for name in fields):

@@ -7,8 +7,7 @@ from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, DataRule, Example, Rule
-from mmguard.findings.rules import RULES
 
 __all__ = [
-    'RULES', 'ConfigRule', 'DataRule', 'Example', 'Finding', 'LabelFacts', 'Rule', 'select_rules', 'diagnose',
+    'ConfigRule', 'DataRule', 'Example', 'Finding', 'LabelFacts', 'Rule', 'select_rules', 'diagnose',
 ]  # fmt: skip

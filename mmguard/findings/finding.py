@@ -31,6 +31,8 @@ class Finding:
         values (dict[int, int]): The values that show it -> count.
         places (tuple[str]): Its paths in the config, ``model.decode_head.loss_decode[0].class_weight``.
         supersedes (tuple[str]): Codes of its consequences. After it they are not reported, unless it is only possible.
+        before (str): Code of the rule before which it is shown, of equally certain findings; empty: by its own code.
+        is_verdict (bool): True if it says that the labels are fine.
         value: The value at these places, or the default of the class.
         candidates (tuple[Edit]): Corrections proposed by the rule.
         edits (tuple[Edit]): Corrections that were tried: each removes the finding and causes no new error.
@@ -46,6 +48,8 @@ class Finding:
     values: Dict[int, int] = field(default_factory=dict, compare=False)
     places: Tuple[str, ...] = ()
     supersedes: Tuple[str, ...] = field(default=(), compare=False)
+    before: str = field(default='', compare=False)
+    is_verdict: bool = field(default=False, compare=False)
     value: Any = field(default=None, compare=False)
     candidates: Tuple[Edit, ...] = field(default=(), compare=False)
     edits: Tuple[Edit, ...] = field(default=(), compare=False)

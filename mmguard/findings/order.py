@@ -6,11 +6,8 @@ from typing import Dict, Tuple
 
 from mmguard.findings.finding import CERTAINTIES, INFO, Finding
 
-#: Verdicts, reported after everything else and only if nothing speaks against the labels.
-VERDICTS = ('MG195', 'MG100')
-
-#: The codes of all rules, causes before consequences. Of two equally certain findings, the one that
-#: comes first here is shown first.
+#: The codes of all rules but those of plugins, causes before consequences. Of two equally certain findings, the one
+#: that comes first here is shown first.
 ORDER: Tuple[str, ...] = (
     # The files are not label maps of the kind that the loader expects: nothing that it reads is a label.
     'MG123',  # fractions, truncated to 0
@@ -89,16 +86,7 @@ ORDER: Tuple[str, ...] = (
     'MG233',
     'MG234',
     'MG230',
-    # Volumes.
-    'MG180',  # without a dataset.json nothing is known
-    'MG181',
-    'MG182',
-    'MG196',
     'MG132',
-    'MG185',
-    'MG188',
-    'MG187',
-    'MG193',
     # Fallbacks for labels that nothing above explains.
     'MG102',
     'MG105',
@@ -108,7 +96,6 @@ ORDER: Tuple[str, ...] = (
     'MG165',
     'MG227',  # after faults for the generation that reads the config
     'MG135',
-    'MG197',
     'MG146',
     'MG152',
     'MG107',
@@ -124,7 +111,7 @@ ORDER: Tuple[str, ...] = (
     'MG508',
     'MG506',
     'MG515',
-    *VERDICTS,
+    'MG100',
 )
 
 #: Code -> codes of its consequences, which are not shown after it: two corrections of one fault contradict
@@ -172,8 +159,6 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG102': ('MG107',),
     'MG104': ('MG107', 'MG116'),
     'MG105': ('MG107',),
-    'MG196': ('MG135', 'MG197'),
-    'MG185': ('MG135', 'MG197'),
     'MG304': ('MG303', 'MG452', 'MG453', 'MG454'),
     'MG303': ('MG454', 'MG456'),
     'MG305': ('MG450',),
@@ -183,7 +168,7 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
 _PLACES = {code: place for place, code in enumerate(ORDER)}
 
 
-def sort_key(finding: Finding) -> Tuple[bool, bool, int, int]:
+def sort_key(finding: Finding) -> Tuple[bool, bool, int, float]:
     """Return the sort key of a finding: the most certain first, causes before consequences, verdicts last."""
-    place = _PLACES.get(finding.code, len(ORDER))
-    return finding.code in VERDICTS, finding.severity == INFO, CERTAINTIES.index(finding.certainty), place
+    place = _PLACES.get(finding.before or finding.code, len(ORDER)) - 0.5 * bool(finding.before)
+    return finding.is_verdict, finding.severity == INFO, CERTAINTIES.index(finding.certainty), place

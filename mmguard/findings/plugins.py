@@ -1,16 +1,14 @@
-"""Rules and formats that installed packages provide as entry points."""
+"""Rules that packages, and plugins in mmguard's own folder, provide as entry points."""
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib import metadata
 from string import Formatter
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type
+from typing import Any, Iterator, List, Optional, Sequence, Set, Tuple, Type
 
+from mmguard.entry_points import find_entry_points
 from mmguard.errors import CannotRun, report_failure
 from mmguard.findings.finding import CERTAINTIES, SEVERITIES, Finding
 from mmguard.findings.rule import Example, Facts, Rule
@@ -26,43 +24,6 @@ _TEXTS = ('summary', 'title', 'why', 'limits', 'advice')
 _MAY_BE_EMPTY = ('title', 'limits')
 
 
-class EntryPoint(NamedTuple):
-    """Object that an installed package provides under a name, not yet imported."""
-
-    name: str  #: Name of the entry point: the code of a rule, or a format.
-    package: str  #: Package and version, ``'acme-rules 1.0'``.
-    point: Any  #: Entry point of importlib.metadata.
-
-    def load(self, build: Callable[[Any], Any] = lambda named: named) -> Any:
-        """Import the object that the entry point names, and return the result of building it.
-
-        Raises:
-            CannotRun: The package raises an exception, or lacks that name.
-        """
-        try:
-            return build(self.point.load())
-        except (Exception, SystemExit) as error:  # a package may raise anything
-            raise CannotRun(f'{self.name} of {self.package} does not load: {describe_error(error)}') from error
-
-
-def find_entry_points(group: str) -> List[EntryPoint]:
-    """Return the entry points of a group, sorted by package and name; of a package that is found twice, the first.
-
-    Metadata in the working directory is not that of an installed package, whatever a config has put on ``sys.path``.
-    """
-    places = [path for path in sys.path if os.path.abspath(path) != os.getcwd()]
-    found: Dict[Tuple[str, str], EntryPoint] = {}
-    for package in metadata.distributions(path=places):
-        try:
-            points = [point for point in package.entry_points if point.group == group]
-            name = f'{package.metadata["Name"]} {package.version}' if points else ''
-        except Exception:  # nothing is known of a damaged package, not even that it provides a rule
-            continue
-        for point in points:
-            found.setdefault((name.partition(' ')[0], point.name), EntryPoint(point.name, name, point))
-    return [found[key] for key in sorted(found)]
-
-
 class RefusedRule(Rule):
     """Rule of a package that cannot be used: selecting its code reports the reason."""
 
@@ -74,10 +35,13 @@ class RefusedRule(Rule):
 
 @lru_cache(maxsize=None)
 def find_installed_rules() -> Tuple[Type[Rule], ...]:
-    """Return the rules of installed packages; each that cannot be used as a :class:`RefusedRule`."""
+    """Return the rules of packages and plugins; each of a package that cannot be used as a :class:`RefusedRule`."""
     rules: List[Type[Rule]] = []
     for point in find_entry_points(GROUP):
         code = point.name
+        if not point.package:
+            rules.append(point.load())
+            continue
         taken = next((rule.package for rule in rules if rule.code == code), '')
         try:
             if not _CODE.fullmatch(code):
@@ -105,8 +69,13 @@ def find_installed_rules() -> Tuple[Type[Rule], ...]:
 
 
 def list_rules() -> List[Type[Rule]]:
-    """Return all rules: those of mmguard, then those of installed packages."""
+    """Return all rules: those of mmguard, then those of packages and plugins."""
     return [*RULES, *find_installed_rules()]
+
+
+def list_own_rules() -> List[Type[Rule]]:
+    """Return the rules of mmguard and of the plugins in its folder, by code."""
+    return sorted((rule for rule in list_rules() if not rule.package), key=lambda rule: rule.code)
 
 
 def _find_objection(rule: Any, code: str) -> str:

@@ -96,6 +96,10 @@ class Rule:
     limits: ClassVar[str] = ''
     #: Advice if no edit is offered.
     advice: ClassVar[str]
+    #: Codes of its consequences, of a rule of a plugin; those of mmguard have theirs in order.py.
+    consequences: ClassVar[Tuple[str, ...]] = ()
+    #: Code of mmguard before which a plugin's rule is shown, if both are equally certain; empty: after all of them.
+    before: ClassVar[str] = ''
     #: Advice for plain PyTorch; empty: the rule does not apply there.
     pytorch: ClassVar[str] = ''
     severity: ClassVar[str] = ERROR
@@ -136,7 +140,8 @@ class Rule:
             more: Other fields of ``Finding``: ``files``, ``places``, ``value``.
         """
         words, severity = words or {}, severity or self.severity
-        more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': SUPERSEDES.get(self.code, ()), **more}
+        follow = SUPERSEDES.get(self.code, self.consequences)
+        more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': follow, **more}
         return Finding(
             self.code,
             Message(title or self.title or self.summary, **words),
@@ -144,6 +149,8 @@ class Rule:
             Message(advice or self.advice, **words),
             severity=severity,
             candidates=tuple(edits),
+            before=self.before,
+            is_verdict=isinstance(self, AllClear),
             **more,
         )
 

@@ -1,9 +1,9 @@
-"""Statistics of a data set of volumes (nnU-Net)."""
+"""Statistics of a data set of volumes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List
 
 #: Kinds of faults of a case, as keys of ``VolumeFacts.faults``.
 UNEXPECTED = 'unexpected'
@@ -21,27 +21,6 @@ CHANNELS = 'channels'
 STRANGER = 'stranger'
 BACKGROUND_ONLY = 'background only'
 IGNORED_ONLY = 'ignored only'
-
-#: Layout of a data set -> the command that converts it to nnU-Net v2.
-CONVERSIONS = {
-    'v1': 'nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME',
-    'msd': 'nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME',
-}
-#: Layout -> entries of dataset.json that this command deletes, whatever their values: it fails without them.
-_DELETED = {
-    'v1': {'tensorImageSize': '"4D"', 'numTest': '0', 'training': '[]', 'test': '[]'},
-    'msd': {'training': '[]', 'test': '[]'},
-}
-
-
-def list_missing_entries(layout: str, content: Mapping[str, Any]) -> str:
-    """Return the entries that dataset.json lacks for its conversion to nnU-Net v2; empty if it lacks none.
-
-    Example:
-        >>> list_missing_entries('msd', {'modality': {'0': 'CT'}, 'training': []})
-        '"test": []'
-    """
-    return ', '.join(f'"{key}": {value}' for key, value in _DELETED[layout].items() if key not in content)
 
 
 @dataclass
@@ -71,6 +50,7 @@ class VolumeFacts:
     """Statistics of a data set of volumes.
 
     Args:
+        format (str): Name of its format, ``'nnunet'``.
         cases (int): Training cases.
         reader (str): nnU-Net's class that reads the files, ``'SimpleITKIO'``.
         file_ending (str): Extension in dataset.json.
@@ -86,6 +66,7 @@ class VolumeFacts:
         layout (str): ``'v2'``, ``'v1'``, or ``'msd'``: v1 as the Decathlon has it, no channel in the names of images.
     """
 
+    format: str = ''
     cases: int = 0
     reader: str = ''
     file_ending: str = ''

@@ -1,4 +1,4 @@
-"""Detection of a target's format, among the built-in formats and those of installed packages."""
+"""Detection of a target's format, among the built-in formats and those of packages and plugins."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from functools import lru_cache
 from typing import List, Optional, Tuple
 
+from mmguard.entry_points import find_entry_points
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.plugins import find_entry_points
 from mmguard.formats.coco.detect import Coco
 from mmguard.formats.folders import ClassFolders
 from mmguard.formats.format import Format
@@ -15,20 +15,19 @@ from mmguard.formats.maps import LabelMaps
 from mmguard.formats.unsupported_formats import UnsupportedFormat
 from mmguard.formats.voc.read import Voc
 from mmguard.formats.yolo.detect import Yolo
-from mmguard.nnunet.format import NnUNet
 
 #: Formats in the order of detection: what identifies one may also occur in a later one.
 BUILT_IN: List[Format] = [
-    NnUNet(), UnsupportedFormat(), Voc(), Yolo(), Coco(), ClassFolders(), LabelMaps(),
+    UnsupportedFormat(), Voc(), Yolo(), Coco(), ClassFolders(), LabelMaps(),
 ]  # fmt: skip
-#: Entry points of packages that bring a format: each is a subclass of :class:`Format`.
+#: Entry points of formats: each is a subclass of :class:`Format`.
 GROUP = 'mmguard.formats'
 
 
 def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
     """Return the format of a target, judging by its name and first files; ``None`` for others, such as configs.
 
-    Formats of installed packages are asked first.
+    Formats of packages and plugins are asked first.
 
     Args:
         suffix (str, optional): End of the names of label maps, if it is given.
@@ -49,11 +48,6 @@ def _load_installed() -> Tuple[Format, ...]:
 
 def find_format(labels: LabelFacts) -> Format:
     """Return the format whose files the facts describe."""
-    if labels.maps is not None:
-        name = LabelMaps.name
-    elif labels.annotations is not None:
-        name = labels.annotations.format
-    else:
-        name = NnUNet.name
-    known = next((one for one in BUILT_IN if name in (one.name, *one.also)), None)
-    return known or next(one for one in _load_installed() if name in (one.name, *one.also))
+    described = labels.annotations or labels.volumes
+    name = LabelMaps.name if labels.maps is not None or described is None else described.format
+    return next(one for one in (*BUILT_IN, *_load_installed()) if name in (one.name, *one.also))

@@ -16,7 +16,6 @@ from mmguard.findings.edits import FileChanges
 from mmguard.findings.engine import cache_reread, verify_edits
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.messages import number_edits
-from mmguard.findings.order import VERDICTS
 from mmguard.findings.rule import Facts
 from mmguard.formats.correction import NotCorrected, NotTried, correct_file
 from mmguard.formats.detection import find_format
@@ -118,9 +117,9 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
         if not found and result.facts.annotations is not None and result.facts.annotations.labelled_by == 'unknown':
             note = Message('the label of a category id is unknown: pass --framework or --labels')
             result.notes.append(note)
-    if not all(any(finding.code in VERDICTS for finding in result.findings) for result in results):
+    if not all(any(finding.is_verdict for finding in result.findings) for result in results):
         for result in results:  # an all-clear for one split would be read as one for all
-            result.findings = [finding for finding in result.findings if finding.code not in VERDICTS]
+            result.findings = [finding for finding in result.findings if not finding.is_verdict]
     results.sort(key=lambda result: result.is_clean)  # problems are read first
     numbers: Dict[str, int] = {}
     for result in results:

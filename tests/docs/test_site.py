@@ -12,7 +12,7 @@ import pytest
 from doc_pages import ROOT
 from PIL import Image
 
-from mmguard.findings.rules import RULES
+from mmguard.findings.plugins import list_own_rules
 from mmguard.findings.signatures.signature import read_signatures
 from mmguard.tools.page.pictures import LOUD
 from tools.site.examples import EXAMPLES
@@ -34,13 +34,16 @@ def test_every_page_has_its_place(site: Path) -> None:
 
 
 def test_every_code_has_a_page(site: Path) -> None:
-    codes = {**{rule.code: rule.summary for rule in RULES}, **{one.code: one.title for one in read_signatures()}}
+    codes = {
+        **{rule.code: rule.summary for rule in list_own_rules()},
+        **{one.code: one.title for one in read_signatures()},
+    }
     pages = {path.stem: path.read_text(encoding='utf-8') for path in (site / 'docs/codes').iterdir()}
     assert sorted(pages) == sorted(codes)
     assert {code: text.splitlines()[0].replace('\\', '') for code, text in pages.items()} == {
         code: f'# {code}: {summary}' for code, summary in codes.items()
     }
-    for rule in RULES:
+    for rule in list_own_rules():
         assert all(text in pages[rule.code] for text in (rule.why, rule.example.wrong, rule.example.right, rule.limits))
 
 

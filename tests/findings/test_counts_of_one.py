@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from volume_facts import voxels
 
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.facts import MapFacts
 from mmguard.tools.explain.command import describe_no_error
 from mmguard.tools.explain.reader import Reader
 
-#: Five stray voxels, each of another value.
-STRAY = voxels({0: 40_000_000, 1: 900_000, **dict.fromkeys(range(11, 16), 1)})
 #: Indices of VOC's palette, in one palette PNG that the loader reads as colors.
 PALETTE = LabelFacts(
     {38: 9, 75: 9},
@@ -27,7 +24,6 @@ PALETTE = LabelFacts(
 @pytest.mark.parametrize(
     ('facts', 'code', 'counts'),
     [
-        (STRAY, 'MG185', ['value 11: 1 voxel in 1 label file', '; 1 more value']),
         (PALETTE, 'MG121', ['1 palette PNG', '1 file that the loader reads as colors']),
     ],
 )

@@ -9,8 +9,9 @@ import pytest
 from example_facts import EXAMPLES, detection, even, instances, pixels, segmentation
 from volume_facts import OTHER_VOLUMES, voxels
 
-from mmguard.findings import RULES, LabelFacts, diagnose
+from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.facts import ConfigFacts
+from mmguard.findings.plugins import list_own_rules
 from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels.gray import BinaryMask
 from mmguard.findings.volumes import UNREADABLE, CaseFault
@@ -23,12 +24,12 @@ def codes(facts: LabelFacts) -> List[str]:
 
 
 def test_every_rule_has_its_own_stable_code_and_one_about_labels_an_example() -> None:
-    listed = [rule.code for rule in RULES if rule.code.startswith('MG1')]
+    listed = [rule.code for rule in list_own_rules() if rule.code.startswith('MG1')]
     assert listed == sorted(set(listed))
     assert listed == sorted(EXAMPLES)
-    codes_of_all = [rule.code for rule in RULES]
+    codes_of_all = [rule.code for rule in list_own_rules()]
     assert len(codes_of_all) == len(set(codes_of_all))
-    for rule in RULES:
+    for rule in list_own_rules():
         assert re.fullmatch(r'MG[1-5]\d\d', rule.code)
         assert rule.__doc__
         assert rule.why
@@ -165,7 +166,7 @@ def test_the_title_counts_the_files_that_cannot_be_read(facts: LabelFacts, numbe
         (pixels(even(0, 1, 2), 3, trained=even(0, 17, 34), maps={'loaded_otherwise': {'scaled': 200}}), 'MG122'),
         (instances({}, 1, {'format': 'voc', 'left_out_names': {'person': 9}}, class_names=['Person']), 'MG140'),
         (instances(even(0), 1, config=ConfigFacts('mmdet', dataset_classes={'train': list('person')})), 'MG140'),
-        *((facts, code) for code, facts in OTHER_VOLUMES),
+        *((facts, code) for code, facts in OTHER_VOLUMES if code in EXAMPLES),
     ],
 )  # fmt: skip
 def test_the_same_causes_in_other_shapes(facts: LabelFacts, code: str) -> None:

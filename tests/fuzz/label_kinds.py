@@ -157,7 +157,7 @@ KINDS = (
             name,
             partial(nnunet_files, ending),
             _VOLUMES,
-            needs=('nibabel', 'SimpleITK'),
+            needs=('nibabel', 'SimpleITK', 'mmguard.nnunet'),
             loads=loaders.load_volumes,
             renamed=True,
         )

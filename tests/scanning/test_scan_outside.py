@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, List, Tuple
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -14,8 +14,6 @@ from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.detect import find_coco_files
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.yolo.detect import find_yolo_sets
-from mmguard.nnunet.format.cases import list_cases
-from mmguard.nnunet.format.spec import read_spec
 from mmguard.scanning.config_instances import scan_detection_config
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.
@@ -133,37 +131,3 @@ def test_a_data_yaml_leads_to_another_folder(way: str, tmp_path: Path) -> None:
     (tmp_path / 'set' / 'data.yaml').write_text(json.dumps(said))
     (train,) = find_yolo_sets(str(tmp_path / 'set' / 'data.yaml'))
     assert (train.list_files().images, train.list_files().missing) == (1, [])
-
-
-def cases(root: Path, name: str) -> Tuple[List[Any], List[Any], List[Any]]:
-    (root / 'labelsTr').mkdir(parents=True, exist_ok=True)
-    (root / 'labelsTr' / 'a.png').write_bytes(b'')
-    record = dict(
-        channel_names={'0': 'x'},
-        labels={'background': 0, 'x': 1},
-        numTraining=1,
-        file_ending='.png',
-        dataset={'a': dict(images=[name], label='labelsTr/a.png')},
-    )
-    (root / 'dataset.json').write_text(json.dumps(record))
-    spec = read_spec(str(root / 'dataset.json'))
-    listing = list_cases(str(root), spec)
-    return (
-        listing.cases,
-        listing.faults,
-        [fault for faults in spec.faults.values() for fault in faults if 'dataset[' in fault],
-    )
-
-
-@pytest.mark.parametrize('name', FOREIGN)
-def test_a_dataset_json_names_no_other_host(name: str, tmp_path: Path) -> None:
-    found, _, faults = cases(tmp_path, name)
-    assert (found, len(faults)) == ([], 1)
-
-
-def test_a_dataset_json_leads_to_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('RAW', str(tmp_path))
-    image(tmp_path / 'b.png')
-    for name in ('../b.png', f'{tmp_path}/b.png', '$RAW/b.png'):
-        ((case,), faults, wrong) = cases(tmp_path / 'set', name)
-        assert (case.images, faults, wrong) == ((str(tmp_path / 'b.png'),), [], [])

@@ -14,7 +14,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from mmguard.cli import COMMANDS, _build_parser, main
+from mmguard.cli import _build_parser, main
 from mmguard.errors import CannotRun
 from mmguard.tools.outputs import write_json, write_output
 
@@ -124,8 +124,8 @@ def test_every_output_of_every_command_is_known() -> None:
     (commands,) = [action for action in _build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
     written = {'json', 'html', 'out'}
     found: List[str] = []
-    for name in COMMANDS:
-        actions = commands.choices[name.replace('_', '-')]._actions
+    for name in commands.choices:
+        actions = commands.choices[name]._actions
         options = {action.dest for action in actions if action.metavar in ('FILE', 'OUT', 'DIR')}
         found += sorted(f'{name} {option}' for option in options - written)
     assert sorted(found) == ['apply images', 'scan images']  # which are read

@@ -8,23 +8,24 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.volumes import (
-    CONVERSIONS,
-    FRACTIONS,
-    INTENSITIES,
-    NOT_FINITE,
-    UNEXPECTED,
-    CaseFault,
-    VolumeFacts,
-    list_missing_entries,
-)
+from mmguard.findings.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
 from mmguard.language import Message
 from mmguard.nnunet.format.case_checks import CaseChecker, Fault
 from mmguard.nnunet.format.cases import CaseListing, CaseTask, list_cases
 from mmguard.nnunet.format.nifti import FLAT, NIFTI, READERS, choose_reader
 from mmguard.nnunet.format.record import CaseRecord, is_integer, relabel
-from mmguard.nnunet.format.spec import KEYS, MSD, V1, DatasetSpec, build_spec, judge_count, read_spec
+from mmguard.nnunet.format.spec import (
+    CONVERSIONS,
+    KEYS,
+    MSD,
+    V1,
+    DatasetSpec,
+    build_spec,
+    judge_count,
+    list_missing_entries,
+    read_spec,
+)
 from mmguard.nnunet.format.volume import find_gzip_decoder
 from mmguard.text import quantity
 
@@ -88,6 +89,7 @@ class CaseSummary:
             by_kind.setdefault(kind, []).append(fault)
         expected = set(spec.expected)
         volumes = VolumeFacts(
+            format='nnunet',
             cases=len(listing.cases),
             reader=reader,
             file_ending=spec.file_ending,

@@ -9,8 +9,9 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import as_map
-from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
+from mmguard.findings.volumes import CaseFault, VolumeFacts
 from mmguard.language import Message
+from mmguard.nnunet.format.spec import CONVERSIONS
 from mmguard.text import quantity
 
 #: Maximum ratio of a slip's count to that of the adjacent value.

@@ -8,7 +8,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.views import join_items
-from mmguard.findings.volumes import list_missing_entries
+from mmguard.nnunet.format.spec import list_missing_entries
 from mmguard.nnunet.rules.base import (
     DeclaredCause,
     as_written,
@@ -31,6 +31,7 @@ class DatasetJson(DeclaredCause):
     """A dataset.json that lacks keys that nnU-Net needs, or has them in the wrong form."""
 
     code = 'MG180'
+    before = 'MG132'  # without a dataset.json nothing is known
     aliases = ('MG183',)
     declared = ('keys', 'count')
     summary = 'nnU-Net v2 cannot use the dataset.json as it is.'
@@ -77,6 +78,7 @@ class LabelList(DeclaredCause):
     """Labels in dataset.json that nnU-Net refuses."""
 
     code = 'MG181'
+    before = 'MG132'
     declared = ('labels',)
     summary = 'nnU-Net v2 cannot use the labels in dataset.json as they are.'
     title = 'nnU-Net refuses the labels in dataset.json: {faults}.'
@@ -146,6 +148,7 @@ class RegionList(DeclaredCause):
     """Regions in dataset.json without their output order."""
 
     code = 'MG182'
+    before = 'MG132'
     declared = ('regions',)
     summary = 'Regions are declared, but regions_class_order does not fit them.'
     why = 'Regions overlap, and one mask is predicted for each: the order says which label each writes, largest first.'

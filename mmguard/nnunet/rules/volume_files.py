@@ -10,7 +10,6 @@ from mmguard.findings.rule import AllClear, Example, Facts
 from mmguard.findings.views import join_items
 from mmguard.findings.volumes import (
     BACKGROUND_ONLY,
-    CONVERSIONS,
     FRACTIONS,
     IGNORED_ONLY,
     INTENSITIES,
@@ -18,9 +17,9 @@ from mmguard.findings.volumes import (
     ORIENTATION,
     SHAPE,
     SPACING,
-    list_missing_entries,
 )
 from mmguard.language import Message
+from mmguard.nnunet.format.spec import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.rules.base import VolumeCause, find_ignore_value, get_volumes, is_old
 from mmguard.text import quantity
 
@@ -29,6 +28,7 @@ class GridsDiffer(VolumeCause):
     """Label and image, or two channels, with different shapes, spacings or origins."""
 
     code = 'MG188'
+    before = 'MG102'
     aliases = ('MG189', 'MG190')
     shown_by = (SHAPE, SPACING, ORIENTATION)
     summary = 'Volumes of a case have different shapes, spacings or positions.'
@@ -59,6 +59,7 @@ class NotIntegers(VolumeCause):
     """Voxels that are NaN or infinite, or label files whose values are not integers."""
 
     code = 'MG187'
+    before = 'MG105'
     aliases = ('MG186',)
     shown_by = (NOT_FINITE, FRACTIONS)
     summary = 'Voxels are NaN or infinite, or labels are not integers.'
@@ -83,6 +84,8 @@ class ImagesAsLabels(VolumeCause):
     """Label files that contain an image."""
 
     code = 'MG196'
+    before = 'MG132'
+    consequences = ('MG135', 'MG197')
     shown_by = (INTENSITIES,)
     summary = 'Label files hold intensities: they are images, not segmentations.'
     why = 'Every gray level becomes a class that the network does not have: a device-side assert on a GPU.'
@@ -103,6 +106,7 @@ class NothingLabelled(VolumeCause):
     """Label files with only background, or only ignored voxels."""
 
     code = 'MG193'
+    before = 'MG105'
     shown_by = (BACKGROUND_ONLY, IGNORED_ONLY)
     severity = 'warning'
     summary = 'Label files do not contain a single voxel of a class.'

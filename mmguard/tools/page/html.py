@@ -13,9 +13,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from mmguard.files.regular import read_regular
-from mmguard.findings import RULES, LabelFacts
+from mmguard.findings import LabelFacts
 from mmguard.findings.finding import SEVERITIES
-from mmguard.findings.rule import AllClear
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.scanning.run import SetResult
 from mmguard.text import hide_home, quantity, visible
@@ -23,8 +22,6 @@ from mmguard.tools.page.boxes import draw_boxes_panel
 from mmguard.tools.page.pictures import Panel, WorstFile, build_panels
 from mmguard.version import __version__
 
-#: Codes of findings that say that the labels are fine.
-FINE = tuple(cause.code for cause in RULES if issubclass(cause, AllClear))
 #: Number of files that are listed, and that are drawn, per section.
 LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
@@ -58,7 +55,6 @@ def _load_template() -> Any:
     digest = base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode()
     environment.filters['thousands'] = '{:,}'.format
     environment.globals.update(
-        fine=FINE,
         listed=LISTED,
         code_of=mark_code,
         counted=quantity,
@@ -115,7 +111,7 @@ def list_worst(result: SetResult) -> List[WorstFile]:
 def summarize_findings(result: SetResult) -> Tuple[str, str, str]:
     """Summarize the findings of a data set in one sentence: tone, beginning (bold) and end."""
     findings, facts = result.findings, result.facts
-    others = [finding for finding in findings if finding.code not in FINE]
+    others = [finding for finding in findings if not finding.is_verdict]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
     if len(others) < len(findings):
         more = f'{quantity(len(others), "other finding")}.' if others else 'Nothing invalid was found in them.'

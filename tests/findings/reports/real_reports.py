@@ -37,7 +37,6 @@ from situation import (
     voc_config,
     with_options,
 )
-from volume_sets import BRATS, HEART, HEART_IDS, LIVER, ct, flat_mask, flat_photo, noisy_binary, organs, volumes
 
 
 def report(
@@ -125,23 +124,12 @@ def voc_with(box: Any) -> Any:
     return [good] * 8 + [[('cat', box), ('dog', [20, 20, 120, 150])]]
 
 
-ONE = {'background': 0, 'thing': 1}
-#: Values that blurred files of 0 and 255 hold.
-NOISY = (*range(57, 67), 68, 70, *range(117, 139), *range(243, 256))
-SEGMENTS = {'background': 0, **{f'Segment_{i + 1}': i for i in range(1, 5)}}
-
-
-def white(rng: np.random.Generator, case: int) -> np.ndarray:
-    return flat_mask(rng, case) * 255
-
-
 GUARDED = dict(type='GuardedCrossEntropyLoss')
 FOREGROUND = dict(label_map={255: 1})
 NO_SHIFT = dict(reduce_zero_label=False)
 HIDES = dict(num_classes=[255, 256], ignore_index=[-1])
 STOCK = dict(num_classes=[80])
 FROM_ZERO = dict(renumber=0)
-INTENSITIES = dict(label_map=..., ignore=...)
 OF_CITYSCAPES = dict(label_map={**dict.fromkeys(range(34), VOID), **dict(zip(CITYSCAPES_IDS, range(19)))})
 KEEPS_EMPTY = dict(filter_cfg=dict(filter_empty_gt=False))
 OUTSIDE = [*some_boxes([1, 2, 3], 10), [(1, [330, 250, 20, 20])], [(2, [10, 240, 30, 9])]]
@@ -353,39 +341,4 @@ DETECTION: Dict[str, Situation] = {
     'facebookresearch/detectron2#546': report(
         ('MG161', 'MG138'), json_alone(numbered('a', 'b', 'c', 'd'), 80), dict(num_classes=4)
     ),
-}
-
-#: Raw data of nnU-Net, whose label files nibabel reads.
-VOLUMES: Dict[str, Situation] = {
-    'nnUNet#2500': report(
-        ('MG185',), volumes(SEGMENTS, organs(2, 3, 4, 5)), dict(label_map={2: 1, 3: 2, 4: 3, 5: 4}), dict(ignore=...)
-    ),
-    'nnUNet#1777': report(
-        ('MG185',), volumes(ONE, white, ending='.png', images=flat_photo), FOREGROUND, dict(ignore=...)
-    ),
-    'nnUNet#2404': report(
-        ('MG185',),
-        volumes(ONE, noisy_binary, ending='.png', images=flat_photo),
-        dict(label_map={value: value // 128 for value in NOISY}),
-        dict(ignore=...),
-    ),
-    'nnUNet#1007': report(
-        ('MG196',), volumes(LIVER, ct, layout='v1'), never=INTENSITIES, seen=('labelsTr/case_000.nii.gz',)
-    ),
-    'nnUNet#946': report(('MG181',), volumes({}, organs(1, 2), layout='v1'), {'1': ...}),
-    'nnUNet#1183': report(('MG185',), volumes(BRATS, organs(2, 4, 1), layout='v1'), dict(label_map={4: 3})),
-    'nnUNet#982': report(
-        ('MG185',),
-        volumes(HEART, organs(*HEART_IDS, dtype=np.uint16), layout='v1'),
-        dict(label_map=dict(zip(HEART_IDS, range(1, 8)))),
-        dict(label_map=[dict(zip(sorted(HEART_IDS), range(1, 8)))]),
-    ),
-    'nnUNet#898': report(
-        ('MG185',),
-        volumes(ONE, organs(1), drawn={4: organs(1, 655, dtype=np.uint16)}),
-        dict(label_map={655: 2}, ignore=2),
-        seen=('labelsTr/case_004.nii.gz',),
-    ),
-    'nnUNet#1419': report(('MG195',), volumes(ONE, organs(1))),
-    'nnUNet#1098': report(('MG195',), volumes(LIVER, organs(1, 2), layout='v1')),
 }

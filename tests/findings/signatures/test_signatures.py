@@ -15,7 +15,7 @@ import pytest
 from warm import run_beside_torch
 
 from mmguard.cli import main
-from mmguard.findings.rules import RULES
+from mmguard.findings.plugins import list_own_rules
 from mmguard.findings.signatures import Signature, read_signatures, signature
 from mmguard.findings.signatures.__main__ import build_page
 from mmguard.tools.explain import log_facts
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 FOLDER = Path(signature.__file__).parent
 FILES = {path.stem: json.loads(path.read_text(encoding='utf-8')) for path in sorted(FOLDER.glob('*.json'))}
 SHARED = FILES['shared']
-KNOWN = {code for rule in RULES for code in (rule.code, *rule.aliases)}
+KNOWN = {code for rule in list_own_rules() for code in (rule.code, *rule.aliases)}
 
 #: Field -> whether it has to be there, and its type.
 SIGNATURE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any, List, Set, Tuple
@@ -116,3 +117,40 @@ def test_cases_are_counted_as_nnunet_counts_them(images: Set[str], tmp_path_fact
     theirs = get_identifiers_from_splitted_dataset_folder(str(root / 'imagesTr'), '.nii.gz')
     assert listing.found == len(theirs)
     assert {case.case for case in listing.cases} <= set(map(str, theirs))
+
+
+# ---- names that lead elsewhere
+
+
+def list_named(root: Path, name: str) -> Tuple[List[Any], List[Any], List[Any]]:
+    (root / 'labelsTr').mkdir(parents=True, exist_ok=True)
+    (root / 'labelsTr' / 'a.png').write_bytes(b'')
+    record = dict(
+        channel_names={'0': 'x'},
+        labels={'background': 0, 'x': 1},
+        numTraining=1,
+        file_ending='.png',
+        dataset={'a': dict(images=[name], label='labelsTr/a.png')},
+    )
+    (root / 'dataset.json').write_text(json.dumps(record))
+    spec = read_spec(str(root / 'dataset.json'))
+    listing = list_cases(str(root), spec)
+    return (
+        listing.cases,
+        listing.faults,
+        [fault for faults in spec.faults.values() for fault in faults if 'dataset[' in fault],
+    )
+
+
+@pytest.mark.parametrize('name', [r'C:\key.jpg', r'\\host\key.jpg', 'a\nkey.jpg', 'a\0key.jpg'])
+def test_a_dataset_json_names_no_other_host(name: str, tmp_path: Path) -> None:
+    found, _, faults = list_named(tmp_path, name)
+    assert (found, len(faults)) == ([], 1)
+
+
+def test_a_dataset_json_leads_to_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('RAW', str(tmp_path))
+    (tmp_path / 'b.png').touch()
+    for name in ('../b.png', f'{tmp_path}/b.png', '$RAW/b.png'):
+        ((case,), faults, wrong) = list_named(tmp_path / 'set', name)
+        assert (case.images, faults, wrong) == ((str(tmp_path / 'b.png'),), [], [])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Callable, List
 
-import numpy as np
 import pytest
 from explained_logs import explain_log, format_traceback
 from volume_facts import voxels
@@ -111,51 +109,3 @@ def test_the_command_says_which(text: str, code: int, note: bool, tmp_path: Path
     (tmp_path / 'training_log_2026_1_1_12_00_00.txt').write_text(text)
     assert main(['explain', str(tmp_path)]) == code
     assert ('note: ' in capsys.readouterr().out) is note
-
-
-def write_volumes(root: Path, cases: int, with_tumor: int) -> str:
-    """Write a data set of nnU-Net of which some cases have a tumor."""
-    image = pytest.importorskip('PIL.Image')
-    for number in range(cases):
-        label = np.zeros((20, 24), np.uint8)
-        label[2:8, 2:8], label[10:14, 10:14] = 1, 2 * (number < with_tumor)
-        picture = np.random.default_rng(number).integers(0, 256, (20, 24, 3), dtype=np.uint8)
-        for folder, name, array in (('imagesTr', f's_{number}_0000', picture), ('labelsTr', f's_{number}', label)):
-            (root / folder).mkdir(parents=True, exist_ok=True)
-            image.fromarray(array).save(root / folder / f'{name}.png')
-    channels = {str(place): name for place, name in enumerate('RGB')}
-    labels = dict(background=0, organ=1, tumor=2)
-    content = dict(channel_names=channels, labels=labels, numTraining=cases, file_ending='.png')
-    (root / 'dataset.json').write_text(json.dumps(content))
-    return str(root)
-
-
-@pytest.mark.parametrize(
-    ('missing', 'with_tumor', 'standing', 'more'),
-    [
-        ([2], 2, 'confirmed', 'tumor (2) in 2 cases'),
-        ([1], 2, 'possible', ''),  # a class that all cases have
-        ([2], 6, 'possible', ''),  # more cases than folds: a fold may still be without
-    ],
-)
-def test_a_class_that_few_cases_have_is_named(
-    missing: List[int], with_tumor: int, standing: str, more: str, tmp_path: Path, capsys: Any
-) -> None:
-    path = tmp_path / 'training_log.txt'
-    path.write_text(log(25, lambda epoch: missing, 2))
-    data = write_volumes(tmp_path / 'Dataset012_Rare', 12, with_tumor)
-    assert main(['explain', str(path), '--data', data, '--json', '-']) == 1
-    record = json.loads(capsys.readouterr().out)
-    assert [(one['key'], one['standing']) for one in record['causes']] == [('fold', standing)]
-    assert main(['explain', str(path), '--data', data]) == 1
-    text = ' '.join(capsys.readouterr().out.split())
-    assert more in text
-    assert ('found: MG197 ' in text) is bool(more)
-
-
-def test_a_class_that_few_cases_have_is_named_if_it_is_nan_in_some_epochs(tmp_path: Path, capsys: Any) -> None:
-    path = tmp_path / 'training_log.txt'
-    path.write_text(log(25, lambda epoch: [2] * (epoch > 9), 2))
-    data = write_volumes(tmp_path / 'Dataset012_Rare', 12, 1)
-    assert main(['explain', str(path), '--data', data]) == 0
-    assert 'tumor (2) in 1 case.' in ' '.join(capsys.readouterr().out.split())

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 import volume_sets
-from real_reports import VOLUMES
 from situation import holds
+from volume_reports import REPORTS
 
 pytest.importorskip('nibabel')
 pytest.importorskip('SimpleITK')
 
-ALL = {**volume_sets.SITUATIONS, **VOLUMES}
+ALL = {**volume_sets.SITUATIONS, **REPORTS}
 
 
 @pytest.mark.parametrize('name', list(ALL))

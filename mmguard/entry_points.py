@@ -1,0 +1,54 @@
+"""Entry points: what packages register for mmguard under a name, as rules, formats and commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+from mmguard.errors import CannotRun
+from mmguard.text import describe_error
+
+#: Folder of mmguard. A plugin in it lists its entry points in a file of its own, as an installed package does.
+_HOME = Path(__file__).parent
+
+
+class EntryPoint(NamedTuple):
+    """Object that an installed package provides under a name, not yet imported."""
+
+    name: str  #: Name of the entry point: the code of a rule, or a format.
+    package: str  #: Package and version, ``'acme-rules 1.0'``; empty: a plugin in mmguard's own folder.
+    point: Any  #: Entry point of importlib.metadata.
+
+    def load(self, build: Callable[[Any], Any] = lambda named: named) -> Any:
+        """Import the object that the entry point names, and return the result of building it.
+
+        Raises:
+            CannotRun: The package raises an exception, or lacks that name.
+        """
+        try:
+            return build(self.point.load())
+        except (Exception, SystemExit) as error:  # a package may raise anything
+            raise CannotRun(f'{self.name} of {self.package} does not load: {describe_error(error)}') from error
+
+
+def find_entry_points(group: str) -> List[EntryPoint]:
+    """Return the entry points of a group, sorted by package and name; of a package that is found twice, the first.
+
+    Those of plugins in mmguard's own folder come last. Metadata in the working directory is not that of an installed
+    package, whatever a config has put on ``sys.path``.
+    """
+    places = [path for path in sys.path if os.path.abspath(path) != os.getcwd()]
+    found: Dict[Tuple[str, str], EntryPoint] = {}
+    own = [metadata.PathDistribution(file.parent) for file in _HOME.glob('*/entry_points.txt')]
+    for package in (*own, *metadata.distributions(path=places)):
+        try:
+            points = [point for point in package.entry_points if point.group == group]
+            name = f'{package.metadata["Name"]} {package.version}' if points and package not in own else ''
+        except Exception:  # nothing is known of a damaged package, not even that it provides a rule
+            continue
+        for point in points:
+            found.setdefault((name.partition(' ')[0], point.name), EntryPoint(point.name, name, point))
+    return [found[key] for key in sorted(found, key=lambda key: (not key[0], key))]
