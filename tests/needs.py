@@ -27,6 +27,7 @@ SAME_EVERYWHERE = (
     'formats/coco',
     'formats/maps',
     'formats/voc',
+    'nnunet/rules',
     'scanning',
     'tools/scan',
     'formats/folders.py',

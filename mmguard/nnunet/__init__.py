@@ -1,5 +1,5 @@
-"""A guarded trainer for nnU-Net (v2). ``mmguard nnunet`` makes nnU-Net find it.
+"""All of nnU-Net (v2): guarded trainer, format and rules of its raw data sets, and the command ``mmguard nnunet``.
 
-Imports :mod:`mmguard.functional`, :mod:`mmguard.log`, what is below them, and nnunetv2; findings when a label is
-invalid.
+A plugin: ``entry_points.txt`` registers its parts, and nothing outside imports it. A training without an invalid label
+imports neither rules nor format.
 """

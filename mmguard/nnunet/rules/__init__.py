@@ -1,1 +1,1 @@
-"""Rules about data sets of volumes (nnU-Net)."""
+"""Rules about raw data sets of nnU-Net."""
