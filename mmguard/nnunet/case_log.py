@@ -6,7 +6,6 @@ import os
 from typing import Any, Callable, Dict, Optional, Sequence
 
 from mmguard.labels.rules import LabelRule
-from mmguard.labels.tally import Tally
 from mmguard.language import join
 from mmguard.log.messages import WORST, RateLimiter, describe_offence, describe_place, summarize_loop
 from mmguard.log.run_log import RunLog
@@ -27,7 +26,7 @@ class CaseLog:
         rule (LabelRule): Defines the valid labels.
         classes (sequence of str): Names of the labels, from 0 on.
         print_line (Callable[[str], None]): Receives a line for the reader.
-        raw_folder (str): Folder of the raw data set, for the advice.
+        raw_folder (str): Folder of the raw data set, as one can type it in a shell, for the advice.
     """
 
     def __init__(
@@ -115,15 +114,9 @@ class CaseLog:
         from mmguard.findings.engine import advise_nnunet
 
         found = stats.offending['pixels'] or stats.loss_samples['pixels']
-        values = sum(found, Tally()).values
-        facts = LabelFacts(
-            values=values,
-            num_classes=self._rule.num_classes,
-            ignore_index=self._find_ignored(),
-            total=stats.kinds['pixels'].total,
-            files=stats.samples,
-            offending_files=len(found),
-        )
+        classes = dict(num_classes=self._rule.num_classes, ignore_index=self._find_ignored())
+        total = stats.kinds['pixels'].total
+        facts = LabelFacts.from_tallies(found, 'pixels', total=total, files=stats.samples, **classes)
         causes = [f'\n  likely cause: {f.code} {f.title} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
         advice = '\n'.join(f'  {line}' for line in advise_nnunet(self._raw_folder))
         remapped = any(tally.remapped for tally in found)
@@ -132,8 +125,3 @@ class CaseLog:
             f'guard: First invalid labels. Training continues {treatment}, but check your data: '
             f'other labels may be wrong yet in range.{"".join(causes)}\n{advice}'
         )
-
-
-def find_raw_folder(dataset_name: str, raw: Optional[str]) -> str:
-    """Return the folder of a raw data set as one can type it in a shell."""
-    return os.path.join(raw or '$nnUNet_raw', dataset_name)

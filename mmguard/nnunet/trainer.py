@@ -13,7 +13,7 @@ from torch import nn
 from mmguard.labels.rules import LabelRule, check_on_invalid, describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.log.statistics import Stats, group_tallies
-from mmguard.nnunet.case_log import CaseLog, find_raw_folder
+from mmguard.nnunet.case_log import CaseLog
 from mmguard.nnunet.label_space import (
     WithIgnoreLabel,
     build_label_rule,
@@ -164,7 +164,8 @@ class GuardsLabels:
         counts = self._read_loss_counts()
         if any(counts.values()):
             stats.add_losses(counts)
-            stats.add_loss_samples(group_tallies(pixels=self._find_offending(batch)))
+            _, found = sanitize_batch(batch, self._build_rule())
+            stats.add_loss_samples(group_tallies(pixels=[tally for tally in found if tally]))
             if self.on_invalid == 'raise':
                 raise self._build_error(stats.loss_samples['pixels'])
         step = self.current_epoch * self.num_iterations_per_epoch + self._iteration
@@ -181,10 +182,6 @@ class GuardsLabels:
         losses = [(type(loss).__name__, loss.take_counts()) for loss in self._find_counting_losses()]
         return {name: Tally(*counts.tolist()) for name, counts in losses if counts is not None}
 
-    def _find_offending(self, batch: dict) -> List[Tally]:
-        """Find the cases of a batch whose labels a loss had to sanitize."""
-        return [tally for tally in sanitize_batch(batch, self._build_rule())[1] if tally]
-
     def _get_case_log(self) -> CaseLog:
         if self._case_log is None:
             self._case_log = CaseLog(
@@ -194,7 +191,7 @@ class GuardsLabels:
                 self._build_rule(),
                 list_class_names(self.label_manager),
                 self._print_line,
-                find_raw_folder(self.plans_manager.dataset_name, os.environ.get('nnUNet_raw')),  # noqa: SIM112
+                os.path.join(os.environ.get('nnUNet_raw') or '$nnUNet_raw', self.plans_manager.dataset_name),  # noqa: SIM112
             )
         return self._case_log
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -44,15 +44,10 @@ def describe_slices(counts: Mapping[int, int]) -> str:
     rest = f' and {quantity(len(ranges) - _MOST_RANGES, "more range")}' if len(ranges) > _MOST_RANGES else ''
     if len(counts) == 1:
         return f'slice {texts[0]}'
-    fullest = _find_fullest_slice(counts)
+    fullest = min(counts, key=lambda place: (-counts[place], place))
     if counts[fullest] == min(counts.values()):
         return f'slices {", ".join(texts)}{rest}'
     return f'slices {", ".join(texts)}{rest} (most in {fullest}: {counts[fullest]:,})'
-
-
-def _find_fullest_slice(counts: Mapping[int, int]) -> int:
-    """Return the slice with the highest count; the first of equal ones."""
-    return min(counts, key=lambda place: (-counts[place], place))
 
 
 def _find_ranges(places: List[int]) -> List[Tuple[int, int]]:
@@ -132,9 +127,8 @@ class CaseChecker:
         values = {name: count for name, count in ((NAN, file.nan), (INF, file.inf)) if count}
         if values:
             slices = self._describe_slices_of(file, list(values))
-            fault = self._build_fault(record, file, _describe_values(values, slices), sum(values.values()))
-            fault.values, fault.slices = values, slices
-            yield kinds.NOT_FINITE, fault
+            said = _describe_values(values, slices)
+            yield kinds.NOT_FINITE, self._build_fault(record, file, said, sum(values.values()), values, slices)
 
     def _judge_values(self, record: CaseRecord, label: FileRecord) -> Iterator[Fault]:
         if not self.expected:
@@ -149,9 +143,8 @@ class CaseChecker:
             said = _describe_values(wrong, slices)
             if label.left_out:
                 said += f'; {label.left_out:,} voxels of further values'
-            fault = self._build_fault(record, label, said, sum(wrong.values()) + label.left_out)
-            fault.values, fault.slices = wrong, slices
-            yield kinds.UNEXPECTED, fault
+            voxels = sum(wrong.values()) + label.left_out
+            yield kinds.UNEXPECTED, self._build_fault(record, label, said, voxels, wrong, slices)
         if label.fractions:
             yield kinds.FRACTIONS, self._find_fractions(record, label)
         held = {int(value) for value in whole}
@@ -169,10 +162,9 @@ class CaseChecker:
             f'{"more than " if label.left_out else ""}{quantity(len(label.values), "value")}, most often '
             f'{", ".join(frequent)}; {label.unlike / label.pairs:.0%} of neighboring voxels differ'
         )
-        fault = self._build_fault(record, label, said, label.voxels)
         ends = sorted(label.values, key=float)
-        fault.values = {value: label.values[value] for value in (ends[0], ends[-1])}
-        return fault
+        values = {value: label.values[value] for value in (ends[0], ends[-1])}
+        return self._build_fault(record, label, said, label.voxels, values)
 
     def _find_fractions(self, record: CaseRecord, label: FileRecord) -> CaseFault:
         broken = {value: count for value, count in label.values.items() if not is_integer(value)}
@@ -186,9 +178,7 @@ class CaseChecker:
             said += f'; {where[FRACTIONS]}'
         if label.scaling:
             said += f'; the header scales: value * {label.scaling[0]:g} + {label.scaling[1]:g}'
-        fault = self._build_fault(record, label, said, label.fractions)
-        fault.values, fault.slices = {value: broken[value] for value in shown}, where
-        return fault
+        return self._build_fault(record, label, said, label.fractions, {value: broken[value] for value in shown}, where)
 
     # ---- two files
 
@@ -214,8 +204,8 @@ class CaseChecker:
 
     # ---- texts
 
-    def _build_fault(self, record: CaseRecord, file: FileRecord, detail: str, voxels: int) -> CaseFault:
-        return CaseFault(make_printable(record.case), self.shorten_path(file.path), detail, voxels)
+    def _build_fault(self, record: CaseRecord, file: FileRecord, *details: Any) -> CaseFault:
+        return CaseFault(make_printable(record.case), self.shorten_path(file.path), *details)
 
     def shorten_path(self, path: str) -> str:
         return make_printable(path, os.path.abspath(self.root))

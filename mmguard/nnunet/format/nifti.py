@@ -128,7 +128,8 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
         raise CannotRead('damaged', f'header: {error}') from error
     if not shape or min(shape) < 1 or dtype.itemsize < 1 or begin < _NIFTI_1:
         raise CannotRead('damaged', f'header: shape {shape}, type {dtype}, voxels from byte {begin} on')
-    form = '' if dtype.kind in 'iuf' and dtype.names is None else f'voxels are {_describe_kind(dtype)}'
+    kind = 'colors' if dtype.names or dtype.kind == 'V' else f'of type {dtype}'
+    form = '' if dtype.kind in 'iuf' and dtype.names is None else f'voxels are {kind}'
     refusal = None
     seen, dimension, geometry = _as_nibabel(shape, zooms, affine)
     if nibabels:
@@ -201,10 +202,6 @@ def _get_scaling(header: Any, nibabels: bool) -> Tuple[float, float]:
     return slope, inter
 
 
-def _describe_kind(dtype: np.dtype) -> str:
-    return 'colors' if dtype.names or dtype.kind == 'V' else f'of type {dtype}'
-
-
 def _read_blocks(content: Content, begin: int, length: int, dtype: np.dtype, voxels: int) -> Iterator[np.ndarray]:
     for piece in content.read_blocks(begin, length, voxels * dtype.itemsize * count_rows_per_block(voxels)):
         yield np.frombuffer(piece, dtype).reshape(-1, voxels)
@@ -213,16 +210,8 @@ def _read_blocks(content: Content, begin: int, length: int, dtype: np.dtype, vox
 def _as_nibabel(
     shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray
 ) -> Tuple[Tuple[int, ...], int, Geometry]:
-    geometry = Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
-    return (
-        (*shape[3:], *_pad_to_three(shape)[::-1]) if len(shape) > 3 else (1, *_pad_to_three(shape)[::-1]),
-        len(shape),
-        geometry,
-    )
-
-
-def _pad_to_three(shape: Tuple[int, ...]) -> Tuple[int, ...]:
-    return (*shape, 1, 1)[:3]
+    seen = (*(shape[3:] or (1,)), *(*shape, 1, 1)[2::-1])
+    return seen, len(shape), Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
 
 
 #: Spacing reported by NaturalImage2DIO, whose files have none.

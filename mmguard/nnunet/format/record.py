@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
@@ -55,10 +56,7 @@ class FileRecord:
 
     @property
     def voxels(self) -> int:
-        number = 1 if self.shape else 0
-        for length in self.shape:
-            number *= length
-        return number
+        return math.prod(self.shape) if self.shape else 0
 
     @property
     def holds_intensities(self) -> bool:
