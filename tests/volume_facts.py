@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import replace
 from typing import Any, Callable, Dict, Mapping
 
@@ -9,6 +10,8 @@ from mmguard.findings import volumes as kinds
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CaseFault, VolumeFacts
 
+#: True if nnU-Net's part of mmguard is there; without it no rule is about volumes alone, and no command is ``nnunet``.
+HAS_NNUNET = importlib.util.find_spec('mmguard.nnunet') is not None
 CASES = 20
 _NAMES = ['background', 'liver', 'tumor']
 _LABEL = 'labelsTr/case_003.nii.gz'

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Type
 
 import pytest
+from volume_facts import HAS_NNUNET
 
 from mmguard.cli import main
 from mmguard.findings.catalogue import RETIRED, build_page
@@ -58,6 +59,7 @@ def test_an_unknown_code_is_an_error_that_names_the_known_ones(capsys: pytest.Ca
 
 def test_every_code_of_the_changelog_is_explained() -> None:
     codes = sorted(set(re.findall(r'MG\d{3}', (DOCS.parent / 'CHANGELOG.md').read_text(encoding='utf-8'))))
+    codes = [code for code in codes if HAS_NNUNET or not code.startswith(('MG18', 'MG19'))]
     assert len(codes) > 20
     assert [code for code in codes if main(['explain', code]) != 0] == []
 

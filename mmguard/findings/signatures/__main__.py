@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import List, Mapping
 
+from mmguard.findings.plugins import list_rules
 from mmguard.findings.signatures.signature import SCAN, Signature, read_groups, read_signatures
 
 INTRODUCTION = """# What an error says
@@ -32,9 +33,10 @@ def build_page() -> str:
 
 
 def _list_entry(signature: Signature) -> List[str]:
+    known = {rule.code for rule in list_rules()}
     lines = ['', f'### {signature.code}', '', f'**{_escape(signature.title)}**', '', _escape(signature.meaning), '']
     for number, cause in enumerate(signature.causes, 1):
-        codes = ', '.join(f'[{code}](findings.md#{code.lower()})' for code in cause.codes)
+        codes = ', '.join(f'[{code}](findings.md#{code.lower()})' for code in cause.codes if code in known)
         look = f' *{_escape(cause.look)}*' if cause.look else ''
         where = f' ({", ".join(name for name in cause.frameworks if name != "torch")})' if cause.frameworks else ''
         advice = f' {_escape(_join_by_framework(cause.advice))}' if cause.advice else ''

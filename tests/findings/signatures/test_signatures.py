@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
+from volume_facts import VOLUME_EXAMPLES
 from warm import run_beside_torch
 
 from mmguard.cli import main
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 FOLDER = Path(signature.__file__).parent
 FILES = {path.stem: json.loads(path.read_text(encoding='utf-8')) for path in sorted(FOLDER.glob('*.json'))}
 SHARED = FILES['shared']
-KNOWN = {code for rule in list_own_rules() for code in (rule.code, *rule.aliases)}
+KNOWN = {*VOLUME_EXAMPLES, *(code for rule in list_own_rules() for code in (rule.code, *rule.aliases))}
 
 #: Field -> whether it has to be there, and its type.
 SIGNATURE = {
