@@ -6,7 +6,8 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.labels.rules import OTHERS, apply_label_map
+from mmguard.labels import OTHERS, VOID
+from mmguard.labels.rules import ValidLabels, apply_label_map
 
 #: Pairs (value, class) of a label map; the value ``'*'`` means all that are not named.
 Pairs = Tuple[Tuple[Any, int], ...]
@@ -90,7 +91,7 @@ class FixOptions:
     """
 
     num_classes: Optional[int] = None
-    ignore_index: int = 255
+    ignore_index: int = VOID
     label_map: Dict[Any, int] = field(default_factory=dict)
     on_invalid: str = 'ignore'
     classes: Optional[Tuple[str, ...]] = None
@@ -141,11 +142,11 @@ DEFAULT_BACKEND = 'pillow'
 
 
 @dataclass(frozen=True)
-class MapSettings:
+class MapSettings(ValidLabels):
     """Settings for loading label maps, and the labels that are valid afterwards."""
 
-    num_classes: int  #: Valid labels are ``[0, num_classes)`` and ``ignore_index``.
-    ignore_index: int = 255  #: The label to ignore.
+    num_classes: int  #: Number of classes.
+    ignore_index: int = VOID  #: The label to ignore.
     reduce_zero_label: bool = False  #: The loader makes 0 the ignored 255 and subtracts 1 from the others.
     label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after that.
     guard_map: Pairs = ()  #: Pairs (value, class) of a guard in the pipeline, applied last.
@@ -166,9 +167,6 @@ class MapSettings:
             labels = [apply_label_map(sanitized, label, self.ignore_index) for label in labels]
         return labels
 
-    def is_valid(self, label: int) -> bool:
-        return 0 <= label < self.num_classes or label == self.ignore_index
-
     def find_invalid_values(self) -> Tuple[bool, ...]:
         """Return for each decoded value from 0 to 255 True if its label is invalid."""
         return tuple(not self.is_valid(label) for label in self.table())
@@ -178,7 +176,7 @@ def build_settings(options: ScanOptions) -> MapSettings:
     """Return the settings for a folder of label maps."""
     return MapSettings(
         num_classes=options.num_classes or 256,
-        ignore_index=255 if options.ignore_index is None else options.ignore_index,
+        ignore_index=VOID if options.ignore_index is None else options.ignore_index,
         reduce_zero_label=options.reduce_zero_label,
         label_map=options.label_map,
     )

@@ -9,20 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from mmguard.labels import OTHERS
+from mmguard.labels import OTHERS, VOID
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.rules import BaseRule, LabelRule
+from mmguard.labels.rules import BaseRule, LabelRule, ValidLabels
 
 KINDS = ('pixels', 'instances')
-#: Default ignore_index of label maps in both frameworks.
-VOID = 255
 
 OPTION = '--num-classes'
 
 
 @dataclass(frozen=True)
-class Space:
-    """Labels of one kind accepted at one place: ``[min_label, num_classes)`` and ``ignore_index``.
+class Space(ValidLabels):
+    """Labels of one kind accepted at one place.
 
     Args:
         kind (str): ``'pixels'`` or ``'instances'``.
@@ -39,9 +37,6 @@ class Space:
     ignore_index: Optional[int] = None
     min_label: int = 0
     label_map: Mapping[int, int] = field(default_factory=dict)
-
-    def is_valid(self, label: int) -> bool:
-        return self.min_label <= label < self.num_classes or label == self.ignore_index
 
     def build_rule(self, on_invalid: str = 'ignore') -> BaseRule:
         """Build the rule that finds invalid labels, without ``label_map``."""
