@@ -1,4 +1,4 @@
-"""Correction of label files in memory: a target's files, their corrected content, and the faults of a box."""
+"""Correction of label files in memory: a target's files, and their corrected content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mmguard.errors import CannotRun
 from mmguard.files.regular import read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.files import FILES, walk
-from mmguard.labels.instances import LABEL_REASON, NO_AREA, NOT_FINITE, OUTSIDE, describe_boxes
+from mmguard.labels.instances import LABEL_REASON, describe_boxes
 
 #: Maximum number of bytes of a file that is corrected.
 LARGEST = 1 << 31
@@ -133,8 +133,6 @@ def list_names_below(folder: str) -> Iterator[str]:
 #: Manifest that `mmguard fix` writes, JSON without its ending: no label file has this name. And its writer there.
 MANIFEST, WRITER = 'mmguard.manifest', 'mmguard fix'
 
-Corners = Tuple[float, float, float, float]
-
 
 def number(value: Any) -> Optional[float]:
     """Return a finite number, parsed if it is text; ``None`` for anything else."""
@@ -147,31 +145,12 @@ def number(value: Any) -> Optional[float]:
     return found if math.isfinite(found) else None
 
 
-def parse_corners(values: Any) -> Optional[Corners]:
+def parse_corners(values: Any) -> Optional[Tuple[float, ...]]:
     """Return four finite numbers; ``None`` for anything else."""
-    if not isinstance(values, list) or len(values) != 4:
-        return None
-    first, second, third, fourth = map(number, values)
-    if first is None or second is None or third is None or fourth is None:
-        return None
-    return first, second, third, fourth
+    found = [*map(number, values)] if isinstance(values, list) and len(values) == 4 else [None]
+    return None if None in found else tuple(found)  # type: ignore[arg-type]
 
 
 def shorten_number(value: float) -> float:
     """Return a number in its shortest form, without ``.0``."""
     return int(value) if value.is_integer() else value
-
-
-def find_box_fault(corners: Optional[Corners], width: float, height: float) -> int:
-    """Return the index of a box's first fault in ``BOX_REASONS``; 0: it has no fault."""
-    if corners is None:
-        return NOT_FINITE
-    left, top, right, bottom = corners
-    if right <= left or bottom <= top:
-        return NO_AREA
-    return OUTSIDE if right <= 0 or bottom <= 0 or left >= width or top >= height else 0
-
-
-def clamp(corners: Corners, width: float, height: float) -> Corners:
-    left, top, right, bottom = corners
-    return max(left, 0), max(top, 0), min(right, width), min(bottom, height)

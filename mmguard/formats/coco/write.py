@@ -233,7 +233,7 @@ def _correct_categories(record: Record, options: FixOptions, counts: Counter) ->
 
 def _correct_box(annotation: Record, size: Optional[Tuple[float, float]], form: str, counts: Counter) -> None:
     """Add a missing box around polygons; convert a box from another format."""
-    polygons = annotation.get('segmentation')
+    polygons: Any = annotation.get('segmentation')
     if annotation.get('bbox') is None and are_polygons(polygons):
         points = [part for polygon in polygons for part in polygon]
         if len(points) > 1:
