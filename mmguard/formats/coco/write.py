@@ -61,7 +61,7 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     record = _read(data)
     counts: Counter = Counter()
     annotations, before = record['annotations'], [one.get('category_id') for one in record['annotations']]
-    _correct_annotations(record, options, counts)
+    _apply_options(record, options, counts)
     values = Counter(str(old) for old, new in zip(before, annotations) if old != new.get('category_id'))
     _match_images(record, options, counts)
     usable = [image for image in record['images'] if _is_usable(image)]
@@ -143,7 +143,7 @@ def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: 
     return faults
 
 
-def _correct_annotations(record: Record, options: FixOptions, counts: Counter) -> None:
+def _apply_options(record: Record, options: FixOptions, counts: Counter) -> None:
     """Apply the options to categories and annotations in place.
 
     Raises:
