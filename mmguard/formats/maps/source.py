@@ -136,12 +136,12 @@ class MapSource(Source):
             items = list(islice((source if expected is None else self).items(), OTHER_FILES + 1))
             if len(items) > OTHER_FILES:
                 return None
-        contents = correct_maps([item.path for item in items], options)
-        with FILES.replaced(contents):
+        copies = correct_maps([item.path for item in items], options)
+        with FILES.replaced(copies):
             if counts is not None:
                 return source.build_facts(counts.relabel(source.settings))
             names = [(item, name_of_copy(item.path)) for item in items]
-            there = [MapItem(name, item.image) for item, name in names if name in contents]
+            there = [MapItem(name, item.image) for item, name in names if name in copies]
             made = scan_maps(there, source.settings)
             made.merge((source if expected is None else self).noticed)
             return source.build_facts(made)

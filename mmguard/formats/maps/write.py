@@ -194,7 +194,7 @@ def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[np.ndar
     Raises:
         NotCorrected: The counts do not tell.
     """
-    values: Dict[float, int] = dict(summary.raw)
+    values: Dict[float, int] = dict(summary.raw.items())
     colored = sum(summary.forms.get(form, 0) for form in _COLORED)
     is_color = colored == sum(summary.forms.values())
     found: List[Tuple[np.ndarray, str, List[int]]] = []
