@@ -35,44 +35,26 @@ class NotTried(CannotRun):
 
 
 class Corrected(NamedTuple):
-    """Result for one corrected file.
+    """Result for one corrected file."""
 
-    Attributes:
-        data (bytes): Its content; that of the original if nothing was changed.
-        ending (str): Ending of its name.
-        changes (list[str]): Changes as text; empty if nothing was changed.
-        values (dict[str, int]): Value as stored -> number of elements that were changed because of it.
-        counts (dict[str, int]): Kind of change (skipped, remapped, ...) -> number of changes.
-        invalid (dict[str, int], optional): Value -> number of elements that stay invalid.
-    """
-
-    data: bytes
-    ending: str
-    changes: List[str]
-    values: Dict[str, int]
-    counts: Dict[str, int]
-    invalid: Optional[Dict[str, int]] = None
+    data: bytes  #: Its content; that of the original if nothing was changed.
+    ending: str  #: Ending of its name.
+    changes: List[str]  #: Changes as text; empty if nothing was changed.
+    values: Dict[str, int]  #: Value as stored -> number of elements that were changed because of it.
+    counts: Dict[str, int]  #: Kind of change (skipped, remapped, ...) -> number of changes.
+    invalid: Optional[Dict[str, int]] = None  #: Value -> number of elements that stay invalid.
 
 
 class LabelFiles(NamedTuple):
-    """Label files of a target.
+    """Label files of a target."""
 
-    Attributes:
-        files (list): (path, name in the copy) of each.
-        correct (callable): Corrects the content of a file, given with its name in the copy.
-        images (frozenset): Names of images, which are linked.
-        read (callable, optional): Reads one corrected file as a scan does (``None``: not a label file); what the scan
-            rejects is not written.
-        changed_copies (frozenset): Names of files that change only because their copy is elsewhere.
-        folder (str): Folder that was searched, by default the target.
-    """
-
-    files: List[Tuple[str, str]]
-    correct: Callable[[bytes, str], Corrected]
-    images: FrozenSet[str] = frozenset()
+    files: List[Tuple[str, str]]  #: (path, name in the copy) of each.
+    correct: Callable[[bytes, str], Corrected]  #: Corrects the content of a file, given with its name in the copy.
+    images: FrozenSet[str] = frozenset()  #: Names of images, which are linked.
+    #: Reads one corrected file as a scan does (``None``: not a label file); what the scan rejects is not written.
     read: Optional[Callable[[str], Optional[LabelFacts]]] = None
-    changed_copies: FrozenSet[str] = frozenset()
-    folder: str = ''
+    changed_copies: FrozenSet[str] = frozenset()  #: Names of files that change only because their copy is elsewhere.
+    folder: str = ''  #: Folder that was searched, by default the target.
 
 
 def correct_file(files: LabelFiles, path: str, name: str) -> Tuple[bytes, Corrected, int]:

@@ -65,47 +65,33 @@ class ScanOptions:
 
 @dataclass(frozen=True)
 class FixOptions:
-    """Rules for labels: which are valid, and how the others are changed.
+    """Rules for labels: which are valid, and how the others are changed."""
 
-    Args:
-        num_classes (int, optional): For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
-        ignore_index (int): Label that invalid pixels are set to.
-        label_map (dict[int, int]): Value as stored -> class (COCO: category id -> category id), applied first. Of label
-            maps ``'*'`` is every value that is not named.
-        on_invalid (str): For pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
-        classes (tuple[str], optional): Names that VOC objects may have; of COCO the categories, in the order in which
-            the file is to list them. ``None``: any.
-        rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
-        renumber (int, optional): First id for the categories of COCO, which are numbered in the order of the file.
-        boxes (str): Format of the boxes in the files, a key of ``BOX_WRITERS``; empty: the usual one.
-        keep_boxes (bool): Leave the boxes of COCO as they are: none is clamped, or dropped with its object.
-        scale (float, optional): Factor for the values of label maps.
-        no_crowds (bool): Turn crowds (VOC: difficult objects) into ordinary objects.
-        images (str, optional): Folder of the images of COCO; entries are renamed as there, or left out if the image is
-            missing.
-        drop_empty (bool): Leave out images of COCO without an object.
-        colors (dict[tuple, int]): Of label maps that are stored as colors: (red, green, blue) -> label. A file with a
-            color that is not listed is left out.
-        threshold (float, optional): Of label maps of two classes: values above it are 1, the others 0.
-        suffix (str, optional): End of the names of label maps. ``None``: as a scan chooses them.
-    """
-
-    num_classes: Optional[int] = None
-    ignore_index: int = VOID
+    num_classes: Optional[int] = None  #: For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
+    ignore_index: int = VOID  #: Label that invalid pixels are set to.
+    #: Value as stored -> class (COCO: category id -> category id), applied first. Of label maps ``'*'`` is every value
+    #: that is not named.
     label_map: Dict[Any, int] = field(default_factory=dict)
+    #: For pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
     on_invalid: str = 'ignore'
+    #: Names that VOC objects may have; of COCO the categories, in the order in which the file is to list them.
+    #: ``None``: any.
     classes: Optional[Tuple[str, ...]] = None
+    #: Name of a category -> its new name; applied before ``classes``.
     rename: Dict[str, str] = field(default_factory=dict)
-    renumber: Optional[int] = None
-    boxes: str = ''
-    keep_boxes: bool = False
-    scale: Optional[float] = None
-    no_crowds: bool = False
+    renumber: Optional[int] = None  #: First id for the categories of COCO, which are numbered in the order of the file.
+    boxes: str = ''  #: Format of the boxes in the files, a key of ``BOX_WRITERS``; empty: the usual one.
+    keep_boxes: bool = False  #: Leave the boxes of COCO as they are: none is clamped, or dropped with its object.
+    scale: Optional[float] = None  #: Factor for the values of label maps.
+    no_crowds: bool = False  #: Turn crowds (VOC: difficult objects) into ordinary objects.
+    #: Folder of the images of COCO; entries are renamed as there, or left out if the image is missing.
     images: Optional[str] = None
-    drop_empty: bool = False
+    drop_empty: bool = False  #: Leave out images of COCO without an object.
+    #: Of label maps that are stored as colors: (red, green, blue) -> label. A file with a color that is not listed is
+    #: left out.
     colors: Dict[Color, int] = field(default_factory=dict)
-    threshold: Optional[float] = None
-    suffix: Optional[str] = None
+    threshold: Optional[float] = None  #: Of label maps of two classes: values above it are 1, the others 0.
+    suffix: Optional[str] = None  #: End of the names of label maps. ``None``: as a scan chooses them.
 
     def __post_init__(self) -> None:
         # An edit holds pairs, because it must be hashable.

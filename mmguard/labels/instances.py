@@ -32,19 +32,12 @@ _IN_WORDS = {
 
 
 class SanitizedInstances(NamedTuple):
-    """Result of :meth:`InstanceRule.sanitize`; the arrays have one element per instance.
+    """Result of :meth:`InstanceRule.sanitize`; the arrays have one element per instance."""
 
-    Attributes:
-        labels (np.ndarray): Mapped and clipped labels; the input if nothing changed.
-        dropped (np.ndarray, optional): bool, instances to remove. ``None``: no instance.
-        moved (np.ndarray, optional): bool, instances to move to the ignored ones. ``None``: no instance.
-        tally (Tally): Counts of seen and sanitized instances.
-    """
-
-    labels: np.ndarray
-    dropped: Optional[np.ndarray]
-    moved: Optional[np.ndarray]
-    tally: Tally
+    labels: np.ndarray  #: Mapped and clipped labels; the input if nothing changed.
+    dropped: Optional[np.ndarray]  #: bool, instances to remove. ``None``: no instance.
+    moved: Optional[np.ndarray]  #: bool, instances to move to the ignored ones. ``None``: no instance.
+    tally: Tally  #: Counts of seen and sanitized instances.
 
     @property
     def stays(self) -> Optional[np.ndarray]:

@@ -78,19 +78,12 @@ Path = Tuple[Union[str, int], ...]
 
 
 class LossDecision(NamedTuple):
-    """Decision on how to guard a loss.
+    """Decision on how to guard a loss."""
 
-    Attributes:
-        is_cross_entropy (bool): True if it is replaced by GuardedCrossEntropyLoss.
-        is_wrapped (bool): True if a GuardedLoss around it may guard it.
-        framework (str): The scope of the guard: ``'mmseg'`` or ``'mmdet'``.
-        reason (str): Reason if it is left unchanged; empty if labels cannot hurt it.
-    """
-
-    is_cross_entropy: bool = False
-    is_wrapped: bool = False
-    framework: str = 'mmseg'
-    reason: str = ''
+    is_cross_entropy: bool = False  #: True if it is replaced by GuardedCrossEntropyLoss.
+    is_wrapped: bool = False  #: True if a GuardedLoss around it may guard it.
+    framework: str = 'mmseg'  #: The scope of the guard: ``'mmseg'`` or ``'mmdet'``.
+    reason: str = ''  #: Reason if it is left unchanged; empty if labels cannot hurt it.
 
     @property
     def is_guarded(self) -> bool:
@@ -98,19 +91,12 @@ class LossDecision(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A part of a config, or a module.
+    """A part of a config, or a module."""
 
-    Attributes:
-        name (str): Name of its class; empty for what only contains parts: a list, a dict without a type.
-        cls (type, optional): Its class; ``None`` if unknown.
-        scope (str): Framework in which its type is looked up.
-        children (list): (key, part) for each part inside.
-    """
-
-    name: str
-    cls: Optional[type]
-    scope: str
-    children: Iterable[Tuple[Union[str, int], Any]]
+    name: str  #: Name of its class; empty for what only contains parts: a list, a dict without a type.
+    cls: Optional[type]  #: Its class; ``None`` if unknown.
+    scope: str  #: Framework in which its type is looked up.
+    children: Iterable[Tuple[Union[str, int], Any]]  #: (key, part) for each part inside.
 
 
 class SelectedLoss(NamedTuple):

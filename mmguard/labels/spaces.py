@@ -20,23 +20,14 @@ OPTION = '--num-classes'
 
 @dataclass(frozen=True)
 class Space(ValidLabels):
-    """Labels of one kind accepted at one place.
+    """Labels of one kind accepted at one place."""
 
-    Args:
-        kind (str): ``'pixels'`` or ``'instances'``.
-        num_classes (int): Number of classes, without a background after the last one.
-        place (str): Origin of the number: ``'model.decode_head.num_classes'``.
-        ignore_index (int, optional): For label maps.
-        min_label (int): 1 if a detector reserves 0 for the background.
-        label_map (dict[int, int]): Raw value -> class, as a guard maps it.
-    """
-
-    kind: str
-    num_classes: int
-    place: str
-    ignore_index: Optional[int] = None
-    min_label: int = 0
-    label_map: Mapping[int, int] = field(default_factory=dict)
+    kind: str  #: ``'pixels'`` or ``'instances'``.
+    num_classes: int  #: Number of classes, without a background after the last one.
+    place: str  #: Origin of the number: ``'model.decode_head.num_classes'``.
+    ignore_index: Optional[int] = None  #: For label maps.
+    min_label: int = 0  #: 1 if a detector reserves 0 for the background.
+    label_map: Mapping[int, int] = field(default_factory=dict)  #: Raw value -> class, as a guard maps it.
 
     def build_rule(self, on_invalid: str = 'ignore') -> BaseRule:
         """Build the rule that finds invalid labels, without ``label_map``."""
@@ -51,19 +42,12 @@ class Space(ValidLabels):
 
 @dataclass(frozen=True)
 class LabelSpaces:
-    """Valid labels by kind; ``None`` if nothing takes labels of that kind.
+    """Valid labels by kind; ``None`` if nothing takes labels of that kind."""
 
-    Args:
-        pixels (Space, optional): For label maps.
-        instances (Space, optional): For boxes and masks.
-        heads (tuple[Space]): Spaces of all heads, including the two above.
-        names (tuple[str]): Class names of the data set; empty if unknown.
-    """
-
-    pixels: Optional[Space] = None
-    instances: Optional[Space] = None
-    heads: Tuple[Space, ...] = ()
-    names: Tuple[str, ...] = ()
+    pixels: Optional[Space] = None  #: For label maps.
+    instances: Optional[Space] = None  #: For boxes and masks.
+    heads: Tuple[Space, ...] = ()  #: Spaces of all heads, including the two above.
+    names: Tuple[str, ...] = ()  #: Class names of the data set; empty if unknown.
 
     def get(self, kind: str) -> Optional[Space]:
         return self.instances if kind == 'instances' else self.pixels
