@@ -19,12 +19,10 @@ Color = Tuple[int, int, int]
 
 def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
     """Convert a label map into the form of :class:`MapSettings`."""
-    checked: Dict[Any, int] = {_convert_key(raw): int(label) for raw, label in (label_map or {}).items()}
+    checked: Dict[Any, int] = {}
+    for raw, label in (label_map or {}).items():
+        checked[raw if raw == OTHERS else int(raw)] = int(label)
     return tuple(sorted(checked.items(), key=lambda pair: (pair[0] == OTHERS, pair[0])))
-
-
-def _convert_key(raw: Any) -> Any:
-    return raw if raw == OTHERS else int(raw)
 
 
 @dataclass(frozen=True)
@@ -47,18 +45,18 @@ class ScanOptions:
 
     def build_arguments(self) -> List[str]:
         """Return the equivalent command-line arguments."""
-        written = [
-            ('--num-classes', [] if self.num_classes is None else [str(self.num_classes)]),
-            ('--ignore-index', [] if self.ignore_index is None else [str(self.ignore_index)]),
-            ('--label-map', [','.join(f'{raw}:{label}' for raw, label in self.label_map)] if self.label_map else []),
-            ('--classes', [','.join(self.classes)] if self.classes else []),
-            ('--images', [self.images] if self.images else []),
-            ('--suffix', [self.suffix] if self.suffix else []),
-            ('--labels', [self.labels] if self.labels else []),
-            ('--framework', [self.framework] if self.framework else []),
-            ('--split', [] if self.splits == SPLITS else list(self.splits)),
-        ]
-        words = [word for option, values in written if values for word in (option, *values)]
+        given = {
+            '--num-classes': self.num_classes,
+            '--ignore-index': self.ignore_index,
+            '--label-map': ','.join(f'{raw}:{label}' for raw, label in self.label_map),
+            '--classes': ','.join(self.classes or ()),
+            '--images': self.images,
+            '--suffix': self.suffix,
+            '--labels': self.labels,
+            '--framework': self.framework,
+        }
+        words = [word for option, value in given.items() if value not in (None, '') for word in (option, str(value))]
+        words += ['--split', *self.splits] if self.splits not in (SPLITS, ()) else []
         flags = {'--reduce-zero-label': self.reduce_zero_label, '--masks': self.masks, '--run-code': self.run_code}
         return [*words, *(flag for flag, is_set in flags.items() if is_set)]
 
@@ -143,15 +141,11 @@ class MapSettings(ValidLabels):
         labels = list(range(256))
         if self.reduce_zero_label:
             # Like mmseg, which sets 0 to 255, subtracts 1, and sets 254 to 255: 255 stays, and 0 becomes 255.
-            labels = [255 if value in (0, 255) else value - 1 for value in labels]
-        if self.label_map:
-            mapped = dict(self.label_map)
-            # The map is a uint8 array.
-            labels = [apply_label_map(mapped, label, self.ignore_index) % 256 for label in labels]
-        if self.guard_map:
-            sanitized = dict(self.guard_map)
-            labels = [apply_label_map(sanitized, label, self.ignore_index) for label in labels]
-        return labels
+            labels = [255, *range(254), 255]
+        by_loader, by_guard = dict(self.label_map), dict(self.guard_map)
+        # The loader's map is a uint8 array.
+        labels = [apply_label_map(by_loader, label, self.ignore_index) % 256 for label in labels]
+        return [apply_label_map(by_guard, label, self.ignore_index) for label in labels]
 
     def find_invalid_values(self) -> Tuple[bool, ...]:
         """Return for each decoded value from 0 to 255 True if its label is invalid."""

@@ -42,13 +42,7 @@ OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead')
 #: Heads of region proposals. A built ``RPN`` of mmdet calls its only head, which is one of them, ``bbox_head``.
 PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
 #: Heads whose ``num_classes`` does not count labels, but details, depth, lanes, objectness or parts of objects.
-OTHER_COUNTS = (
-    'STDCHead',
-    'VPDDepthHead',
-    'CLRHead',
-    *PROPOSALS,
-    *OPEN_VOCABULARY,
-)
+OTHER_COUNTS = ('STDCHead', 'VPDDepthHead', 'CLRHead', *PROPOSALS, *OPEN_VOCABULARY)
 #: mmseg's heads that classify queries have a channel for "no object", so a single class is not a sigmoid.
 MASK_QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead')
 
