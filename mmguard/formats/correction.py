@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.files.regular import read_regular
+from mmguard.files.containment import is_really_inside
+from mmguard.files.regular import check_regular, read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.files import FILES, walk
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
@@ -57,11 +58,12 @@ class LabelFiles(NamedTuple):
     folder: str = ''  #: Folder that was searched, by default the target.
 
 
-def correct_file(files: LabelFiles, path: str, name: str) -> Tuple[bytes, Corrected, int]:
+def correct_file(target: str, files: LabelFiles, path: str, name: str) -> Tuple[bytes, Corrected, int]:
     """Return the bytes of a label file, its correction, and its permissions.
 
     Args:
-        files (LabelFiles): The label files of the target.
+        target (str): The folder or file that is corrected.
+        files (LabelFiles): Its label files.
         path (str): Path of the file.
         name (str): Its name in the copy.
 
@@ -69,12 +71,19 @@ def correct_file(files: LabelFiles, path: str, name: str) -> Tuple[bytes, Correc
         NotCorrected: The file is left out.
         OSError: The file cannot be read.
     """
+    if path != target and not is_really_inside(path, get_folder(target)):
+        check_regular(path)
+        raise NotCorrected('a symbolic link that leads out of TARGET: replace it with a copy of the file (cp -L)')
     data, mode = read_regular(path, LARGEST), os.stat(path).st_mode
     corrected = files.correct(data, name)
     if files.read is not None:
         with FILES.replaced({path: corrected.data}), suppress(ValueError):  # an image may have no object
             _check(files.read(path) or LabelFacts())
     return data, corrected, mode
+
+
+def get_folder(target: str) -> str:
+    return target if os.path.isdir(target) else os.path.dirname(target)
 
 
 def compute_digest(data: bytes) -> str:

@@ -154,8 +154,7 @@ def find_ignore_index(loss: Any) -> int:
     if isinstance(loss, dict):
         own = _as_int(loss.get('ignore_index'))
     else:
-        found = (_as_int(getattr(of, 'ignore_index', None)) for of in (loss, getattr(loss, 'guard', None)))
-        own = next((value for value in found if value is not None), None)
+        own = _find_first_int([loss, getattr(loss, 'guard', None)], 'ignore_index')
     return NOT_IGNORED if own is None else own
 
 
@@ -227,5 +226,5 @@ def _walk_up(model: Any, name: str) -> Iterator[_ModuleHead]:
 
 
 def _find_first_int(owners: Sequence[Any], name: str) -> Optional[int]:
-    values = (getattr(owner, name, None) for owner in owners)
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+    values = (_as_int(getattr(owner, name, None)) for owner in owners)
+    return next((value for value in values if value is not None), None)
