@@ -69,21 +69,15 @@ def guard_tree(tree: Dict[str, Any]) -> GuardedTree:
 
 
 class RunGuards(NamedTuple):
-    """Guards that ``guard=True`` of a hook puts into a config.
+    """Guards that ``guard=True`` of a hook puts into a config."""
 
-    Attributes:
-        place (str): Path of the hook.
-        options (dict): Arguments that the hook passes on to the guards.
-        tree (dict): Copy of the config with guarded pipelines and assigners; its losses are those of the config.
-        losses (dict): Path of a loss -> its guard, with the arguments of the loss at the places that they have there.
-        inserted (dict): ``id`` of each guard in the pipelines of ``tree`` -> the guard.
-    """
-
-    place: str
-    options: Dict[str, Any]
+    place: str  #: Path of the hook.
+    options: Dict[str, Any]  #: Arguments that the hook passes on to the guards.
+    #: Copy of the config with guarded pipelines and assigners; its losses are those of the config.
     tree: Dict[str, Any]
+    #: Path of a loss -> its guard, with the arguments of the loss at the places that they have there.
     losses: Dict[str, Dict[str, Any]]
-    inserted: Dict[int, Dict[str, Any]]
+    inserted: Dict[int, Dict[str, Any]]  #: ``id`` of each guard in the pipelines of ``tree`` -> the guard.
 
 
 def find_run_guards(config: ReadConfig) -> Optional[RunGuards]:

@@ -32,21 +32,13 @@ READING_ARGUMENTS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_ind
 
 
 class IgnoredLabel(NamedTuple):
-    """A place that sets the ignored label.
+    """A place that sets the ignored label."""
 
-    Attributes:
-        path (str): Path of the argument, whether or not the config sets it.
-        value (int): The label.
-        role (str): ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels are set to it) or ``'reads'``.
-        written (bool): True if the config sets it; otherwise it is the default of the class.
-        part (Part): The part that has it.
-    """
-
-    path: str
-    value: int
-    role: str
-    written: bool
-    part: Part
+    path: str  #: Path of the argument, whether or not the config sets it.
+    value: int  #: The label.
+    role: str  #: ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels are set to it) or ``'reads'``.
+    written: bool  #: True if the config sets it; otherwise it is the default of the class.
+    part: Part  #: The part that has it.
 
 
 def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:

@@ -32,24 +32,15 @@ LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
 
 @dataclass(frozen=True)
 class Part:
-    """A dict in the config that has a ``type``.
+    """A dict in the config that has a ``type``."""
 
-    Args:
-        path (str): Its path, ``model.decode_head.loss_decode[0]``.
-        config (dict): The dict.
-        scope (str): Framework that its type belongs to.
-        registry (str): Registry that knows its class.
-        owner (Part, optional): Of a loss, the head around it; of a wrapped data set, the wrapper.
-        split (str): Of data sets and transforms, ``'train'``, ``'val'`` or ``'test'``.
-        written (bool): False if ``guard=True`` of a hook puts it there; the path of a transform is then the hook's.
-    """
-
-    path: str
-    config: Dict[str, Any]
-    scope: str
-    registry: str = 'MODELS'
-    owner: Optional[Part] = None
-    split: str = ''
+    path: str  #: Its path, ``model.decode_head.loss_decode[0]``.
+    config: Dict[str, Any]  #: The dict.
+    scope: str  #: Framework that its type belongs to.
+    registry: str = 'MODELS'  #: Registry that knows its class.
+    owner: Optional[Part] = None  #: Of a loss, the head around it; of a wrapped data set, the wrapper.
+    split: str = ''  #: Of data sets and transforms, ``'train'``, ``'val'`` or ``'test'``.
+    #: False if ``guard=True`` of a hook puts it there; the path of a transform is then the hook's.
     written: bool = True
 
     @property

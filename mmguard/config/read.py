@@ -33,22 +33,17 @@ if TYPE_CHECKING:
 class ReadConfig:
     """A config as plain dicts, lists and strings.
 
-    Args:
-        data (dict): The config; classes of the new style are dotted strings. Values of a wrong type are left out of it,
-            and listed in ``wrong_types``.
-        file (str): Its file.
-        notes (list[str]): What could not be checked, and why.
-        shows_guards (bool): False to leave out the guards that ``guard=True`` puts in: at the start of a run.
-
     Attributes:
         written (dict): ``data`` as it was given.
         wrong_types (list[WrongTypeValue]): The values of a wrong type.
     """
 
+    #: The config; classes of the new style are dotted strings. Values of a wrong type are left out of it, and listed in
+    #: ``wrong_types``.
     data: Dict[str, Any]
-    file: str = '<config>'
-    notes: List[str] = field(default_factory=list)
-    shows_guards: bool = True
+    file: str = '<config>'  #: Its file.
+    notes: List[str] = field(default_factory=list)  #: What could not be checked, and why.
+    shows_guards: bool = True  #: False to leave out the guards that ``guard=True`` puts in: at the start of a run.
     written: Dict[str, Any] = field(init=False, repr=False)
     wrong_types: List[WrongTypeValue] = field(init=False, repr=False)
 

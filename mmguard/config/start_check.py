@@ -95,19 +95,12 @@ def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List
 
 
 class MisplacedGuard(NamedTuple):
-    """A guard that sees no labels: it comes before they are loaded, or is made for another task.
+    """A guard that sees no labels: it comes before they are loaded, or is made for another task."""
 
-    Attributes:
-        guard (Part): The guard.
-        steps (list[Part]): The transforms of its pipeline, without nested ones.
-        pack (Part, optional): The Pack transform among them.
-        wanted (str): The guard for the labels that ``pack`` packs; empty: the guard only has to move.
-    """
-
-    guard: Part
-    steps: List[Part]
-    pack: Optional[Part]
-    wanted: str
+    guard: Part  #: The guard.
+    steps: List[Part]  #: The transforms of its pipeline, without nested ones.
+    pack: Optional[Part]  #: The Pack transform among them.
+    wanted: str  #: The guard for the labels that ``pack`` packs; empty: the guard only has to move.
 
 
 def find_misplaced_guards(config: ReadConfig) -> Iterator[MisplacedGuard]:

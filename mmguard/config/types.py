@@ -16,17 +16,11 @@ MOST_CLASSES = 1_000_000
 
 
 class WrongTypeValue(NamedTuple):
-    """A value of a type that its key does not accept.
+    """A value of a type that its key does not accept."""
 
-    Attributes:
-        path (str): Its path, ``model.decode_head.num_classes``.
-        value: The value; a description if it cannot be shown.
-        wanted (str): Description of the expected type.
-    """
-
-    path: str
-    value: Any
-    wanted: str
+    path: str  #: Its path, ``model.decode_head.num_classes``.
+    value: Any  #: The value; a description if it cannot be shown.
+    wanted: str  #: Description of the expected type.
 
     def __str__(self) -> str:
         return f'{self.path} = {shorten(self.value)}: expected {self.wanted}, got {name_type(self.value)}'

@@ -14,17 +14,11 @@ from mmguard.findings.rule import Facts
 
 
 class Offer(NamedTuple):
-    """Edit with its finding.
+    """Edit with its finding."""
 
-    Attributes:
-        finding (Finding): The finding.
-        edit (Edit): One of its edits.
-        facts (Facts): The facts that show it.
-    """
-
-    finding: Finding
-    edit: Edit
-    facts: Facts
+    finding: Finding  #: The finding.
+    edit: Edit  #: One of its edits.
+    facts: Facts  #: The facts that show it.
 
     def shares_finding(self, others: Sequence[Offer]) -> bool:
         """Return True if another offer is for the same finding, or writes the same, so that one of them is enough."""

@@ -24,44 +24,29 @@ ALL_SAFE = 'safe'
 
 @dataclass(frozen=True)
 class Edit:
-    """One way to correct a finding.
+    """One way to correct a finding."""
 
-    Args:
-        title (str): Change, one sentence in the imperative.
-        question (str): Question for the user, which can be answered by looking at the data; empty: the edit is safe.
-        config (tuple): Changes of the config: (path, new value), as ``change_config`` accepts
-            them.
-        options (tuple): Changes of scan options, used without a config: (name, value).
-        files (tuple): Changes of label files: (file or folder, ((option of `mmguard fix`, value),
-            ...)). They are tried on copies.
-        environment (tuple): Changes of the installed packages, as ``EnvironmentFacts.apply_changes`` accepts them.
-        lines (tuple[str]): Code to write by hand, if ``config`` cannot express it.
-        commands (tuple[str]): Shell commands.
-        notes (tuple[str]): Remarks, one sentence each.
-        if_not (str): The next step for the answer "no"; empty: the next edit of the finding.
-        number (int): Number that selects it on the command line; 0: none.
-        unlabelled (tuple[int]): Labels that mean no class if the answer to the question is yes; they may vanish.
-        verified (bool, optional): True if the affected parts were built and called after the edit, or, for label files,
-            if the written copies were read back. ``None``: not tried.
-        doubt (str): Reason why it is not verified.
-        is_manual (bool): True if the user must write it.
-    """
-
-    title: str
-    question: str = ''
+    title: str  #: Change, one sentence in the imperative.
+    question: str = ''  #: Question for the user, which can be answered by looking at the data; empty: the edit is safe.
+    #: Changes of the config: (path, new value), as ``change_config`` accepts them.
     config: Tuple[Tuple[str, Any], ...] = ()
-    options: Tuple[Tuple[str, Any], ...] = ()
+    options: Tuple[Tuple[str, Any], ...] = ()  #: Changes of scan options, used without a config: (name, value).
+    #: Changes of label files: (file or folder, ((option of `mmguard fix`, value), ...)). They are tried on copies.
     files: FileChanges = ()
+    #: Changes of the installed packages, as ``EnvironmentFacts.apply_changes`` accepts them.
     environment: EnvironmentChanges = ()
-    lines: Tuple[str, ...] = ()
-    commands: Tuple[str, ...] = ()
-    notes: Tuple[str, ...] = ()
+    lines: Tuple[str, ...] = ()  #: Code to write by hand, if ``config`` cannot express it.
+    commands: Tuple[str, ...] = ()  #: Shell commands.
+    notes: Tuple[str, ...] = ()  #: Remarks, one sentence each.
+    #: Labels that mean no class if the answer to the question is yes; they may vanish.
     unlabelled: Tuple[int, ...] = ()
-    if_not: str = ''
-    number: int = field(default=0, compare=False)
+    if_not: str = ''  #: The next step for the answer "no"; empty: the next edit of the finding.
+    number: int = field(default=0, compare=False)  #: Number that selects it on the command line; 0: none.
+    #: True if the affected parts were built and called after the edit, or, for label files, if the written copies were
+    #: read back. ``None``: not tried.
     verified: Optional[bool] = field(default=None, compare=False)
-    doubt: str = field(default='', compare=False)
-    is_manual: bool = False
+    doubt: str = field(default='', compare=False)  #: Reason why it is not verified.
+    is_manual: bool = False  #: True if the user must write it.
 
     @property
     def applicability(self) -> str:

@@ -23,64 +23,46 @@ NO_LABEL_MAP = 'with_seg=True, but the label map of an image is missing'
 
 @dataclass
 class MapFacts:
-    """Statistics of label map files. File names are relative to the scanned root; lists hold a few of each kind.
+    """Statistics of label map files. File names are relative to the scanned root; lists hold a few of each kind."""
 
-    Args:
-        raw (dict[int, int]): Value as stored -> pixels.
-        files_with (dict[int, int]): Value as stored -> files that contain it.
-        forms (dict[str, int]): Form -> number of files: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
-            ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
-        lossy (int): Files that were compressed with loss (JPEG).
-        loaded_otherwise (dict[str, int]): Change of the stored values by the framework's loader -> files: ``'wrapped'``
-            (16 bits modulo 256), ``'colors'`` (palette or RGB read as colors), ``'scaled'`` (fewer than 8 bits
-            stretched over 0 to 255), ``'truncated'`` (fractions cut off).
-        at_edges (float, optional): Share of the invalid pixels at the border of two other values: with a lower and a
-            higher one among their eight neighbors, as interpolation makes them.
-        all_void (list[str]): Files without a single pixel to train on.
-        size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
-        missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
-        unreadable (dict[str, list[str]]): Fault -> files.
-        examples (dict[int, list[str]]): Value as stored -> first files that contain it.
-        form_examples (dict[str, list[str]]): Form -> first files of it.
-        fractions (dict[float, int]): Of float files: values that are not integers -> pixels; the first few.
-        void_files (int): Number of files in ``all_void``, which may be cut.
-        image_forms (dict[str, int]): As ``forms``, of the images.
-        files_with_class (dict[int, int]): Label as trained -> files that contain it.
-        pixels_with_class (dict[int, int]): Class -> pixels of all classes in the files that contain it.
-        colors (dict[tuple, int]): (r, g, b) -> pixels, of color files with few colors.
-        black_palettes (int): Palette files whose palette shows all of their values as black.
-        gray_in_color (int): Color files whose channels are equal; their ``raw`` values are those of one channel.
-        counts (dict[str, int]): Full length of each list above, which may be cut: ``'all_void'``, ...,
-            ``'unreadable <what is wrong>'``.
-        sources (list[str]): The folders (or the single file) that were read.
-        suffix (str): End of the names of the files that were read; empty: all.
-    """
-
-    raw: Dict[int, int] = field(default_factory=dict)
-    files_with: Dict[int, int] = field(default_factory=dict)
+    raw: Dict[int, int] = field(default_factory=dict)  #: Value as stored -> pixels.
+    files_with: Dict[int, int] = field(default_factory=dict)  #: Value as stored -> files that contain it.
+    #: Form -> number of files: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``, ``'float'``, ``'bool'``,
+    #: ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
     forms: Dict[str, int] = field(default_factory=dict)
-    lossy: int = 0
+    lossy: int = 0  #: Files that were compressed with loss (JPEG).
+    #: Change of the stored values by the framework's loader -> files: ``'wrapped'`` (16 bits modulo 256), ``'colors'``
+    #: (palette or RGB read as colors), ``'scaled'`` (fewer than 8 bits stretched over 0 to 255), ``'truncated'``
+    #: (fractions cut off).
     loaded_otherwise: Dict[str, int] = field(default_factory=dict)
+    #: Share of the invalid pixels at the border of two other values: with a lower and a higher one among their eight
+    #: neighbors, as interpolation makes them.
     at_edges: Optional[float] = None
-    all_void: List[str] = field(default_factory=list)
+    all_void: List[str] = field(default_factory=list)  #: Files without a single pixel to train on.
+    #: Label file, its (height, width), that of its image.
     size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
+    #: This and the next two: stems without a partner, or with two.
     missing_labels: List[str] = field(default_factory=list)
     missing_images: List[str] = field(default_factory=list)
     duplicates: List[str] = field(default_factory=list)
-    unreadable: Dict[str, List[str]] = field(default_factory=dict)
-    examples: Dict[int, List[str]] = field(default_factory=dict)
+    unreadable: Dict[str, List[str]] = field(default_factory=dict)  #: Fault -> files.
+    examples: Dict[int, List[str]] = field(default_factory=dict)  #: Value as stored -> first files that contain it.
+    #: Of float files: values that are not integers -> pixels; the first few.
     fractions: Dict[float, int] = field(default_factory=dict)
-    void_files: int = 0
-    image_forms: Dict[str, int] = field(default_factory=dict)
-    files_with_class: Dict[int, int] = field(default_factory=dict)
+    void_files: int = 0  #: Number of files in ``all_void``, which may be cut.
+    image_forms: Dict[str, int] = field(default_factory=dict)  #: As ``forms``, of the images.
+    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Label as trained -> files that contain it.
+    #: Class -> pixels of all classes in the files that contain it.
     pixels_with_class: Dict[int, int] = field(default_factory=dict)
+    #: (r, g, b) -> pixels, of color files with few colors.
     colors: Dict[Tuple[int, int, int], int] = field(default_factory=dict)
-    gray_in_color: int = 0
-    black_palettes: int = 0
-    form_examples: Dict[str, List[str]] = field(default_factory=dict)
+    gray_in_color: int = 0  #: Color files whose channels are equal; their ``raw`` values are those of one channel.
+    black_palettes: int = 0  #: Palette files whose palette shows all of their values as black.
+    form_examples: Dict[str, List[str]] = field(default_factory=dict)  #: Form -> first files of it.
+    #: Full length of each list above, which may be cut: ``'all_void'``, ..., ``'unreadable <what is wrong>'``.
     counts: Dict[str, int] = field(default_factory=dict)
-    sources: List[str] = field(default_factory=list)
-    suffix: str = ''
+    sources: List[str] = field(default_factory=list)  #: The folders (or the single file) that were read.
+    suffix: str = ''  #: End of the names of the files that were read; empty: all.
 
 
 @dataclass
@@ -216,46 +198,30 @@ class AnnotationFacts:
 
 @dataclass
 class ConfigFacts:
-    """Facts about labels in a config. Paths are places in it, ``model.decode_head.loss_decode[0].class_weight``.
+    """Facts about labels in a config. Paths are places in it, ``model.decode_head.loss_decode[0].class_weight``."""
 
-    Args:
-        framework (str): ``'mmseg'`` or ``'mmdet'``.
-        head_classes (dict[str, int]): Path -> ``num_classes`` of a head.
-        ignore_index (dict[str, int]): Path -> ignored value of heads, losses, metrics, and ``seg_pad_val``.
-        reduce_zero_label (dict[str, bool]): Path -> value, in data sets and loaders.
-        label_map (dict[int, int]): Raw value -> class, as the data set maps them.
-        dataset_classes (dict[str, list[str]]): Path -> class names of a data set.
-        heads (dict[str, str]): Path -> type of a head, ``'DINOHead'``.
-        losses (dict[str, str]): Path -> type of a loss, ``'OhemCrossEntropy'``.
-        filter_empty_gt (dict[str, bool]): Path of a training data set -> True if it leaves out images without targets.
-    """
-
-    framework: str = ''
-    head_classes: Dict[str, int] = field(default_factory=dict)
+    framework: str = ''  #: ``'mmseg'`` or ``'mmdet'``.
+    head_classes: Dict[str, int] = field(default_factory=dict)  #: Path -> ``num_classes`` of a head.
+    #: Path -> ignored value of heads, losses, metrics, and ``seg_pad_val``.
     ignore_index: Dict[str, int] = field(default_factory=dict)
-    reduce_zero_label: Dict[str, bool] = field(default_factory=dict)
-    label_map: Dict[int, int] = field(default_factory=dict)
-    dataset_classes: Dict[str, List[str]] = field(default_factory=dict)
-    heads: Dict[str, str] = field(default_factory=dict)
-    losses: Dict[str, str] = field(default_factory=dict)
+    reduce_zero_label: Dict[str, bool] = field(default_factory=dict)  #: Path -> value, in data sets and loaders.
+    label_map: Dict[int, int] = field(default_factory=dict)  #: Raw value -> class, as the data set maps them.
+    dataset_classes: Dict[str, List[str]] = field(default_factory=dict)  #: Path -> class names of a data set.
+    heads: Dict[str, str] = field(default_factory=dict)  #: Path -> type of a head, ``'DINOHead'``.
+    losses: Dict[str, str] = field(default_factory=dict)  #: Path -> type of a loss, ``'OhemCrossEntropy'``.
+    #: Path of a training data set -> True if it leaves out images without targets.
     filter_empty_gt: Dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass
 class LoaderFacts:
-    """A few files as loaded by the config's own loader, compared with the scan.
+    """A few files as loaded by the config's own loader, compared with the scan."""
 
-    Args:
-        files (int): Number of files.
-        differing (dict[str, tuple]): File -> label -> count as the loader returns them, and as the scan counts them.
-        failed (dict[str, str]): File that the scan can read -> exception of the loader.
-        unknown (str): Why the loader was not run; empty if it was.
-    """
-
-    files: int = 0
+    files: int = 0  #: Number of files.
+    #: File -> label -> count as the loader returns them, and as the scan counts them.
     differing: Dict[str, Tuple[Dict[int, int], Dict[int, int]]] = field(default_factory=dict)
-    failed: Dict[str, str] = field(default_factory=dict)
-    unknown: str = ''
+    failed: Dict[str, str] = field(default_factory=dict)  #: File that the scan can read -> exception of the loader.
+    unknown: str = ''  #: Why the loader was not run; empty if it was.
 
 
 class DrawnBox(NamedTuple):
@@ -282,50 +248,31 @@ MOST_FILES = 100_000
 
 @dataclass
 class LabelFacts:
-    """Facts about the labels of a data set, a training or a batch.
+    """Facts about the labels of a data set, a training or a batch."""
 
-    Args:
-        values (dict[int, int]): Invalid value -> count.
-        num_classes (int): Number of classes.
-        ignore_index (int, optional): The label to ignore.
-        total (int): Elements seen.
-        files (int): Files seen.
-        offending_files (int): Files with an invalid value.
-        kind (str): Kind of the elements, ``'pixels'``, ``'instances'`` or ``'voxels'``.
-        reasons (dict[str, int]): Of instances, why they are invalid -> count.
-        class_names (list[str]): Class names of the data set, if known.
-        histogram (dict[int, int]): Every value that training sees, valid or not -> count; empty if only invalid ones
-            are known (in training).
-        maps (MapFacts, optional): Of label maps, from a scan.
-        annotations (AnnotationFacts, optional): Of annotation files, from a scan.
-        volumes (VolumeFacts, optional): Of volumes, from a scan.
-        config (ConfigFacts, optional): Of the config, if there is one.
-        split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if unknown.
-        stored (dict[int, list[int]]): Invalid value -> other values in the files that become it, the lowest few:
-            after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
-        loader (LoaderFacts, optional): A few files as the config's loader returns them.
-        offending (dict[str, int]): File with invalid labels -> their number; at most ``MOST_FILES``.
-        boxed (list[BoxedImage]): The images with the most faulty boxes, to draw them.
-    """
-
-    values: Dict[int, int] = field(default_factory=dict)
-    num_classes: int = 1
-    ignore_index: Optional[int] = None
-    total: int = 0
-    files: int = 0
-    offending_files: int = 0
-    kind: str = 'pixels'
-    reasons: Dict[str, int] = field(default_factory=dict)
-    class_names: List[str] = field(default_factory=list)
+    values: Dict[int, int] = field(default_factory=dict)  #: Invalid value -> count.
+    num_classes: int = 1  #: Number of classes.
+    ignore_index: Optional[int] = None  #: The label to ignore.
+    total: int = 0  #: Elements seen.
+    files: int = 0  #: Files seen.
+    offending_files: int = 0  #: Files with an invalid value.
+    kind: str = 'pixels'  #: Kind of the elements, ``'pixels'``, ``'instances'`` or ``'voxels'``.
+    reasons: Dict[str, int] = field(default_factory=dict)  #: Of instances, why they are invalid -> count.
+    class_names: List[str] = field(default_factory=list)  #: Class names of the data set, if known.
+    #: Every value that training sees, valid or not -> count; empty if only invalid ones are known (in training).
     histogram: Dict[int, int] = field(default_factory=dict)
-    maps: Optional[MapFacts] = None
-    annotations: Optional[AnnotationFacts] = None
-    volumes: Optional[VolumeFacts] = None
-    config: Optional[ConfigFacts] = None
-    split: str = ''
+    maps: Optional[MapFacts] = None  #: Of label maps, from a scan.
+    annotations: Optional[AnnotationFacts] = None  #: Of annotation files, from a scan.
+    volumes: Optional[VolumeFacts] = None  #: Of volumes, from a scan.
+    config: Optional[ConfigFacts] = None  #: Of the config, if there is one.
+    split: str = ''  #: ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if unknown.
+    #: Invalid value -> other values in the files that become it, the lowest few: after ``reduce_zero_label``, a
+    #: ``label_map`` or the wrapping of a loader.
     stored: Dict[int, List[int]] = field(default_factory=dict)
-    loader: Optional[LoaderFacts] = None
+    loader: Optional[LoaderFacts] = None  #: A few files as the config's loader returns them.
+    #: File with invalid labels -> their number; at most ``MOST_FILES``.
     offending: Dict[str, int] = field(default_factory=dict)
+    #: The images with the most faulty boxes, to draw them.
     boxed: List[BoxedImage] = field(default_factory=list, compare=False)
 
     @classmethod

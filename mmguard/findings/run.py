@@ -16,37 +16,24 @@ RAISED, MISSED_ANOTHER, KILLED, UNCLEAR = ('raised', 'missed another', 'killed',
 
 @dataclass
 class RankFacts:
-    """End of one rank.
+    """End of one rank."""
 
-    Args:
-        rank (int): Its number.
-        ending (str): ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``UNCLEAR``.
-        words (str): ``'rank 0 ended in iteration 37, 2026-01-01T12:00:00: killed'``.
-        error (str): Type and message of its exception; empty without one.
-        iteration (int, optional): Its last iteration.
-        record (str): Its flight record.
-    """
-
-    rank: int
-    ending: str
-    words: str = ''
-    error: str = ''
-    iteration: Optional[int] = None
-    record: str = ''
+    rank: int  #: Its number.
+    ending: str  #: ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``UNCLEAR``.
+    words: str = ''  #: ``'rank 0 ended in iteration 37, 2026-01-01T12:00:00: killed'``.
+    error: str = ''  #: Type and message of its exception; empty without one.
+    iteration: Optional[int] = None  #: Its last iteration.
+    record: str = ''  #: Its flight record.
 
 
 @dataclass
 class RunFacts:
-    """Facts about a run as a whole.
+    """Facts about a run as a whole."""
 
-    Args:
-        silent (list[int]): Ranks that left no record of their end, although others did.
-        filled (dict[str, dict[str, int]]): Loss -> rank -> iterations in which zeros replaced its missing loss.
-        first_filled (dict[int, tuple]): Rank -> the first such iteration, and its samples there.
-    """
-
-    silent: List[int] = field(default_factory=list)
+    silent: List[int] = field(default_factory=list)  #: Ranks that left no record of their end, although others did.
+    #: Loss -> rank -> iterations in which zeros replaced its missing loss.
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
+    #: Rank -> the first such iteration, and its samples there.
     first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
 
 
@@ -148,15 +135,10 @@ _FEW = 8
 
 
 class UnusedParameters(NamedTuple):
-    """Parameters without a gradient.
+    """Parameters without a gradient."""
 
-    Attributes:
-        indices (dict[int, tuple]): Rank -> numbers of the parameters.
-        names (dict[int, tuple]): Rank -> their names, if torch or a hook reported them.
-    """
-
-    indices: Dict[int, Tuple[int, ...]]
-    names: Dict[int, Tuple[str, ...]]
+    indices: Dict[int, Tuple[int, ...]]  #: Rank -> numbers of the parameters.
+    names: Dict[int, Tuple[str, ...]]  #: Rank -> their names, if torch or a hook reported them.
 
     @property
     def everywhere(self) -> bool:

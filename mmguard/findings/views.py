@@ -9,10 +9,8 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
+from mmguard.labels import VOID
 from mmguard.language import Message, join
-
-#: Value for pixels without a class.
-VOID = 255
 
 #: With fewer files, shares are not informative.
 ENOUGH_FILES = 20

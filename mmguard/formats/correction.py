@@ -1,4 +1,4 @@
-"""Correction of label files in memory: a target's files, their corrected content, and the faults of a box."""
+"""Correction of label files in memory: a target's files, and their corrected content."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from contextlib import suppress
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.files.regular import read_regular
+from mmguard.files.containment import is_really_inside
+from mmguard.files.regular import check_regular, read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.files import FILES, walk
-from mmguard.labels.instances import LABEL_REASON, NO_AREA, NOT_FINITE, OUTSIDE, describe_boxes
+from mmguard.labels.instances import LABEL_REASON, describe_boxes
 
 #: Maximum number of bytes of a file that is corrected.
 LARGEST = 1 << 31
@@ -35,51 +36,34 @@ class NotTried(CannotRun):
 
 
 class Corrected(NamedTuple):
-    """Result for one corrected file.
+    """Result for one corrected file."""
 
-    Attributes:
-        data (bytes): Its content; that of the original if nothing was changed.
-        ending (str): Ending of its name.
-        changes (list[str]): Changes as text; empty if nothing was changed.
-        values (dict[str, int]): Value as stored -> number of elements that were changed because of it.
-        counts (dict[str, int]): Kind of change (skipped, remapped, ...) -> number of changes.
-        invalid (dict[str, int], optional): Value -> number of elements that stay invalid.
-    """
-
-    data: bytes
-    ending: str
-    changes: List[str]
-    values: Dict[str, int]
-    counts: Dict[str, int]
-    invalid: Optional[Dict[str, int]] = None
+    data: bytes  #: Its content; that of the original if nothing was changed.
+    ending: str  #: Ending of its name.
+    changes: List[str]  #: Changes as text; empty if nothing was changed.
+    values: Dict[str, int]  #: Value as stored -> number of elements that were changed because of it.
+    counts: Dict[str, int]  #: Kind of change (skipped, remapped, ...) -> number of changes.
+    invalid: Optional[Dict[str, int]] = None  #: Value -> number of elements that stay invalid.
 
 
 class LabelFiles(NamedTuple):
-    """Label files of a target.
+    """Label files of a target."""
 
-    Attributes:
-        files (list): (path, name in the copy) of each.
-        correct (callable): Corrects the content of a file, given with its name in the copy.
-        images (frozenset): Names of images, which are linked.
-        read (callable, optional): Reads one corrected file as a scan does (``None``: not a label file); what the scan
-            rejects is not written.
-        changed_copies (frozenset): Names of files that change only because their copy is elsewhere.
-        folder (str): Folder that was searched, by default the target.
-    """
-
-    files: List[Tuple[str, str]]
-    correct: Callable[[bytes, str], Corrected]
-    images: FrozenSet[str] = frozenset()
+    files: List[Tuple[str, str]]  #: (path, name in the copy) of each.
+    correct: Callable[[bytes, str], Corrected]  #: Corrects the content of a file, given with its name in the copy.
+    images: FrozenSet[str] = frozenset()  #: Names of images, which are linked.
+    #: Reads one corrected file as a scan does (``None``: not a label file); what the scan rejects is not written.
     read: Optional[Callable[[str], Optional[LabelFacts]]] = None
-    changed_copies: FrozenSet[str] = frozenset()
-    folder: str = ''
+    changed_copies: FrozenSet[str] = frozenset()  #: Names of files that change only because their copy is elsewhere.
+    folder: str = ''  #: Folder that was searched, by default the target.
 
 
-def correct_file(files: LabelFiles, path: str, name: str) -> Tuple[bytes, Corrected, int]:
+def correct_file(target: str, files: LabelFiles, path: str, name: str) -> Tuple[bytes, Corrected, int]:
     """Return the bytes of a label file, its correction, and its permissions.
 
     Args:
-        files (LabelFiles): The label files of the target.
+        target (str): The folder or file that is corrected.
+        files (LabelFiles): Its label files.
         path (str): Path of the file.
         name (str): Its name in the copy.
 
@@ -87,12 +71,19 @@ def correct_file(files: LabelFiles, path: str, name: str) -> Tuple[bytes, Correc
         NotCorrected: The file is left out.
         OSError: The file cannot be read.
     """
+    if path != target and not is_really_inside(path, get_folder(target)):
+        check_regular(path)
+        raise NotCorrected('a symbolic link that leads out of TARGET: replace it with a copy of the file (cp -L)')
     data, mode = read_regular(path, LARGEST), os.stat(path).st_mode
     corrected = files.correct(data, name)
     if files.read is not None:
         with FILES.replaced({path: corrected.data}), suppress(ValueError):  # an image may have no object
             _check(files.read(path) or LabelFacts())
     return data, corrected, mode
+
+
+def get_folder(target: str) -> str:
+    return target if os.path.isdir(target) else os.path.dirname(target)
 
 
 def compute_digest(data: bytes) -> str:
@@ -133,8 +124,6 @@ def list_names_below(folder: str) -> Iterator[str]:
 #: Manifest that `mmguard fix` writes, JSON without its ending: no label file has this name. And its writer there.
 MANIFEST, WRITER = 'mmguard.manifest', 'mmguard fix'
 
-Corners = Tuple[float, float, float, float]
-
 
 def number(value: Any) -> Optional[float]:
     """Return a finite number, parsed if it is text; ``None`` for anything else."""
@@ -147,31 +136,12 @@ def number(value: Any) -> Optional[float]:
     return found if math.isfinite(found) else None
 
 
-def parse_corners(values: Any) -> Optional[Corners]:
+def parse_corners(values: Any) -> Optional[Tuple[float, ...]]:
     """Return four finite numbers; ``None`` for anything else."""
-    if not isinstance(values, list) or len(values) != 4:
-        return None
-    first, second, third, fourth = map(number, values)
-    if first is None or second is None or third is None or fourth is None:
-        return None
-    return first, second, third, fourth
+    found = [*map(number, values)] if isinstance(values, list) and len(values) == 4 else [None]
+    return None if None in found else tuple(found)  # type: ignore[arg-type]
 
 
 def shorten_number(value: float) -> float:
     """Return a number in its shortest form, without ``.0``."""
     return int(value) if value.is_integer() else value
-
-
-def find_box_fault(corners: Optional[Corners], width: float, height: float) -> int:
-    """Return the index of a box's first fault in ``BOX_REASONS``; 0: it has no fault."""
-    if corners is None:
-        return NOT_FINITE
-    left, top, right, bottom = corners
-    if right <= left or bottom <= top:
-        return NO_AREA
-    return OUTSIDE if right <= 0 or bottom <= 0 or left >= width or top >= height else 0
-
-
-def clamp(corners: Corners, width: float, height: float) -> Corners:
-    left, top, right, bottom = corners
-    return max(left, 0), max(top, 0), min(right, width), min(bottom, height)

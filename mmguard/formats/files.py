@@ -78,6 +78,15 @@ class Files:
 FILES = Files()
 
 
+def read_head(path: str, size: int) -> bytes:
+    """Return the first bytes of a regular file; empty if it cannot be read."""
+    try:
+        with FILES.open(path) as file:
+            return file.read(size)
+    except (OSError, ValueError):
+        return b''
+
+
 def check_local(path: str) -> None:
     """Raise :class:`CannotRun` for a URL.
 

@@ -11,7 +11,7 @@ from mmguard.files.images import open_image
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults
-from mmguard.formats.files import SPLIT_FOLDERS, is_image_name, list_folders, list_names, walk
+from mmguard.formats.files import SPLIT_FOLDERS, is_image_name, list_folders, list_names, read_head, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Sets
 from mmguard.formats.options import ScanOptions, is_left_out
 from mmguard.formats.table import EXAMPLES
@@ -70,6 +70,7 @@ _CLASSES, _NAMES, _COLORS = 5, 200, 256
 #: Number of images of a class to open: a single one may be damaged.
 _LOOKED_AT = 3
 
+#: First row of boxes: a class, a number or a name, and at least four numbers.
 _BOX_ROW = re.compile(rb'\s*\S+([ ,]+-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
@@ -106,7 +107,7 @@ def find_box_file(folder: str) -> str:
         for below in (place, *(os.path.join(place, name) for name in _list_folders(place))):
             names = [name for name in list_names(below, _NAMES) if name.endswith('.txt')]
             texts = [os.path.join(below, name) for name in names if name[:-4] in stems]
-            found = next((text for text in texts[:_LOOKED_AT] if _holds_boxes(text)), '')
+            found = next((text for text in texts[:_LOOKED_AT] if _BOX_ROW.match(read_head(text, 1 << 12))), '')
             if found:
                 return found
     return ''
@@ -135,15 +136,6 @@ def find_mask_ending(folder: str) -> str:
     return ending if 3 * len(masks) >= images > 0 and not any(map(_is_photo, masks[:_LOOKED_AT])) else ''
 
 
-def _holds_boxes(path: str) -> bool:
-    """Return True if the first row of a text is a class, a number or a name, and at least four numbers."""
-    try:
-        with open_regular(path) as file:
-            return _BOX_ROW.match(file.read(1 << 12)) is not None
-    except OSError:
-        return False
-
-
 def _list_images(folder: str) -> List[str]:
     """Return the first images of a folder."""
     return [os.path.join(folder, name) for name in list_names(folder, _NAMES) if is_image_name(name)]
@@ -159,10 +151,7 @@ def _is_photo(path: str) -> bool:
 
 
 def scan_class_folder(
-    folder: str,
-    num_classes: Optional[int] = None,
-    class_names: Optional[Sequence[str]] = None,
-    of_train: str = '',
+    folder: str, num_classes: Optional[int] = None, class_names: Optional[Sequence[str]] = None, of_train: str = ''
 ) -> LabelFacts:
     """Count the images of each class without opening one; the class names must be those of the training split.
 

@@ -6,7 +6,8 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.labels.rules import OTHERS, apply_label_map
+from mmguard.labels import OTHERS, VOID
+from mmguard.labels.rules import ValidLabels, apply_label_map
 
 #: Pairs (value, class) of a label map; the value ``'*'`` means all that are not named.
 Pairs = Tuple[Tuple[Any, int], ...]
@@ -18,12 +19,10 @@ Color = Tuple[int, int, int]
 
 def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
     """Convert a label map into the form of :class:`MapSettings`."""
-    checked: Dict[Any, int] = {_convert_key(raw): int(label) for raw, label in (label_map or {}).items()}
+    checked: Dict[Any, int] = {}
+    for raw, label in (label_map or {}).items():
+        checked[raw if raw == OTHERS else int(raw)] = int(label)
     return tuple(sorted(checked.items(), key=lambda pair: (pair[0] == OTHERS, pair[0])))
-
-
-def _convert_key(raw: Any) -> Any:
-    return raw if raw == OTHERS else int(raw)
 
 
 @dataclass(frozen=True)
@@ -46,65 +45,51 @@ class ScanOptions:
 
     def build_arguments(self) -> List[str]:
         """Return the equivalent command-line arguments."""
-        written = [
-            ('--num-classes', [] if self.num_classes is None else [str(self.num_classes)]),
-            ('--ignore-index', [] if self.ignore_index is None else [str(self.ignore_index)]),
-            ('--label-map', [','.join(f'{raw}:{label}' for raw, label in self.label_map)] if self.label_map else []),
-            ('--classes', [','.join(self.classes)] if self.classes else []),
-            ('--images', [self.images] if self.images else []),
-            ('--suffix', [self.suffix] if self.suffix else []),
-            ('--labels', [self.labels] if self.labels else []),
-            ('--framework', [self.framework] if self.framework else []),
-            ('--split', [] if self.splits == SPLITS else list(self.splits)),
-        ]
-        words = [word for option, values in written if values for word in (option, *values)]
+        given = {
+            '--num-classes': self.num_classes,
+            '--ignore-index': self.ignore_index,
+            '--label-map': ','.join(f'{raw}:{label}' for raw, label in self.label_map),
+            '--classes': ','.join(self.classes or ()),
+            '--images': self.images,
+            '--suffix': self.suffix,
+            '--labels': self.labels,
+            '--framework': self.framework,
+        }
+        words = [word for option, value in given.items() if value not in (None, '') for word in (option, str(value))]
+        words += ['--split', *self.splits] if self.splits not in (SPLITS, ()) else []
         flags = {'--reduce-zero-label': self.reduce_zero_label, '--masks': self.masks, '--run-code': self.run_code}
         return [*words, *(flag for flag, is_set in flags.items() if is_set)]
 
 
 @dataclass(frozen=True)
 class FixOptions:
-    """Rules for labels: which are valid, and how the others are changed.
+    """Rules for labels: which are valid, and how the others are changed."""
 
-    Args:
-        num_classes (int, optional): For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
-        ignore_index (int): Label that invalid pixels are set to.
-        label_map (dict[int, int]): Value as stored -> class (COCO: category id -> category id), applied first. Of label
-            maps ``'*'`` is every value that is not named.
-        on_invalid (str): For pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
-        classes (tuple[str], optional): Names that VOC objects may have; of COCO the categories, in the order in which
-            the file is to list them. ``None``: any.
-        rename (dict[str, str]): Name of a category -> its new name; applied before ``classes``.
-        renumber (int, optional): First id for the categories of COCO, which are numbered in the order of the file.
-        boxes (str): Format of the boxes in the files, a key of ``BOX_WRITERS``; empty: the usual one.
-        keep_boxes (bool): Leave the boxes of COCO as they are: none is clamped, or dropped with its object.
-        scale (float, optional): Factor for the values of label maps.
-        no_crowds (bool): Turn crowds (VOC: difficult objects) into ordinary objects.
-        images (str, optional): Folder of the images of COCO; entries are renamed as there, or left out if the image is
-            missing.
-        drop_empty (bool): Leave out images of COCO without an object.
-        colors (dict[tuple, int]): Of label maps that are stored as colors: (red, green, blue) -> label. A file with a
-            color that is not listed is left out.
-        threshold (float, optional): Of label maps of two classes: values above it are 1, the others 0.
-        suffix (str, optional): End of the names of label maps. ``None``: as a scan chooses them.
-    """
-
-    num_classes: Optional[int] = None
-    ignore_index: int = 255
+    num_classes: Optional[int] = None  #: For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
+    ignore_index: int = VOID  #: Label that invalid pixels are set to.
+    #: Value as stored -> class (COCO: category id -> category id), applied first. Of label maps ``'*'`` is every value
+    #: that is not named.
     label_map: Dict[Any, int] = field(default_factory=dict)
+    #: For pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
     on_invalid: str = 'ignore'
+    #: Names that VOC objects may have; of COCO the categories, in the order in which the file is to list them.
+    #: ``None``: any.
     classes: Optional[Tuple[str, ...]] = None
+    #: Name of a category -> its new name; applied before ``classes``.
     rename: Dict[str, str] = field(default_factory=dict)
-    renumber: Optional[int] = None
-    boxes: str = ''
-    keep_boxes: bool = False
-    scale: Optional[float] = None
-    no_crowds: bool = False
+    renumber: Optional[int] = None  #: First id for the categories of COCO, which are numbered in the order of the file.
+    boxes: str = ''  #: Format of the boxes in the files, a key of ``BOX_WRITERS``; empty: the usual one.
+    keep_boxes: bool = False  #: Leave the boxes of COCO as they are: none is clamped, or dropped with its object.
+    scale: Optional[float] = None  #: Factor for the values of label maps.
+    no_crowds: bool = False  #: Turn crowds (VOC: difficult objects) into ordinary objects.
+    #: Folder of the images of COCO; entries are renamed as there, or left out if the image is missing.
     images: Optional[str] = None
-    drop_empty: bool = False
+    drop_empty: bool = False  #: Leave out images of COCO without an object.
+    #: Of label maps that are stored as colors: (red, green, blue) -> label. A file with a color that is not listed is
+    #: left out.
     colors: Dict[Color, int] = field(default_factory=dict)
-    threshold: Optional[float] = None
-    suffix: Optional[str] = None
+    threshold: Optional[float] = None  #: Of label maps of two classes: values above it are 1, the others 0.
+    suffix: Optional[str] = None  #: End of the names of label maps. ``None``: as a scan chooses them.
 
     def __post_init__(self) -> None:
         # An edit holds pairs, because it must be hashable.
@@ -141,11 +126,11 @@ DEFAULT_BACKEND = 'pillow'
 
 
 @dataclass(frozen=True)
-class MapSettings:
+class MapSettings(ValidLabels):
     """Settings for loading label maps, and the labels that are valid afterwards."""
 
-    num_classes: int  #: Valid labels are ``[0, num_classes)`` and ``ignore_index``.
-    ignore_index: int = 255  #: The label to ignore.
+    num_classes: int  #: Number of classes.
+    ignore_index: int = VOID  #: The label to ignore.
     reduce_zero_label: bool = False  #: The loader makes 0 the ignored 255 and subtracts 1 from the others.
     label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after that.
     guard_map: Pairs = ()  #: Pairs (value, class) of a guard in the pipeline, applied last.
@@ -156,18 +141,11 @@ class MapSettings:
         labels = list(range(256))
         if self.reduce_zero_label:
             # Like mmseg, which sets 0 to 255, subtracts 1, and sets 254 to 255: 255 stays, and 0 becomes 255.
-            labels = [255 if value in (0, 255) else value - 1 for value in labels]
-        if self.label_map:
-            mapped = dict(self.label_map)
-            # The map is a uint8 array.
-            labels = [apply_label_map(mapped, label, self.ignore_index) % 256 for label in labels]
-        if self.guard_map:
-            sanitized = dict(self.guard_map)
-            labels = [apply_label_map(sanitized, label, self.ignore_index) for label in labels]
-        return labels
-
-    def is_valid(self, label: int) -> bool:
-        return 0 <= label < self.num_classes or label == self.ignore_index
+            labels = [255, *range(254), 255]
+        by_loader, by_guard = dict(self.label_map), dict(self.guard_map)
+        # The loader's map is a uint8 array.
+        labels = [apply_label_map(by_loader, label, self.ignore_index) % 256 for label in labels]
+        return [apply_label_map(by_guard, label, self.ignore_index) for label in labels]
 
     def find_invalid_values(self) -> Tuple[bool, ...]:
         """Return for each decoded value from 0 to 255 True if its label is invalid."""
@@ -178,7 +156,7 @@ def build_settings(options: ScanOptions) -> MapSettings:
     """Return the settings for a folder of label maps."""
     return MapSettings(
         num_classes=options.num_classes or 256,
-        ignore_index=255 if options.ignore_index is None else options.ignore_index,
+        ignore_index=VOID if options.ignore_index is None else options.ignore_index,
         reduce_zero_label=options.reduce_zero_label,
         label_map=options.label_map,
     )

@@ -12,7 +12,7 @@ from typing import Dict, NamedTuple, Pattern, Sequence, Set
 from mmguard.config.recognition import CHECK_TARGET_ADVICE, SCAN_LABELS_ADVICE
 from mmguard.files.regular import open_regular
 from mmguard.formats.correction import CannotCorrect, LabelFiles
-from mmguard.formats.files import FILES, TRAINED_ENDINGS, is_gray, is_image_name, walk
+from mmguard.formats.files import TRAINED_ENDINGS, is_gray, is_image_name, read_head, walk
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions
 
@@ -64,11 +64,7 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
 
 def describe_json(file: str, ended_early: bool = False) -> str:
     """Identify a JSON without images, annotations or categories; empty if it cannot be read to its end."""
-    try:
-        with FILES.open(file) as opened:
-            head = opened.read(_HEAD).decode(errors='replace').lstrip()
-    except (OSError, ValueError):
-        return ''
+    head = read_head(file, _HEAD).decode(errors='replace').lstrip()
     keys = list(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
     if head.startswith('['):
         if 'score' in keys:
@@ -101,15 +97,7 @@ def has_photos_with_texts(folder: str) -> bool:
 def looks_like_yolo(files: Sequence[str]) -> bool:
     """Return True if most of the files are text and one is in YOLO format; images without objects have empty files."""
     texts = [file for file in files if _get_ending(file) == '.txt']
-    return 2 * len(texts) > len(files) and any(map(_is_yolo, texts[:_TEXTS]))
-
-
-def _is_yolo(file: str) -> bool:
-    try:
-        with FILES.open(file) as opened:  # never blocks on a pipe
-            return _YOLO.match(opened.read(4096)) is not None
-    except OSError:
-        return False
+    return 2 * len(texts) > len(files) and any(_YOLO.match(read_head(file, 4096)) for file in texts[:_TEXTS])
 
 
 #: Number of names of a folder that are inspected, of files per ending that are opened, and of bytes that identify one.

@@ -20,6 +20,7 @@ from mmguard.functional.checks import (
 )
 from mmguard.functional.sanitize import sanitize_binary_target
 from mmguard.functional.soft import sanitize_distributions
+from mmguard.labels import VOID
 from mmguard.labels.rules import describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.text import plural
@@ -71,8 +72,6 @@ def _compute_share_between(target: Tensor, values: Dict[int, int]) -> Optional[f
 
 #: Maps with at least this share of ignored pixels teach next to nothing.
 NEARLY_ALL_IGNORED = 0.8
-
-VOID = 255
 
 
 def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:

@@ -66,9 +66,9 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
             continue
         pack = type(pipeline[packs[-1]]).__name__
         for first, second in product(walk_rules(pipeline[: packs[-1]]), walk_rules(pipeline[packs[-1] :])):
-            if first.kind == second.kind and first.whole_map == second.whole_map and not first.is_map_idempotent:
+            if first.kind == second.kind and first.label_map == second.label_map and not first.is_map_idempotent:
                 raise LabelGuardError(
-                    f'label_map={first.whole_map} would be applied twice, before and after {pack}: its meta_keys '
+                    f'label_map={first.label_map} would be applied twice, before and after {pack}: its meta_keys '
                     f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
                     f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
                 )

@@ -25,16 +25,10 @@ from mmguard.labels.spaces import KINDS, VOID, LabelSpaces, Space
 GROUPS = {
     'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
     'instances': (
-        'bbox_head',
-        'query_head',
-        'panoptic_head',
-        'mask_head',
-        'track_head',
-        'mask_iou_head',
-        'point_head',
+        'bbox_head', 'query_head', 'panoptic_head', 'mask_head', 'track_head', 'mask_iou_head', 'point_head',
         'glbctx_head',
     ),
-}
+}  # fmt: skip
 #: Names of parts without labels, with other labels, or of a model that is not trained.
 ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
 #: Heads that look up labels among the class names, which come with the data.
@@ -42,13 +36,7 @@ OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead')
 #: Heads of region proposals. A built ``RPN`` of mmdet calls its only head, which is one of them, ``bbox_head``.
 PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
 #: Heads whose ``num_classes`` does not count labels, but details, depth, lanes, objectness or parts of objects.
-OTHER_COUNTS = (
-    'STDCHead',
-    'VPDDepthHead',
-    'CLRHead',
-    *PROPOSALS,
-    *OPEN_VOCABULARY,
-)
+OTHER_COUNTS = ('STDCHead', 'VPDDepthHead', 'CLRHead', *PROPOSALS, *OPEN_VOCABULARY)
 #: mmseg's heads that classify queries have a channel for "no object", so a single class is not a sigmoid.
 MASK_QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead')
 
@@ -160,8 +148,7 @@ def find_ignore_index(loss: Any) -> int:
     if isinstance(loss, dict):
         own = _as_int(loss.get('ignore_index'))
     else:
-        found = (_as_int(getattr(of, 'ignore_index', None)) for of in (loss, getattr(loss, 'guard', None)))
-        own = next((value for value in found if value is not None), None)
+        own = _find_first_int([loss, getattr(loss, 'guard', None)], 'ignore_index')
     return NOT_IGNORED if own is None else own
 
 
@@ -233,5 +220,5 @@ def _walk_up(model: Any, name: str) -> Iterator[_ModuleHead]:
 
 
 def _find_first_int(owners: Sequence[Any], name: str) -> Optional[int]:
-    values = (getattr(owner, name, None) for owner in owners)
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+    values = (_as_int(getattr(owner, name, None)) for owner in owners)
+    return next((value for value in values if value is not None), None)

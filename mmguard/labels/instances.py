@@ -32,19 +32,12 @@ _IN_WORDS = {
 
 
 class SanitizedInstances(NamedTuple):
-    """Result of :meth:`InstanceRule.sanitize`; the arrays have one element per instance.
+    """Result of :meth:`InstanceRule.sanitize`; the arrays have one element per instance."""
 
-    Attributes:
-        labels (np.ndarray): Mapped and clipped labels; the input if nothing changed.
-        dropped (np.ndarray, optional): bool, instances to remove. ``None``: no instance.
-        moved (np.ndarray, optional): bool, instances to move to the ignored ones. ``None``: no instance.
-        tally (Tally): Counts of seen and sanitized instances.
-    """
-
-    labels: np.ndarray
-    dropped: Optional[np.ndarray]
-    moved: Optional[np.ndarray]
-    tally: Tally
+    labels: np.ndarray  #: Mapped and clipped labels; the input if nothing changed.
+    dropped: Optional[np.ndarray]  #: bool, instances to remove. ``None``: no instance.
+    moved: Optional[np.ndarray]  #: bool, instances to move to the ignored ones. ``None``: no instance.
+    tally: Tally  #: Counts of seen and sanitized instances.
 
     @property
     def stays(self) -> Optional[np.ndarray]:
@@ -103,9 +96,9 @@ class InstanceRule(BaseRule):
         sanitized = self._apply_map(labels)
         invalid = (sanitized < self.min_label) | (sanitized >= self.num_classes)
         dropped = None if faults is None else faults > 0
-        for untrained in (dropped, ignored):
-            if untrained is not None:
-                invalid &= ~untrained
+        trained = [~mask for mask in (dropped, ignored) if mask is not None]
+        for mask in trained:
+            invalid &= mask
         # Images have few instances: counting them in Python is faster than in numpy.
         values = dict(Counter(labels[invalid].tolist()))
         reasons = (
@@ -116,7 +109,7 @@ class InstanceRule(BaseRule):
         if invalid_labels:
             reasons[LABEL_REASON] = invalid_labels
         if self.label_map:
-            tally.mapped = self._count_mapped(labels, sanitized, dropped, ignored)
+            tally.mapped = int(np.logical_and.reduce([sanitized != labels, *trained]).sum())
         if self.on_invalid == 'raise' and reasons:
             tally.skipped += invalid_labels
             raise self._build_error(tally, np.flatnonzero(invalid if dropped is None else invalid | dropped).tolist())
@@ -131,16 +124,6 @@ class InstanceRule(BaseRule):
             else:
                 dropped = invalid if dropped is None else dropped | invalid
         return SanitizedInstances(sanitized, dropped, moved, tally)
-
-    @staticmethod
-    def _count_mapped(
-        labels: np.ndarray, sanitized: np.ndarray, dropped: Optional[np.ndarray], ignored: Optional[np.ndarray]
-    ) -> int:
-        changed = sanitized != labels
-        for untrained in (dropped, ignored):
-            if untrained is not None:
-                changed &= ~untrained
-        return int(changed.sum())
 
     def are_classes(self, labels: List[int]) -> bool:
         """Return True if no label needs to be changed."""

@@ -23,23 +23,13 @@ _IDENTITIES_REASON = (
     'it compares identities or pairs with each other, and any integer is a valid identity. Use it as it is'
 )
 
+_BOX_LOSSES = (
+    'BalancedL1Loss', 'BoundedIoULoss', 'CIoULoss', 'DIoULoss', 'DistributionFocalLoss', 'EIoULoss', 'GHMR',
+    'GIoULoss', 'IoULoss', 'L1Loss', 'MSELoss', 'SIoULoss', 'SmoothL1Loss',
+)  # fmt: skip
 #: Losses of mmdet without class labels.
 _OF_MMDET = {
-    _BOXES_REASON: (
-        'BalancedL1Loss',
-        'BoundedIoULoss',
-        'CIoULoss',
-        'DIoULoss',
-        'DistributionFocalLoss',
-        'EIoULoss',
-        'GHMR',
-        'GIoULoss',
-        'IoULoss',
-        'L1Loss',
-        'MSELoss',
-        'SIoULoss',
-        'SmoothL1Loss',
-    ),
+    _BOXES_REASON: _BOX_LOSSES,
     _NO_LABELS_REASON: ('KnowledgeDistillationKLDivLoss',),
     _IDENTITIES_REASON: ('AssociativeEmbeddingLoss', 'L2Loss', 'MarginL2Loss', 'TripletLoss'),
     'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
@@ -78,19 +68,12 @@ Path = Tuple[Union[str, int], ...]
 
 
 class LossDecision(NamedTuple):
-    """Decision on how to guard a loss.
+    """Decision on how to guard a loss."""
 
-    Attributes:
-        is_cross_entropy (bool): True if it is replaced by GuardedCrossEntropyLoss.
-        is_wrapped (bool): True if a GuardedLoss around it may guard it.
-        framework (str): The scope of the guard: ``'mmseg'`` or ``'mmdet'``.
-        reason (str): Reason if it is left unchanged; empty if labels cannot hurt it.
-    """
-
-    is_cross_entropy: bool = False
-    is_wrapped: bool = False
-    framework: str = 'mmseg'
-    reason: str = ''
+    is_cross_entropy: bool = False  #: True if it is replaced by GuardedCrossEntropyLoss.
+    is_wrapped: bool = False  #: True if a GuardedLoss around it may guard it.
+    framework: str = 'mmseg'  #: The scope of the guard: ``'mmseg'`` or ``'mmdet'``.
+    reason: str = ''  #: Reason if it is left unchanged; empty if labels cannot hurt it.
 
     @property
     def is_guarded(self) -> bool:
@@ -98,19 +81,12 @@ class LossDecision(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A part of a config, or a module.
+    """A part of a config, or a module."""
 
-    Attributes:
-        name (str): Name of its class; empty for what only contains parts: a list, a dict without a type.
-        cls (type, optional): Its class; ``None`` if unknown.
-        scope (str): Framework in which its type is looked up.
-        children (list): (key, part) for each part inside.
-    """
-
-    name: str
-    cls: Optional[type]
-    scope: str
-    children: Iterable[Tuple[Union[str, int], Any]]
+    name: str  #: Name of its class; empty for what only contains parts: a list, a dict without a type.
+    cls: Optional[type]  #: Its class; ``None`` if unknown.
+    scope: str  #: Framework in which its type is looked up.
+    children: Iterable[Tuple[Union[str, int], Any]]  #: (key, part) for each part inside.
 
 
 class SelectedLoss(NamedTuple):

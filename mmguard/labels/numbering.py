@@ -12,21 +12,13 @@ COCO_IDS = tuple(i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68
 
 
 class Framework(NamedTuple):
-    """Numbering that a framework's own COCO data set uses.
+    """Numbering that a framework's own COCO data set uses."""
 
-    Attributes:
-        title (str): Its name as people write it.
-        labels (str): ``'positions'`` or ``'ids'``.
-        ascending (bool): Positions are those in the ascending order of ids, not in the order of the file.
-        min_label (int): The first class; a label below it is trained as background.
-        spare (int): Number of outputs that the model has beyond ``num_classes``; their labels are valid, too.
-    """
-
-    title: str
-    labels: str
-    ascending: bool = False
-    min_label: int = 0
-    spare: int = 0
+    title: str  #: Its name as people write it.
+    labels: str  #: ``'positions'`` or ``'ids'``.
+    ascending: bool = False  #: Positions are those in the ascending order of ids, not in the order of the file.
+    min_label: int = 0  #: The first class; a label below it is trained as background.
+    spare: int = 0  #: Number of outputs that the model has beyond ``num_classes``; their labels are valid, too.
 
 
 #: Read in the sources that the comments name. Users who changed the numbering (``remap_mscoco_category`` of

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.labels import OTHERS
+from mmguard.labels import OTHERS, VOID
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.language import Message, join
 from mmguard.text import join_with_and, plural, quantity, shorten
@@ -24,10 +24,20 @@ _TABLE = 1 << 16
 _AT_ONCE = 1 << 22
 
 
-class BaseRule:
-    """Valid labels, and the treatment of all others.
+class ValidLabels:
+    """Labels that are valid at one place: the integers in ``[min_label, num_classes)``, and ``ignore_index``."""
 
-    An integer is valid if it is in ``[0, num_classes)`` or equals ``ignore_index``.
+    num_classes: int
+    ignore_index: Optional[int]
+    #: The first class; lower labels are a background that annotations must not contain.
+    min_label: int = 0
+
+    def is_valid(self, label: int) -> bool:
+        return self.min_label <= label < self.num_classes or label == self.ignore_index
+
+
+class BaseRule(ValidLabels):
+    """Valid labels, and the treatment of all others.
 
     Raises:
         TypeError: An argument of the wrong type.
@@ -38,8 +48,6 @@ class BaseRule:
     kind: ClassVar[str] = 'pixels'
     #: Allowed values of ``on_invalid``.
     choices: ClassVar[Tuple[str, ...]] = ON_INVALID
-    #: The first class; lower labels are a background that annotations must not contain.
-    min_label: int = 0
     #: True if a label map may have the key ``'*'`` for all other values.
     maps_others: ClassVar[bool] = False
 
@@ -49,10 +57,8 @@ class BaseRule:
         self.num_classes = check_num_classes(num_classes)
         self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
         self.on_invalid = check_on_invalid(on_invalid, self.choices)
-        checked = self._check_map(label_map)
-        #: Target of all other values, if the map has the key ``'*'``.
-        self.others: Optional[int] = checked.pop(OTHERS, None)
-        self.label_map: Dict[int, int] = checked
+        #: Raw value -> label; the last key may be ``'*'``, for all other values.
+        self.label_map = self._check_map(label_map)
 
     def _check_map(self, label_map: Optional[LabelMap]) -> Dict[Any, int]:
         if label_map is None:
@@ -60,7 +66,7 @@ class BaseRule:
         try:
             checked = {
                 raw if self.maps_others and raw == OTHERS else int(raw): int(label)
-                for raw, label in dict(label_map).items()
+                for raw, label in sorted(dict(label_map).items(), key=lambda pair: pair[0] == OTHERS)
             }
         except (TypeError, ValueError) as error:
             raise TypeError(
@@ -77,20 +83,18 @@ class BaseRule:
         return checked
 
     @property
-    def whole_map(self) -> Dict[Any, int]:
-        """The label map as given, with the key ``'*'`` if it maps all other values."""
-        return {**self.label_map, **({} if self.others is None else {OTHERS: self.others})}
-
-    @property
     def is_map_idempotent(self) -> bool:
         """True if applying the map twice equals applying it once."""
-        label_map = self.whole_map
-        return all(apply_label_map(label_map, label, self.ignore_index) == label for label in label_map.values())
+        return all(self.map_label(label) == label for label in self.label_map.values())
+
+    def map_label(self, value: int) -> int:
+        """Apply the label map to one value."""
+        return apply_label_map(self.label_map, value, self.ignore_index)
 
     def drop_map(self: Rule) -> Rule:
         """Return the rule without its map, for labels that are already mapped."""
         rule = copy.copy(self)
-        rule.label_map, rule.others = {}, None
+        rule.label_map = {}
         return rule
 
     def to_json(self) -> Dict[str, Any]:
@@ -101,11 +105,10 @@ class BaseRule:
             **({'min_label': self.min_label} if self.min_label else {}),
             'ignore_index': self.ignore_index,
             'on_invalid': self.on_invalid,
-            'label_map': {str(raw): label for raw, label in sorted(self.label_map.items())},
+            'label_map': {
+                str(raw): label for raw, label in sorted(pair for pair in self.label_map.items() if pair[0] != OTHERS)
+            },
         }
-
-    def is_valid(self, label: int) -> bool:
-        return self.min_label <= label < self.num_classes or label == self.ignore_index
 
 
 def apply_label_map(label_map: Mapping[Any, int], value: int, ignore_index: Optional[int] = None) -> int:
@@ -137,7 +140,7 @@ class LabelRule(BaseRule):
     def __init__(
         self,
         num_classes: int,
-        ignore_index: int = 255,
+        ignore_index: int = VOID,
         on_invalid: str = 'ignore',
         label_map: Optional[LabelMap] = None,
     ) -> None:
@@ -161,7 +164,7 @@ class LabelRule(BaseRule):
             label = label.astype(np.uint8)  # not a view: pillow's arrays store True as the byte 255
         elif label.dtype == np.uint64:
             label = label.view(np.int64)  # values beyond int64 turn negative: invalid either way
-        if self.label_map or self.others is not None:
+        if self.label_map:
             return self._sanitize_by_value(label, source)
         # Flat positions, not a mask: every use of a mask costs another pass.
         (invalid,) = self._find_invalid(label).reshape(-1).nonzero()
@@ -195,7 +198,7 @@ class LabelRule(BaseRule):
         counts = count_values(label)
         sanitized_values = {value: self._sanitize_value(value) for value in counts}
         changed = {value: sanitized for value, sanitized in sanitized_values.items() if sanitized != value}
-        known = counts if self.others is not None else self.label_map
+        known = counts if OTHERS in self.label_map else self.label_map
         invalid = {value: counts[value] for value in changed if value not in known}
         tally = self._build_tally(label.size, invalid, source)
         if self.on_invalid == 'raise' and tally:
@@ -214,10 +217,7 @@ class LabelRule(BaseRule):
         return targets[np.searchsorted(keys, label)], tally
 
     def _sanitize_value(self, value: int) -> int:
-        if value in self.label_map:
-            return self.label_map[value]
-        if self.others is not None and value != self.ignore_index:
-            return self.others
+        value = self.map_label(value)
         if self.is_valid(value):
             return value
         if self.on_invalid == 'clip':

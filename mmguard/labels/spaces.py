@@ -7,41 +7,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.labels import OTHERS
+from mmguard.labels import OTHERS, VOID
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.rules import BaseRule, LabelRule
+from mmguard.labels.rules import BaseRule, LabelRule, ValidLabels
 
 KINDS = ('pixels', 'instances')
-#: Default ignore_index of label maps in both frameworks.
-VOID = 255
 
 OPTION = '--num-classes'
 
 
 @dataclass(frozen=True)
-class Space:
-    """Labels of one kind accepted at one place: ``[min_label, num_classes)`` and ``ignore_index``.
+class Space(ValidLabels):
+    """Labels of one kind accepted at one place."""
 
-    Args:
-        kind (str): ``'pixels'`` or ``'instances'``.
-        num_classes (int): Number of classes, without a background after the last one.
-        place (str): Origin of the number: ``'model.decode_head.num_classes'``.
-        ignore_index (int, optional): For label maps.
-        min_label (int): 1 if a detector reserves 0 for the background.
-        label_map (dict[int, int]): Raw value -> class, as a guard maps it.
-    """
-
-    kind: str
-    num_classes: int
-    place: str
-    ignore_index: Optional[int] = None
-    min_label: int = 0
-    label_map: Mapping[int, int] = field(default_factory=dict)
-
-    def is_valid(self, label: int) -> bool:
-        return self.min_label <= label < self.num_classes or label == self.ignore_index
+    kind: str  #: ``'pixels'`` or ``'instances'``.
+    num_classes: int  #: Number of classes, without a background after the last one.
+    place: str  #: Origin of the number: ``'model.decode_head.num_classes'``.
+    ignore_index: Optional[int] = None  #: For label maps.
+    min_label: int = 0  #: 1 if a detector reserves 0 for the background.
+    label_map: Mapping[int, int] = field(default_factory=dict)  #: Raw value -> class, as a guard maps it.
 
     def build_rule(self, on_invalid: str = 'ignore') -> BaseRule:
         """Build the rule that finds invalid labels, without ``label_map``."""
@@ -56,19 +42,12 @@ class Space:
 
 @dataclass(frozen=True)
 class LabelSpaces:
-    """Valid labels by kind; ``None`` if nothing takes labels of that kind.
+    """Valid labels by kind; ``None`` if nothing takes labels of that kind."""
 
-    Args:
-        pixels (Space, optional): For label maps.
-        instances (Space, optional): For boxes and masks.
-        heads (tuple[Space]): Spaces of all heads, including the two above.
-        names (tuple[str]): Class names of the data set; empty if unknown.
-    """
-
-    pixels: Optional[Space] = None
-    instances: Optional[Space] = None
-    heads: Tuple[Space, ...] = ()
-    names: Tuple[str, ...] = ()
+    pixels: Optional[Space] = None  #: For label maps.
+    instances: Optional[Space] = None  #: For boxes and masks.
+    heads: Tuple[Space, ...] = ()  #: Spaces of all heads, including the two above.
+    names: Tuple[str, ...] = ()  #: Class names of the data set; empty if unknown.
 
     def get(self, kind: str) -> Optional[Space]:
         return self.instances if kind == 'instances' else self.pixels
@@ -79,12 +58,7 @@ class LabelSpaces:
 
     def override(self, other: LabelSpaces) -> LabelSpaces:
         """Return a copy in which ``other`` overrides the heads."""
-        return replace(
-            self,
-            pixels=other.pixels or self.pixels,
-            instances=other.instances or self.instances,
-            names=other.names or self.names,
-        )
+        return replace(self, **{name: value for name, value in vars(other).items() if value})
 
     def find_disagreeing(self, kind: str) -> List[Space]:
         """Return the heads of a kind if their numbers of classes differ."""
@@ -131,35 +105,23 @@ def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> La
         record (dict): The mode of the loop in ``label_guard.json``. May hold anything.
         offended (collection[str]): Names of the losses that met invalid labels.
     """
+    guards, losses = record.get('guards'), record.get('losses')
+    guards = guards if isinstance(guards, list) else []
+    named = losses.items() if isinstance(losses, dict) else ()
+    given = [(guard, 'the guard in the pipeline') for guard in _list_dicts(guards)]
+    given += [(space, name) for name, loss in named if name in offended for space in _list_dicts(loss)]
     found: Dict[str, Any] = {}
-    for guard in _find_dicts(record.get('guards')):
-        _take(found, guard, 'the guard in the pipeline')
-    losses = record.get('losses')
-    for name, loss in losses.items() if isinstance(losses, dict) else ():
-        if name in offended:
-            for space in [loss] if isinstance(loss, dict) else _find_dicts(loss):
-                _take(found, space, name)
+    for one, place in given:
+        number, ignored, first = (one.get(key) for key in ('num_classes', 'ignore_index', 'min_label'))
+        for kind in KINDS:
+            if isinstance(number, int) and one.get('kind') in (None, kind):
+                ignored = ignored if isinstance(ignored, int) else None
+                first = first if isinstance(first, int) else 0
+                label_map = read_label_map(one.get('label_map'))
+                found.setdefault(kind, Space(kind, number, place, ignored, first, label_map))
     names = record.get('classes')
     return LabelSpaces(**found, names=tuple(map(str, names)) if isinstance(names, list) else ())
 
 
-def _take(spaces: Dict[str, Any], record: Mapping[str, Any], place: str) -> None:
-    """Add the valid labels in a record for the kind that it names, or if it names none for both kinds."""
-    number, ignored, first = (record.get(key) for key in ('num_classes', 'ignore_index', 'min_label'))
-    if not isinstance(number, int):
-        return
-    for kind in KINDS if record.get('kind') is None else [record['kind']]:
-        if kind in KINDS:
-            space = Space(
-                kind,
-                number,
-                place,
-                ignored if isinstance(ignored, int) else None,
-                first if isinstance(first, int) else 0,
-                read_label_map(record.get('label_map')),
-            )
-            spaces.setdefault(kind, space)
-
-
-def _find_dicts(value: Any) -> Iterator[Dict[str, Any]]:
-    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+def _list_dicts(value: Any) -> List[Dict[str, Any]]:
+    return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]

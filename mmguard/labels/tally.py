@@ -250,7 +250,7 @@ Record = Dict[str, Dict[str, Any]]
 
 def adapt_rule(rule: Rule, sample: Any) -> Rule:
     """Return the rule for a sample: without its label map if an earlier guard has applied the same one."""
-    label_map = rule.whole_map
+    label_map = rule.label_map
     record: Record = sample.get(LABEL_GUARD) or {}
     return rule.drop_map() if label_map and record.get(rule.kind, {}).get(LABEL_MAP) == label_map else rule
 

@@ -124,25 +124,15 @@ class RecordedException:
 
 @dataclass
 class Flight:
-    """Contents of a flight record.
+    """Contents of a flight record."""
 
-    Args:
-        rank (int): Rank of the process.
-        iter (int, optional): The last iteration.
-        time (str): Time of the last line.
-        reason (str): How training ended; ``KILLED`` or ``RUNNING`` without a recorded end. Empty: unreadable.
-        exception (RecordedException, optional): The exception that ended it.
-        batches (list[FlightBatch]): The oldest first.
-        unread (UnreadParts): Parts that could not be understood.
-    """
-
-    rank: int = 0
-    iter: Optional[int] = None
-    time: str = ''
-    reason: str = ''
-    exception: Optional[RecordedException] = None
-    batches: List[FlightBatch] = field(default_factory=list)
-    unread: UnreadParts = field(default_factory=UnreadParts)
+    rank: int = 0  #: Rank of the process.
+    iter: Optional[int] = None  #: The last iteration.
+    time: str = ''  #: Time of the last line.
+    reason: str = ''  #: How training ended; ``KILLED`` or ``RUNNING`` without a recorded end. Empty: unreadable.
+    exception: Optional[RecordedException] = None  #: The exception that ended it.
+    batches: List[FlightBatch] = field(default_factory=list)  #: The oldest first.
+    unread: UnreadParts = field(default_factory=UnreadParts)  #: Parts that could not be understood.
 
     @property
     def error(self) -> str:

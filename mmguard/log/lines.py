@@ -24,16 +24,11 @@ _NAMED = 10
 
 @dataclass
 class UnreadParts:
-    """Parts of files that could not be understood, and are left out.
+    """Parts of files that could not be understood, and are left out."""
 
-    Args:
-        records (int): Number of lines, or parts of a file that is one object.
-        first (list[str]): ``file:line is left out: why`` of the first ones.
-        cut_off (list[str]): Files whose last line ends in the middle: the training was killed, or still runs.
-    """
-
-    records: int = 0
-    first: List[str] = field(default_factory=list)
+    records: int = 0  #: Number of lines, or parts of a file that is one object.
+    first: List[str] = field(default_factory=list)  #: ``file:line is left out: why`` of the first ones.
+    #: Files whose last line ends in the middle: the training was killed, or still runs.
     cut_off: List[str] = field(default_factory=list)
 
     def add(self, place: str, reason: object) -> None:

@@ -27,19 +27,12 @@ class NotALog(CannotRun):
 
 @dataclass
 class RunFiles:
-    """Files of one run; rank 0 comes first in each list.
+    """Files of one run; rank 0 comes first in each list."""
 
-    Args:
-        folder (Path): The folder of the files.
-        logs (list[Path]): ``label_guard.jsonl``, ``label_guard.rank1.jsonl``, ...
-        records (list[Path]): ``label_guard.json``, ...
-        crashes (list[Path]): ``label_guard_flight.jsonl``, ...
-    """
-
-    folder: Path
-    logs: List[Path] = field(default_factory=list)
-    records: List[Path] = field(default_factory=list)
-    crashes: List[Path] = field(default_factory=list)
+    folder: Path  #: The folder of the files.
+    logs: List[Path] = field(default_factory=list)  #: ``label_guard.jsonl``, ``label_guard.rank1.jsonl``, ...
+    records: List[Path] = field(default_factory=list)  #: ``label_guard.json``, ...
+    crashes: List[Path] = field(default_factory=list)  #: ``label_guard_flight.jsonl``, ...
 
 
 def find_run(target: Path) -> RunFiles:
@@ -119,21 +112,13 @@ def _parse_rank(path: Path, first: Path) -> Optional[int]:
 
 @dataclass
 class LoggedMode:
-    """Record of one mode of a run, over all ranks.
+    """Record of one mode of a run, over all ranks."""
 
-    Args:
-        totals (Stats): Sums over all iterations, loops and ranks.
-        ended (bool): True if each rank closed its record: no iteration is missing.
-        place (int): The last counted iteration.
-        record (dict): Valid labels, in the record of the first rank.
-        loops (list[dict[int, int]]): For each run in that record, the end of a loop (for a validation, the training
-            iteration) -> its iterations.
-    """
-
-    totals: Stats = field(default_factory=Stats)
-    ended: bool = True
-    place: int = 0
-    record: Dict[str, Any] = field(default_factory=dict)
+    totals: Stats = field(default_factory=Stats)  #: Sums over all iterations, loops and ranks.
+    ended: bool = True  #: True if each rank closed its record: no iteration is missing.
+    place: int = 0  #: The last counted iteration.
+    record: Dict[str, Any] = field(default_factory=dict)  #: Valid labels, in the record of the first rank.
+    #: For each run in that record, the end of a loop (for a validation, the training iteration) -> its iterations.
     loops: List[Dict[int, int]] = field(default_factory=list)
 
     @property
@@ -149,21 +134,13 @@ class LoggedMode:
 
 @dataclass
 class LoggedRun:
-    """Records of a run, summed over its ranks.
+    """Records of a run, summed over its ranks."""
 
-    Args:
-        modes (dict[str, LoggedMode]): Mode -> its record.
-        ranks (int): Number of ranks that left a record.
-        world_size (int): Number of ranks; 0 if unknown.
-        framework (str): ``'openmmlab'``, ``'pytorch'`` (an own loop) or ``'nnunet'``; empty if unknown.
-        problems (list[str]): Unreadable records, and the reasons.
-    """
-
-    modes: Dict[str, LoggedMode] = field(default_factory=lambda: defaultdict(LoggedMode))
-    ranks: int = 0
-    world_size: int = 0
-    framework: str = ''
-    problems: List[str] = field(default_factory=list)
+    modes: Dict[str, LoggedMode] = field(default_factory=lambda: defaultdict(LoggedMode))  #: Mode -> its record.
+    ranks: int = 0  #: Number of ranks that left a record.
+    world_size: int = 0  #: Number of ranks; 0 if unknown.
+    framework: str = ''  #: ``'openmmlab'``, ``'pytorch'`` (an own loop) or ``'nnunet'``; empty if unknown.
+    problems: List[str] = field(default_factory=list)  #: Unreadable records, and the reasons.
 
 
 @dataclass

@@ -110,9 +110,9 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask_loader: boo
     return scan_coco(
         dataset.ann_file,
         num_classes,
-        dataset.class_names,
-        dataset.images if ask_loader and _has_usual_images(dataset.cls) else None,
-        min_size,
+        class_names=dataset.class_names,
+        images=dataset.images if ask_loader and _has_usual_images(dataset.cls) else None,
+        min_size=min_size,
         lvis=dataset.family.startswith('lvis'),
         by_url=dataset.family == 'lvis_url',
         ask_loader=partial(_ask, dataset) if ask_loader else None,

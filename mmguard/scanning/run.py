@@ -9,7 +9,6 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.files.containment import is_really_inside
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.combined_edits import Offer
 from mmguard.findings.edits import FileChanges
@@ -177,12 +176,9 @@ def correct_files(files: FileChanges, data_format: Format) -> Dict[str, bytes]:
         labels = [(path, name) for path, name in found.files if name not in found.images | found.changed_copies]
         if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:
             raise NotTried(target)
-        folder = target if os.path.isdir(target) else os.path.dirname(target)
         for path, name in labels:
             try:
-                if path != target and not is_really_inside(path, folder):
-                    raise NotTried(target)
-                data, corrected, _ = correct_file(found, path, name)
+                data, corrected, _ = correct_file(target, found, path, name)
             except (NotCorrected, OSError, MemoryError) as error:
                 raise NotTried(target) from error
             if corrected.data is not data:

@@ -91,14 +91,14 @@ class GuardInstanceLabels(BaseTransform):
             _check_image(results, isinstance(results.get('img_path'), list), 'gt_labels_3d' in results)
             tally = self._adapt_to(results)._sanitize_unpacked(results)
             if tally is not None:
-                leave_in_results(results, 'instances', tally, self.rule.whole_map)
+                leave_in_results(results, 'instances', tally, self.rule.label_map)
             return results
         sample = results['data_samples']
         _check_image(sample, 'video_data_samples' in sample, 'gt_instances_3d' in sample)
         if find_instances(sample) is None:
             return results
         tally = self._adapt_to(sample)._sanitize_packed(sample)
-        leave_in_sample(sample, 'instances', tally, self.rule.whole_map)
+        leave_in_sample(sample, 'instances', tally, self.rule.label_map)
         return results
 
     def _adapt_to(self, sample: Any) -> GuardInstanceLabels:

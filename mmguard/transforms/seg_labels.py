@@ -62,7 +62,7 @@ class GuardSegLabels(BaseTransform):
             source = get_file(results)
             _check(label, label.shape, source)
             results['gt_seg_map'], tally = adapt_rule(self.rule, results).sanitize(label, source)
-            leave_in_results(results, 'pixels', tally, self.rule.whole_map)
+            leave_in_results(results, 'pixels', tally, self.rule.label_map)
         return results
 
     def _sanitize_packed(self, sample: Any) -> None:
@@ -78,13 +78,13 @@ class GuardSegLabels(BaseTransform):
         sanitized, tally = adapt_rule(self.rule, sample).sanitize(label, source)
         if sanitized is not label:
             holder.set_field(torch.from_numpy(sanitized), field)
-        leave_in_sample(sample, 'pixels', tally, self.rule.whole_map)
+        leave_in_sample(sample, 'pixels', tally, self.rule.label_map)
 
     def __repr__(self) -> str:
         rule = self.rule
         return (
             f'{type(self).__name__}(num_classes={rule.num_classes}, ignore_index={rule.ignore_index}, '
-            f'on_invalid={rule.on_invalid!r}, label_map={rule.whole_map or None})'
+            f'on_invalid={rule.on_invalid!r}, label_map={rule.label_map or None})'
         )
 
 

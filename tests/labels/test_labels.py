@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from mmguard.labels import OTHERS
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
 from mmguard.labels.rules import LabelRule, count_values, describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
@@ -36,8 +37,8 @@ def element_by_element(value: int, rule: LabelRule) -> Any:
         if sanitized == value:
             return value, 'kept'
         return sanitized, 'mapped'
-    if rule.others is not None and value != rule.ignore_index:
-        return rule.others, 'kept' if value == rule.others else 'mapped'
+    if OTHERS in rule.label_map and value != rule.ignore_index:
+        return rule.label_map[OTHERS], 'kept' if value == rule.label_map[OTHERS] else 'mapped'
     if 0 <= value < rule.num_classes or value == rule.ignore_index:
         return value, 'kept'
     if rule.on_invalid == 'clip':

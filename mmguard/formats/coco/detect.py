@@ -10,10 +10,9 @@ from itertools import islice
 from typing import Iterator, List, Match, NamedTuple
 
 from mmguard.files.containment import find_inside
-from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, NotCorrected
-from mmguard.formats.files import is_gray, is_image_name, list_names
+from mmguard.formats.files import is_gray, is_image_name, list_names, read_head
 from mmguard.formats.format import CannotScan, Format, Sets
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
 from mmguard.labels.instances import BOX_REASONS
@@ -141,7 +140,7 @@ def _find_files(root: str, place: str) -> Iterator[FoundFile]:
     if first and is_gray(os.path.join(folder, first)):
         return
     named = [name for name in names if name.lower().endswith('.json') and not name.startswith(_OTHERS)]
-    heads = {name: _read_head(os.path.join(folder, name)) for name in named[:_OPENED]}
+    heads = {name: read_head(os.path.join(folder, name), _HEAD) for name in named[:_OPENED]}
     if not any(map(_is_coco, heads.values())):
         return
     for name, head in heads.items():
@@ -149,14 +148,6 @@ def _find_files(root: str, place: str) -> Iterator[FoundFile]:
         if _is_coco(head) or head.lstrip()[:1] not in (b'{', b'['):
             path = os.path.join(folder, name)
             yield FoundFile(os.path.join(place, name), path, _find_image_folder(root, path, head))
-
-
-def _read_head(path: str) -> bytes:
-    try:
-        with open_regular(path) as file:
-            return file.read(_HEAD)
-    except (OSError, ValueError):
-        return b''
 
 
 def _is_coco(head: bytes) -> bool:

@@ -12,19 +12,7 @@ import gc
 import json
 import re
 from contextlib import contextmanager
-from typing import (
-    Any,
-    BinaryIO,
-    Callable,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Set,
-    Tuple,
-)
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from mmguard.formats.coco.records import (
     TYPES,

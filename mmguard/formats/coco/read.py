@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -54,21 +55,7 @@ class Numbering(NamedTuple):
     names: List[str]  #: Names of the labels; empty if they have none.
 
 
-def scan_coco(
-    path: str,
-    num_classes: Optional[int] = None,
-    class_names: Optional[Sequence[str]] = None,
-    images: Optional[str] = None,
-    min_size: int = MIN_SIZE,
-    lvis: bool = False,
-    by_url: bool = False,
-    labels: Optional[str] = None,
-    framework: Optional[str] = None,
-    ask_loader: Optional[Callable[[List[CocoSample]], LoaderFacts]] = None,
-    masks: bool = False,
-    maps: Optional[Tuple[str, str]] = None,
-    segments: Optional[str] = None,
-) -> LabelFacts:
+def scan_coco(path: str, num_classes: Optional[int] = None, **settings: Any) -> LabelFacts:
     """Read a file of COCO's format (LVIS, Objects365, panoptic, ...). Never raise because of its content.
 
     With ``class_names``, labels are mmdet's: the position of a category in the file's own list, counting only the
@@ -79,116 +66,265 @@ def scan_coco(
 
     Args:
         num_classes (int, optional): Classes of the head. Default: the number of names, or the number that ids require.
-        images (str, optional): Folder of the images; if given, missing files are reported.
-        min_size (int): Images with a shorter side are counted as small, ``filter_cfg['min_size']`` of the data set.
-        lvis (bool): Labels of mmdet's LVIS data sets: every category of the file has one, listed or not.
-        by_url (bool): Images are named by ``coco_url``, as in LVIS 1.0.
-        labels (str, optional): ``'positions'`` or ``'ids'``. Default: those of the framework.
-        ask_loader (callable, optional): Loads a few images of a file without faults with the config's own data set.
-        masks (bool): Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
-        maps (tuple[str, str], optional): Folder and suffix of label maps; missing ones are reported.
-        segments (str, optional): Folder of the PNGs of a panoptic file. Default: the one named like the file, if any.
+        settings: Other fields of :class:`CocoScan`.
 
     Returns:
         LabelFacts: ``kind='instances'``. Histogram and values count what training sees: no crowds, nothing that the
         loader drops. ``files`` are images.
     """
-    faults = Faults()
-    source = os.path.basename(path) or path
-    coco = read_coco(path, source, faults, by_url, masks)
-    annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
-    annotations.record_advice = _RECORD_ADVICE
-    if framework == 'rf-detr' and labels != COCO:
-        annotations.spare = FRAMEWORKS[framework].spare
-        numbering = _number_by_rfdetr(coco, path, labels, num_classes, annotations, faults)
-    else:
-        numbering = _number_categories(coco, class_names, lvis, labels, framework)
-    annotations.labelled_by, annotations.framework = numbering.by, framework or ''
-    annotations.classes_counted = num_classes is None and class_names is None
-    if numbering.by == 'category id' and framework is not None:
-        annotations.min_label = FRAMEWORKS[framework].min_label
-    table = _build_table(coco, numbering, framework in (None, 'mmdet') and numbering.by != 'COCO ids')
-    _describe_categories(coco, table, class_names, numbering, annotations, faults, source)
-    _describe_ids(coco, table, annotations, by_url)
-    _describe_sizes(coco, faults, source)
-    annotations.masks_read, annotations.names_from = masks, '' if lvis else 'categories'
-    if masks and not coco.panoptic:
-        _describe_masks(coco, table, annotations)
-    if images is not None:
-        names = [name for name in coco.images.name if name]
-        annotations.missing, annotations.missing_files = find_missing_files(images, names, faults)
-        annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
-            images, coco.images.name, table.sizes
+    return CocoScan(path, num_classes, **settings).collect_facts()
+
+
+@dataclass
+class CocoScan:
+    """One scan of a file: the settings of its reader, and what was read."""
+
+    path: str
+    num_classes: Optional[int] = None
+    class_names: Optional[Sequence[str]] = None
+    images: Optional[str] = None  #: Folder of the images; if given, missing files are reported.
+    min_size: int = MIN_SIZE  #: Images with a shorter side count as small, ``filter_cfg['min_size']`` of the data set.
+    lvis: bool = False  #: Labels of mmdet's LVIS data sets: every category of the file has one, listed or not.
+    by_url: bool = False  #: Images are named by ``coco_url``, as in LVIS 1.0.
+    labels: Optional[str] = None  #: ``'positions'`` or ``'ids'``. Default: those of the framework.
+    framework: Optional[str] = None  #: A key of :data:`~mmguard.labels.numbering.FRAMEWORKS`.
+    #: Loads a few images of a file without faults with the config's own data set.
+    ask_loader: Optional[Callable[[List[CocoSample]], LoaderFacts]] = None
+    masks: bool = False  #: Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
+    maps: Optional[Tuple[str, str]] = None  #: Folder and suffix of label maps; missing ones are reported.
+    segments: Optional[str] = None  #: Folder of the PNGs of a panoptic file. Default: named like the file, if any.
+
+    def __post_init__(self) -> None:
+        self.faults, self.source = Faults(), os.path.basename(self.path) or self.path
+        self.coco = read_coco(self.path, self.source, self.faults, self.by_url, self.masks)
+        self.about = AnnotationFacts(
+            format='lvis' if self.lvis else 'coco',
+            min_size=self.min_size,
+            sources=[self.path],
+            record_advice=_RECORD_ADVICE,
+            framework=self.framework or '',
+            classes_counted=self.num_classes is None and self.class_names is None,
+            masks_read=self.masks,
+            names_from='' if self.lvis else 'categories',
         )
-    if coco.panoptic:
-        folder = find_png_folder(path) if segments is None else segments
-        if folder:
-            describe_segments(coco, folder, masks, annotations, faults, source)
-    if maps is not None:
-        _look_for_maps(coco, *maps, faults)
-    samples = select_samples(coco) if ask_loader is not None and not faults and not annotations.without_key else []
-    if images is not None:
-        table.path_of = lambda place: find_inside(images, table.images[place])
-    del coco  # half of the memory, and not needed for counting
-    if num_classes is None and numbering.by == 'category id':
-        num_classes = max(_count_needed_outputs(annotations) - annotations.spare, 1)
-    facts = facts_of(table, num_classes, numbering.names, annotations)
-    annotations.unreadable = faults.to_dict()
-    if ask_loader is not None and samples and not facts.values and not facts.reasons:
-        facts.loader = ask_loader(samples)
-    return facts
+        by_rfdetr = self.framework == 'rf-detr' and self.labels != COCO
+        self.numbering = self._number_by_rfdetr() if by_rfdetr else self._number_categories()
+        self.about.labelled_by = self.numbering.by
+        if self.numbering.by == 'category id' and self.framework is not None:
+            self.about.min_label = FRAMEWORKS[self.framework].min_label
+        self.table = self._build_table()
 
+    def collect_facts(self) -> LabelFacts:
+        coco, table, faults, about, images = self.coco, self.table, self.faults, self.about, self.images
+        self._describe_categories()
+        self._describe_ids()
+        self._describe_sizes()
+        if self.masks and not coco.panoptic:
+            self._describe_masks()
+        if images is not None:
+            names = [name for name in coco.images.name if name]
+            about.missing, about.missing_files = find_missing_files(images, names, faults)
+            about.sizes_compared, about.size_mismatches = find_size_mismatches(images, coco.images.name, table.sizes)
+            table.path_of = lambda place: find_inside(images, table.images[place])
+        folder = find_png_folder(self.path) if self.segments is None else self.segments
+        if coco.panoptic and folder:
+            describe_segments(coco, folder, self.masks, about, faults, self.source)
+        if self.maps is not None:
+            names = [name.rsplit('.', 1)[0] + self.maps[1] for name in coco.images.name if name]
+            for name in find_missing_files(self.maps[0], names, faults)[1]:
+                faults.add(NO_LABEL_MAP, os.path.join(self.maps[0], name))
+        samples = select_samples(coco) if self.ask_loader is not None and not faults and not about.without_key else []
+        del coco, self.coco  # half of the memory, and not needed for counting
+        num_classes = self.num_classes
+        if num_classes is None and self.numbering.by == 'category id':
+            num_classes = max(_count_needed_outputs(about) - about.spare, 1)
+        facts = facts_of(table, num_classes, self.numbering.names, about)
+        about.unreadable = faults.to_dict()
+        if self.ask_loader is not None and samples and not facts.values and not facts.reasons:
+            facts.loader = self.ask_loader(samples)
+        return facts
 
-def _number_categories(
-    coco: CocoFile,
-    class_names: Optional[Sequence[str]],
-    lvis: bool,
-    labels: Optional[str],
-    framework: Optional[str],
-) -> Numbering:
-    names = [name for _, name in coco.categories]
-    if class_names is not None and not lvis:
-        wanted = set(class_names)
-        codes = [code for code, name in coco.categories if name in wanted]
-        return Numbering('file order', _list_labels(coco, codes), list(class_names))
-    if lvis:
+    def _number_categories(self) -> Numbering:
+        coco, class_names = self.coco, self.class_names
+        names = [name for _, name in coco.categories]
+        if class_names is not None and not self.lvis:
+            wanted = set(class_names)
+            codes = [code for code, name in coco.categories if name in wanted]
+            return Numbering('file order', _list_labels(coco, codes), list(class_names))
+        if self.lvis:
+            return Numbering(
+                'file order', _list_labels(coco, [code for code, _ in coco.categories]), list(class_names or names)
+            )
+        known = FRAMEWORKS.get(self.framework or '')
+        labels = self.labels or (known.labels if known else None)
+        if labels == IDS:
+            return Numbering('category id', [], [])
+        if labels == COCO:
+            known_ids = [coco.ids.get_original(code) for code, _ in coco.categories]
+            table = {number: label for label, number in enumerate(COCO_IDS)}
+            return Numbering('COCO ids', [table.get(number, -1) for number in known_ids], [])
+        ordered = sorted(coco.categories, key=lambda one: one[0]) if known and known.ascending else coco.categories
+        by = 'unknown' if labels is None else 'file order'
+        return Numbering(by, _list_labels(coco, [code for code, _ in ordered]), [name for _, name in ordered])
+
+    def _number_by_rfdetr(self) -> Numbering:
+        coco, about = self.coco, self.about
+        about.spare = FRAMEWORKS['rf-detr'].spare
+        found = number_by_rfdetr(coco, self.path, self.labels, self.num_classes and self.num_classes + about.spare)
+        about.uncounted, about.release, about.parents = found.uncounted, found.release, found.parents
+        if found.labels == IDS:
+            return Numbering('category id', [], [])
+        names = dict(coco.categories)
+        numbers = _list_labels(coco, found.codes)
+        used = set(coco.annotations.category_id.tolist())
+        for (code, name), label in zip(coco.categories, numbers):
+            if label < 0 and code in used:
+                self.faults.add(
+                    'RF-DETR has no label for a category (KeyError): no annotation of train has it', shorten(name)
+                )
         return Numbering(
-            'file order', _list_labels(coco, [code for code, _ in coco.categories]), list(class_names or names)
+            'unknown' if found.labels is None else 'file order', numbers, [names.get(code, '') for code in found.codes]
         )
-    known = FRAMEWORKS.get(framework or '')
-    labels = labels or (known.labels if known else None)
-    if labels == IDS:
-        return Numbering('category id', [], [])
-    if labels == COCO:
-        known_ids = [coco.ids.get_original(code) for code, _ in coco.categories]
-        table = {number: label for label, number in enumerate(COCO_IDS)}
-        return Numbering('COCO ids', [table.get(number, -1) for number in known_ids], [])
-    ordered = sorted(coco.categories, key=lambda one: one[0]) if known and known.ascending else coco.categories
-    by = 'unknown' if labels is None else 'file order'
-    return Numbering(by, _list_labels(coco, [code for code, _ in ordered]), [name for _, name in ordered])
 
+    def _build_table(self) -> Table:
+        coco, columns, numbering = self.coco, self.coco.annotations, self.numbering
+        sizes = coco.images.sizes
+        image = find_places(columns.image_id, np.array(coco.images.id, np.int64))
+        image[columns.image_id == MISSING_ID] = -1
+        category = find_places(columns.category_id, np.array([code for code, _ in coco.categories], np.int64))
+        category[columns.category_id == MISSING_ID] = -1
+        left, top, width, height = columns.box.T
+        boxed = ~((left == NO_NUMBER) & (top == NO_NUMBER) & (width == NO_NUMBER) & (height == NO_NUMBER))
+        with np.errstate(over='ignore', invalid='ignore'):
+            corners = stack_columns(left, top, left + width, top + height)
+        if numbering.by == 'category id':
+            labels = columns.category_id
+            # Ids that are not integers cannot be trained as labels; they are reported as faults.
+            unlisted = labels < -LARGEST_LABEL
+        else:
+            labels = np.array([*numbering.labels, -1], np.int64)[category]
+            unlisted = labels < 0
+        left_out = {UNLISTED_REASON: unlisted, 'ignore is set': columns.ignore}
+        if numbering.by not in ('category id', 'COCO ids') and self.framework in (None, 'mmdet'):
+            left_out.update(_find_dropped_by_mmdet(coco, image, corners, boxed, sizes))
+        return Table(
+            images=[
+                name or f'image {coco.ids.get_original(code)}' for code, name in zip(coco.images.id, coco.images.name)
+            ],
+            sizes=sizes,
+            categories=[str(coco.ids.get_original(code)) for code, _ in coco.categories],
+            image=image,
+            category=category,
+            label=labels,
+            corners=corners,
+            boxed=boxed,
+            ignored=columns.crowd,
+            left_out=left_out,
+            judged=~unlisted & ~columns.ignore,
+        )
 
-def _number_by_rfdetr(
-    coco: CocoFile,
-    path: str,
-    labels: Optional[str],
-    num_classes: Optional[int],
-    annotations: AnnotationFacts,
-    faults: Faults,
-) -> Numbering:
-    found = number_by_rfdetr(coco, path, labels, num_classes and num_classes + annotations.spare)
-    annotations.uncounted, annotations.release, annotations.parents = found.uncounted, found.release, found.parents
-    if found.labels == IDS:
-        return Numbering('category id', [], [])
-    names = dict(coco.categories)
-    numbers = _list_labels(coco, found.codes)
-    used = set(coco.annotations.category_id.tolist())
-    for (code, name), label in zip(coco.categories, numbers):
-        if label < 0 and code in used:
-            faults.add('RF-DETR has no label for a category (KeyError): no annotation of train has it', shorten(name))
-    return Numbering(
-        'unknown' if found.labels is None else 'file order', numbers, [names.get(code, '') for code in found.codes]
-    )
+    def _describe_categories(self) -> None:
+        coco, table, about, numbering, class_names = self.coco, self.table, self.about, self.numbering, self.class_names
+        for code, name in coco.categories:
+            number = coco.ids.get_original(code)
+            if isinstance(number, int) and code != MISSING_ID:
+                about.categories[number] = name
+            else:
+                what = 'a category has no id' if code == MISSING_ID else 'the id of a category is not an integer'
+                self.faults.add(
+                    what,
+                    f'{self.source}: {shorten(name)}'
+                    if code == MISSING_ID
+                    else f'{self.source}: {shorten(number)}, {shorten(name)}',
+                )
+        names = [name for _, name in coco.categories]
+        about.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
+        about.duplicate_category_ids = [
+            coco.ids.get_original(code)
+            for code, count in Counter(code for code, _ in coco.categories).items()
+            if count > 1
+        ]
+        for code, count in count_codes(coco.annotations.category_id[table.category < 0]).items():
+            number = coco.ids.get_original(code)
+            if isinstance(number, int) and code != MISSING_ID:
+                about.unnamed[number] = count
+                rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
+                about.unnamed_examples += self._list_places(rows)
+            elif code != MISSING_ID:
+                self.faults.add(
+                    'category_id does not name a category',
+                    f'{self.source}: {shorten(number)}, {quantity(count, "annotation")}',
+                )
+        if class_names is None:
+            return
+        by_label = {label: name for label, name in zip(numbering.labels, names) if label >= 0}
+        about.renamed = [
+            (label, by_label[label], name)
+            for label, name in enumerate(class_names)
+            if by_label.get(label, name) != name
+        ]
+        if numbering.labels:
+            counts = np.bincount(table.category[table.category >= 0], minlength=len(names)).tolist()
+            about.left_out_names = {
+                name: counts[place] for place, name in enumerate(names) if numbering.labels[place] < 0
+            }
+
+    def _describe_masks(self) -> None:
+        """Count mask faults of the annotations that a loader keeps."""
+        table, about = self.table, self.about
+        loaded = table.image >= 0
+        for flags in table.left_out.values():
+            loaded &= ~flags
+        codes = np.where(loaded, find_mask_faults(self.coco.annotations.mask, table.extents), 0)
+        for code in np.unique(codes[codes > 0]).tolist():
+            rows = np.flatnonzero(codes == code)
+            about.mask_faults[MASK_FAULTS[code]] = len(rows)
+            about.mask_examples[MASK_FAULTS[code]] = self._list_places(rows)
+
+    def _list_places(self, rows: np.ndarray) -> List[str]:
+        """Return image and id of the first annotations."""
+        coco, table, places = self.coco, self.table, []
+        for row in rows[:EXAMPLES].tolist():
+            image, code = int(table.image[row]), int(coco.annotations.id[row])
+            named = (
+                f'annotation {coco.ids.get_original(code)}' if code != MISSING_ID else f'entry {row} of "annotations"'
+            )
+            places.append(f'{table.images[image] if image >= 0 else "an image that is not listed"}: {named}')
+        return places
+
+    def _describe_sizes(self) -> None:
+        sizes, names = self.table.sizes, self.coco.images.name
+        with np.errstate(invalid='ignore'):
+            wrong = ((sizes != NO_NUMBER) & ~((sizes >= 1) & (sizes <= LARGEST_SIDE))).any(axis=1)
+        for place in np.flatnonzero(wrong).tolist():
+            height, width = sizes[place].tolist()
+            self.faults.add(WRONG_SIZE_FAULT, f'{self.source}: {shorten(names[place])}: {width:g} x {height:g}')
+
+    def _describe_ids(self) -> None:
+        coco, columns, images, about = self.coco, self.coco.annotations, self.coco.images, self.about
+        image_ids = np.array(images.id, np.int64)
+        about.duplicate_image_ids = list(map(coco.ids.get_original, find_repeated(image_ids[image_ids != MISSING_ID])))
+        if not coco.panoptic:
+            about.duplicate_annotation_ids = list(
+                map(coco.ids.get_original, find_repeated(columns.id[columns.id != MISSING_ID]))
+            )
+        if len(set(images.name)) < len(images.name):
+            twice = (name for name, count in Counter(images.name).items() if count > 1 and name)
+            about.duplicate_files = [name for name, _ in zip(twice, range(EXAMPLES))]
+        sizes = self.table.sizes
+        without = {
+            'images.id': (image_ids == MISSING_ID).sum(),
+            'images.height': (sizes[:, 0] == NO_NUMBER).sum(),
+            'images.width': (sizes[:, 1] == NO_NUMBER).sum(),
+            f'images.{"coco_url" if self.by_url else "file_name"}': sum(not name for name in images.name),
+            'categories.isthing': coco.without_isthing if coco.panoptic else 0,
+            'annotations.id': (columns.id == MISSING_ID).sum(),
+            'annotations.image_id': (columns.image_id == MISSING_ID).sum(),
+            'annotations.category_id': (columns.category_id == MISSING_ID).sum(),
+            'annotations.bbox': (~self.table.boxed).sum(),
+            'annotations.area': (columns.area == NO_NUMBER).sum(),
+        }
+        about.without_key = {key: int(count) for key, count in without.items() if count}
 
 
 def _list_labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
@@ -203,42 +339,6 @@ def _count_needed_outputs(annotations: AnnotationFacts) -> int:
     listed = max(len(annotations.categories), 1)
     enough = max(annotations.categories, default=0) + 1
     return enough if listed <= enough <= listed + _MOST_UNUSED else listed
-
-
-def _build_table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
-    columns = coco.annotations
-    sizes = coco.images.sizes
-    image = find_places(columns.image_id, np.array(coco.images.id, np.int64))
-    image[columns.image_id == MISSING_ID] = -1
-    category = find_places(columns.category_id, np.array([code for code, _ in coco.categories], np.int64))
-    category[columns.category_id == MISSING_ID] = -1
-    left, top, width, height = columns.box.T
-    boxed = ~((left == NO_NUMBER) & (top == NO_NUMBER) & (width == NO_NUMBER) & (height == NO_NUMBER))
-    with np.errstate(over='ignore', invalid='ignore'):
-        corners = stack_columns(left, top, left + width, top + height)
-    if numbering.by == 'category id':
-        labels = columns.category_id
-        # Ids that are not integers cannot be trained as labels; they are reported as faults.
-        unlisted = labels < -LARGEST_LABEL
-    else:
-        labels = np.array([*numbering.labels, -1], np.int64)[category]
-        unlisted = labels < 0
-    left_out = {UNLISTED_REASON: unlisted, 'ignore is set': columns.ignore}
-    if numbering.by != 'category id' and by_mmdet:
-        left_out.update(_find_dropped_by_mmdet(coco, image, corners, boxed, sizes))
-    return Table(
-        images=[name or f'image {coco.ids.get_original(code)}' for code, name in zip(coco.images.id, coco.images.name)],
-        sizes=sizes,
-        categories=[str(coco.ids.get_original(code)) for code, _ in coco.categories],
-        image=image,
-        category=category,
-        label=labels,
-        corners=corners,
-        boxed=boxed,
-        ignored=columns.crowd,
-        left_out=left_out,
-        judged=~unlisted & ~columns.ignore,
-    )
 
 
 def _find_dropped_by_mmdet(
@@ -256,119 +356,6 @@ def _find_dropped_by_mmdet(
         'thinner than one pixel': boxed & ((columns.box[:, 2] < 1) | (columns.box[:, 3] < 1)),
         'area is 0': (columns.area <= 0) & (columns.area != NO_NUMBER),
     }
-
-
-def _describe_categories(
-    coco: CocoFile,
-    table: Table,
-    class_names: Optional[Sequence[str]],
-    numbering: Numbering,
-    annotations: AnnotationFacts,
-    faults: Faults,
-    source: str,
-) -> None:
-    for code, name in coco.categories:
-        number = coco.ids.get_original(code)
-        if isinstance(number, int) and code != MISSING_ID:
-            annotations.categories[number] = name
-        else:
-            what = 'a category has no id' if code == MISSING_ID else 'the id of a category is not an integer'
-            faults.add(
-                what,
-                f'{source}: {shorten(name)}' if code == MISSING_ID else f'{source}: {shorten(number)}, {shorten(name)}',
-            )
-    names = [name for _, name in coco.categories]
-    annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
-    annotations.duplicate_category_ids = [
-        coco.ids.get_original(code) for code, count in Counter(code for code, _ in coco.categories).items() if count > 1
-    ]
-    for code, count in count_codes(coco.annotations.category_id[table.category < 0]).items():
-        number = coco.ids.get_original(code)
-        if isinstance(number, int) and code != MISSING_ID:
-            annotations.unnamed[number] = count
-            rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
-            annotations.unnamed_examples += _list_places(coco, table, rows)
-        elif code != MISSING_ID:
-            faults.add(
-                'category_id does not name a category', f'{source}: {shorten(number)}, {quantity(count, "annotation")}'
-            )
-    if class_names is None:
-        return
-    by_label = {label: name for label, name in zip(numbering.labels, names) if label >= 0}
-    annotations.renamed = [
-        (label, by_label[label], name) for label, name in enumerate(class_names) if by_label.get(label, name) != name
-    ]
-    if numbering.labels:
-        counts = np.bincount(table.category[table.category >= 0], minlength=len(names)).tolist()
-        annotations.left_out_names = {
-            name: counts[place] for place, name in enumerate(names) if numbering.labels[place] < 0
-        }
-
-
-def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) -> None:
-    """Count mask faults of the annotations that a loader keeps."""
-    loaded = table.image >= 0
-    for flags in table.left_out.values():
-        loaded &= ~flags
-    codes = np.where(loaded, find_mask_faults(coco.annotations.mask, table.extents), 0)
-    for code in np.unique(codes[codes > 0]).tolist():
-        rows = np.flatnonzero(codes == code)
-        annotations.mask_faults[MASK_FAULTS[code]] = len(rows)
-        annotations.mask_examples[MASK_FAULTS[code]] = _list_places(coco, table, rows)
-
-
-def _list_places(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
-    """Return image and id of the first annotations."""
-    places = []
-    for row in rows[:EXAMPLES].tolist():
-        image, code = int(table.image[row]), int(coco.annotations.id[row])
-        named = f'annotation {coco.ids.get_original(code)}' if code != MISSING_ID else f'entry {row} of "annotations"'
-        places.append(f'{table.images[image] if image >= 0 else "an image that is not listed"}: {named}')
-    return places
-
-
-def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults) -> None:
-    names = [name.rsplit('.', 1)[0] + ending for name in coco.images.name if name]
-    for name in find_missing_files(folder, names, faults)[1]:
-        faults.add(NO_LABEL_MAP, os.path.join(folder, name))
-
-
-def _describe_sizes(coco: CocoFile, faults: Faults, source: str) -> None:
-    sizes = coco.images.sizes
-    with np.errstate(invalid='ignore'):
-        wrong = ((sizes != NO_NUMBER) & ~((sizes >= 1) & (sizes <= LARGEST_SIDE))).any(axis=1)
-    for place in np.flatnonzero(wrong).tolist():
-        height, width = sizes[place].tolist()
-        faults.add(WRONG_SIZE_FAULT, f'{source}: {shorten(coco.images.name[place])}: {width:g} x {height:g}')
-
-
-def _describe_ids(coco: CocoFile, table: Table, annotations: AnnotationFacts, by_url: bool) -> None:
-    columns, images = coco.annotations, coco.images
-    image_ids = np.array(images.id, np.int64)
-    annotations.duplicate_image_ids = list(
-        map(coco.ids.get_original, find_repeated(image_ids[image_ids != MISSING_ID]))
-    )
-    if not coco.panoptic:
-        annotations.duplicate_annotation_ids = list(
-            map(coco.ids.get_original, find_repeated(columns.id[columns.id != MISSING_ID]))
-        )
-    if len(set(images.name)) < len(images.name):
-        twice = (name for name, count in Counter(images.name).items() if count > 1 and name)
-        annotations.duplicate_files = [name for name, _ in zip(twice, range(EXAMPLES))]
-    sizes = images.sizes
-    without = {
-        'images.id': (image_ids == MISSING_ID).sum(),
-        'images.height': (sizes[:, 0] == NO_NUMBER).sum(),
-        'images.width': (sizes[:, 1] == NO_NUMBER).sum(),
-        f'images.{"coco_url" if by_url else "file_name"}': sum(not name for name in images.name),
-        'categories.isthing': coco.without_isthing if coco.panoptic else 0,
-        'annotations.id': (columns.id == MISSING_ID).sum(),
-        'annotations.image_id': (columns.image_id == MISSING_ID).sum(),
-        'annotations.category_id': (columns.category_id == MISSING_ID).sum(),
-        'annotations.bbox': (~table.boxed).sum(),
-        'annotations.area': (columns.area == NO_NUMBER).sum(),
-    }
-    annotations.without_key = {key: int(count) for key, count in without.items() if count}
 
 
 class CocoSample(NamedTuple):

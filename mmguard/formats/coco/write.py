@@ -5,25 +5,51 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from mmguard.files.containment import find_inside
-from mmguard.formats.correction import (
-    Corners,
-    Corrected,
-    NotCorrected,
-    clamp,
-    find_box_fault,
-    number,
-    parse_corners,
-    shorten_number,
-)
+from mmguard.formats.correction import Corrected, NotCorrected, number, parse_corners, shorten_number
 from mmguard.formats.options import FixOptions
 from mmguard.formats.table import LARGEST_SIDE
-from mmguard.labels.instances import BOX_REASONS, InstanceRule
+from mmguard.labels.instances import BOX_REASONS, InstanceRule, find_corner_faults
 from mmguard.text import quantity
+
+#: Kind of change -> what was changed, and how.
+_WORDS = {
+    'label': ('annotation', 'of an unknown category dropped'),
+    'image_not_listed': ('annotation', 'of unlisted images dropped'),
+    'remapped': ('annotation', 'remapped'),
+    'area_added': ('area', 'written'),
+    'texts_to_numbers': ('record', 'with strings converted to numbers'),
+    'numbers_to_names': ('name', 'of categories written as strings'),
+    'ids_renumbered': ('annotation', 'renumbered'),
+    'categories_changed': ('list', 'of categories rewritten'),
+    'outlined': ('box', 'added around polygons'),
+    'boxes_converted': ('box', 'converted'),
+    'no_crowd': ('annotation', 'turned from a crowd into an object'),
+    'image_unusable': ('image', 'without a usable file_name, width or height left out'),
+    'image_empty': ('image', 'without an object left out'),
+    'image_renamed': ('image', 'named as on disk'),
+    'image_missing': ('image', 'not on disk left out'),
+    'clipped': ('box', 'clamped into the image'),
+    **{reason: ('annotation', f'dropped ({reason})') for reason in BOX_REASONS if reason},
+}
+
+Record = Dict[str, Any]
+
+_SIDES = ('width', 'height')
+#: Key of a reference in an annotation -> list of the entries that have the id.
+_REFERENCES = {'image_id': 'images', 'category_id': 'categories'}
+_LARGEST = np.finfo(float).max
+
+#: Format of a box -> its x, y, width and height, in an image of some width and height.
+BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
+    'sizes': lambda a, b, c, d, *_: (a, b, c, d),
+    'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
+    'fractions': lambda a, b, c, d, width, height: (a * width, b * height, c * width, d * height),
+}
 
 
 def correct_coco(data: bytes, options: FixOptions) -> Corrected:
@@ -34,35 +60,29 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     """
     record = _read(data)
     counts: Counter = Counter()
-    before = [annotation.get('category_id') for annotation in record['annotations']]
+    annotations, before = record['annotations'], [one.get('category_id') for one in record['annotations']]
     _apply_options(record, options, counts)
-    values: Counter = Counter(
-        str(old) for old, new in zip(before, record['annotations']) if old != new.get('category_id')
-    )
-    place_of = {category['id']: place for place, category in enumerate(record['categories'])}
+    values = Counter(str(old) for old, new in zip(before, annotations) if old != new.get('category_id'))
+    _match_images(record, options, counts)
     usable = [image for image in record['images'] if _is_usable(image)]
     if record['images'] and not usable:
         raise NotCorrected('no image has a file_name, a width and a height above 0: add them first')
     counts['image_unusable'] += len(record['images']) - len(usable)
-    sizes = {image['id']: get_size(image) or () for image in usable}
-    known = min(options.num_classes or len(record['categories']), len(record['categories'])) or 1
-    listed = [annotation for annotation in record['annotations'] if get_id(annotation, 'image_id') in sizes]
-    counts['image_not_listed'] += len(record['annotations']) - len(listed)
-    faults = [0] * len(listed)
+    sizes = {image['id']: get_size(image) for image in usable}
+    listed = [annotation for annotation in annotations if get_id(annotation, 'image_id') in sizes]
+    counts['image_not_listed'] += len(annotations) - len(listed)
+    faults = np.zeros(len(listed), np.int8)
     if not options.keep_boxes:
-        for annotation in listed:
-            _clamp_into_image(annotation, sizes[annotation['image_id']], counts)
-        faults = [find_box_fault(_get_corners(annotation), *sizes[annotation['image_id']]) for annotation in listed]
-    places = np.array([place_of.get(get_id(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64)
-    crowds = np.array([bool(annotation.get('iscrowd')) for annotation in listed], dtype=bool)
-    corrected = InstanceRule(known, 'drop').sanitize(places, crowds & (places >= 0), np.array(faults, dtype=np.int64))
+        faults = _clamp_into_images(listed, [sizes[annotation['image_id']] for annotation in listed], counts)
+    place_of = {category['id']: place for place, category in enumerate(record['categories'])}
+    places = np.array([place_of.get(get_id(annotation, 'category_id'), -1) for annotation in listed], np.int64)
+    crowds = np.array([bool(annotation.get('iscrowd')) for annotation in listed], bool)
+    known = min(options.num_classes or len(record['categories']), len(record['categories'])) or 1
+    corrected = InstanceRule(known, 'drop').sanitize(places, crowds & (places >= 0), faults)
     counts.update(corrected.tally.reasons)
-    kept = listed
-    if corrected.dropped is not None:
-        kept = [annotation for annotation, drop in zip(listed, corrected.dropped) if not drop]
-        for annotation, drop, fault in zip(listed, corrected.dropped, faults):
-            if drop and not fault:
-                values[str(annotation.get('category_id'))] += 1
+    dropped = np.zeros(len(listed), bool) if corrected.dropped is None else corrected.dropped
+    values.update(str(listed[place].get('category_id')) for place in np.flatnonzero(dropped & (faults == 0)).tolist())
+    kept = [annotation for annotation, drop in zip(listed, dropped) if not drop]
     if options.drop_empty:
         held = {annotation['image_id'] for annotation in kept if not annotation.get('iscrowd')}
         counts['image_empty'] += sum(image['id'] not in held for image in usable)
@@ -71,11 +91,12 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     counts = +counts
     if not counts:
         return Corrected(data, '.json', [], {}, {})
+    changes = [f'{quantity(count, _WORDS[key][0])} {_WORDS[key][1]}' for key, count in sorted(counts.items())]
     if before and not kept:
-        raise NotCorrected(f'no annotation would be left: {"; ".join(_describe(counts))}')
+        raise NotCorrected(f'no annotation would be left: {"; ".join(changes)}')
     text = json.dumps({**record, 'images': usable, 'annotations': kept}, ensure_ascii=False)
     # JSON can hold a lone surrogate only as an escape.
-    return Corrected(text.encode(errors='backslashreplace'), '.json', _describe(counts), dict(values), dict(counts))
+    return Corrected(text.encode(errors='backslashreplace'), '.json', changes, dict(values), dict(counts))
 
 
 def _read(data: bytes) -> Dict[str, Any]:
@@ -99,193 +120,134 @@ def _is_usable(image: Dict[str, Any]) -> bool:
     return get_size(image) is not None and any(names) and all(isinstance(name, str) for name in names)
 
 
-def _get_corners(annotation: Dict[str, Any]) -> Optional[Corners]:
-    box = parse_corners(annotation.get('bbox'))
-    return None if box is None else (box[0], box[1], box[0] + box[2], box[1] + box[3])
-
-
-def _clamp_into_image(annotation: Dict[str, Any], size: Tuple[float, ...], counts: Counter) -> None:
-    """Clamp the box of an annotation into its image, and set its area, which mmdet reads."""
-    corners = _get_corners(annotation)
-    if corners is None or find_box_fault(corners, *size):
-        return
-    inside = clamp(corners, *size)
-    is_new = inside != corners
-    if is_new:
-        counts['clipped'] += 1
-        left, top, right, bottom = inside
-        annotation['bbox'] = [shorten_number(float(side)) for side in (left, top, right - left, bottom - top)]
-    area = annotation.get('area')
-    known = None if isinstance(area, str) else number(area)
-    has_area = known is not None and known > 0
-    if not has_area or (is_new and not annotation.get('segmentation')):
-        counts['area_added'] += not has_area
-        annotation['area'] = annotation['bbox'][2] * annotation['bbox'][3]
-
-
-def _describe(counts: Counter) -> List[str]:
-    said = {
-        'label': ('annotation', 'of an unknown category dropped'),
-        'image_not_listed': ('annotation', 'of unlisted images dropped'),
-        'remapped': ('annotation', 'remapped'),
-        'area_added': ('area', 'written'),
-        'texts_to_numbers': ('record', 'with strings converted to numbers'),
-        'numbers_to_names': ('name', 'of categories written as strings'),
-        'ids_renumbered': ('annotation', 'renumbered'),
-        'categories_changed': ('list', 'of categories rewritten'),
-        'outlined': ('box', 'added around polygons'),
-        'boxes_converted': ('box', 'converted'),
-        'no_crowd': ('annotation', 'turned from a crowd into an object'),
-        'image_unusable': ('image', 'without a usable file_name, width or height left out'),
-        'image_empty': ('image', 'without an object left out'),
-        'image_renamed': ('image', 'named as on disk'),
-        'image_missing': ('image', 'not on disk left out'),
-        'clipped': ('box', 'clamped into the image'),
-    }
-    said.update({reason: ('annotation', f'dropped ({reason})') for reason in BOX_REASONS if reason})
-    return [f'{quantity(count, said[key][0])} {said[key][1]}' for key, count in sorted(counts.items())]
-
-
-Record = Dict[str, Any]
-
-_SIDES = ('width', 'height')
-
-#: Format of a box -> its x, y, width and height, in an image of some width and height.
-BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
-    'sizes': lambda a, b, c, d, *_: (a, b, c, d),
-    'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
-    'fractions': lambda a, b, c, d, width, height: (a * width, b * height, c * width, d * height),
-}
+def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: Counter) -> np.ndarray:
+    """Clamp boxes into their images, and set their areas, which mmdet reads; return the faults of the others."""
+    boxes = np.array([parse_corners(one.get('bbox')) or (np.nan,) * 4 for one in annotations], float).reshape(-1, 4)
+    extents = np.array(sizes, float).reshape(-1, 2)
+    with np.errstate(over='ignore'):  # a sum beyond the largest number is not a fault: it is clamped
+        corners = np.concatenate([boxes[:, :2], (boxes[:, :2] + boxes[:, 2:]).clip(-_LARGEST, _LARGEST)], axis=1)
+    faults = find_corner_faults(corners, extents[:, ::-1])
+    inside = corners.clip(0, np.tile(extents, 2))
+    for place in np.flatnonzero(faults == 0).tolist():
+        annotation, is_new = annotations[place], bool((inside[place] != corners[place]).any())
+        if is_new:
+            counts['clipped'] += 1
+            left, top, right, bottom = inside[place].tolist()
+            annotation['bbox'] = list(map(shorten_number, (left, top, right - left, bottom - top)))
+        area = annotation.get('area')
+        known = None if isinstance(area, str) else number(area)
+        has_area = known is not None and known > 0
+        if not has_area or (is_new and not annotation.get('segmentation')):
+            counts['area_added'] += not has_area
+            annotation['area'] = annotation['bbox'][2] * annotation['bbox'][3]
+    return faults
 
 
 def _apply_options(record: Record, options: FixOptions, counts: Counter) -> None:
-    """Apply the options to a COCO file in place; raise :class:`NotCorrected` if it cannot be corrected."""
-    for change in (
-        _parse_numbers,
-        _renumber_annotations,
-        _map_categories,
-        _name_categories,
-        _renumber_categories,
-        _add_boxes,
-        _convert_boxes,
-        _turn_crowds,
-        _match_images,
-    ):
-        change(record, options, counts)
+    """Apply the options to categories and annotations in place.
 
-
-def _parse_numbers(record: Record, _: FixOptions, counts: Counter) -> None:
-    """Parse numbers in strings: an id ``"1"`` does not equal 1."""
-    known = {key: {get_id(entry) for entry in record[key]} for key in ('images', 'categories')}
-    for annotation in record['annotations']:
-        new: Record = {}
-        for key, ids in (('image_id', known['images']), ('category_id', known['categories'])):
-            value = annotation.get(key)
-            whole = _parse_whole(value)
-            if isinstance(value, str) and value not in ids and whole in ids:
-                new[key] = whole
-        boxed = parse_corners(annotation.get('bbox'))
-        if boxed is not None and any(isinstance(part, str) for part in annotation['bbox']):
-            new['bbox'] = list(map(shorten_number, boxed))
-        annotation.update(new)
-        counts['texts_to_numbers'] += bool(new)
-    for category in record['categories']:
-        if not isinstance(category.get('name'), str):
-            category['name'] = str(category.get('name'))
-            counts['numbers_to_names'] += 1
+    Raises:
+        NotCorrected: The options do not fit the file.
+    """
+    annotations = record['annotations']
+    known = {key: set(map(get_id, record[name])) for key, name in _REFERENCES.items()}
+    ids = [get_id(annotation) for annotation in annotations]
+    is_renumbered = None in ids or len(set(ids)) < len(ids)  # nothing refers to these ids
+    counts['ids_renumbered'] += is_renumbered * len(ids)
     for image in record['images']:
         texts = {side: number(image[side]) for side in _SIDES if isinstance(image.get(side), str)}
         found = {side: shorten_number(size) for side, size in texts.items() if size is not None}
         image.update(found)
         counts['texts_to_numbers'] += bool(found)
-
-
-def _renumber_annotations(record: Record, _: FixOptions, counts: Counter) -> None:
-    """Renumber the annotations if an id is missing or duplicate; nothing refers to these ids."""
-    ids = [get_id(annotation) for annotation in record['annotations']]
-    if None in ids or len(set(ids)) < len(ids):
-        counts['ids_renumbered'] += len(ids)
-        for place, annotation in enumerate(record['annotations'], 1):
+    sizes = {get_id(image): get_size(image) for image in record['images']}
+    steps = _correct_categories(record, options, counts)
+    if options.boxes and options.boxes not in BOX_WRITERS:
+        raise NotCorrected(f'--boxes for a COCO JSON must be one of {", ".join(BOX_WRITERS)}, got {options.boxes}')
+    for place, annotation in enumerate(annotations, 1):
+        counts['texts_to_numbers'] += _parse_numbers(annotation, known)
+        if is_renumbered:
             annotation['id'] = place
+        for step in steps:
+            old = get_id(annotation, 'category_id')
+            if step.get(old, old) != old:
+                counts['remapped'] += 1
+                annotation['category_id'] = step[old]
+        _correct_box(annotation, sizes.get(get_id(annotation, 'image_id')), options.boxes, counts)
+        if options.no_crowds and (annotation.get('iscrowd') or annotation.get('ignore')):
+            annotation['iscrowd'] = 0
+            annotation.pop('ignore', None)
+            counts['no_crowd'] += 1
 
 
-def _map_categories(record: Record, options: FixOptions, counts: Counter) -> None:
-    """Map category ids; remove a mapped category unless another is mapped to its id."""
+def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
+    """Parse numbers in strings, and return True if there are any: an id ``"1"`` does not equal 1."""
+    new: Record = {}
+    for key, ids in known.items():
+        value = annotation.get(key)
+        whole = number(value) if isinstance(value, str) and value not in ids else None
+        if whole is not None and whole in ids:
+            new[key] = int(whole)
+    boxed = parse_corners(annotation.get('bbox'))
+    if boxed is not None and any(isinstance(part, str) for part in annotation['bbox']):
+        new['bbox'] = list(map(shorten_number, boxed))
+    annotation.update(new)
+    return bool(new)
+
+
+def _correct_categories(record: Record, options: FixOptions, counts: Counter) -> List[Dict[Any, Any]]:
+    """Correct the categories in place; return the new ids of the annotations (old -> new), one dict per step."""
+    listed = record['categories']
+    for category in listed:
+        if not isinstance(category.get('name'), str):
+            category['name'] = str(category.get('name'))
+            counts['numbers_to_names'] += 1
     wanted = {raw: new for raw, new in options.label_map.items() if raw != new}
-    known = {get_id(category) for category in record['categories']}
+    known = set(map(get_id, listed))
     unknown = {raw: new for raw, new in wanted.items() if new not in known}
     if unknown:
         raise NotCorrected(f'--label-map maps to category ids that the file lacks: {unknown}')
-    gone = set(wanted) - set(wanted.values())
-    _change_categories(record, wanted, counts)
-    record['categories'] = [category for category in record['categories'] if get_id(category) not in gone]
-
-
-def _name_categories(record: Record, options: FixOptions, counts: Counter) -> None:
-    """Rename categories, merge those with the same name, and put them into the requested order."""
-    if not options.rename and options.classes is None:
-        return
-    before = [dict(category) for category in record['categories']]
-    first: Dict[str, Any] = {}
-    for category in record['categories']:
-        category['name'] = options.rename.get(category['name'], category['name'])
-        first.setdefault(category['name'], category)
-    merged = {get_id(one): get_id(first[one['name']]) for one in record['categories'] if one is not first[one['name']]}
-    listed = list(first.values())
-    if options.classes is not None:
-        unused = max([0, *(number for number in map(get_id, record['categories']) if isinstance(number, int))])
-        added = [name for name in options.classes if name not in first]
-        first.update({name: {'id': unused + n, 'name': name} for n, name in enumerate(added, 1)})
-        listed = [dict(first[name]) for name in options.classes]
-    counts['categories_changed'] += listed != before
-    _change_categories(record, merged, counts)
-    record['categories'] = listed
-
-
-def _renumber_categories(record: Record, options: FixOptions, counts: Counter) -> None:
+    # A mapped category is removed unless another is mapped to its id.
+    listed = [category for category in listed if get_id(category) not in wanted.keys() - {*wanted.values()}]
+    steps = [wanted]
+    if options.rename or options.classes is not None:
+        before = [dict(category) for category in listed]
+        first: Dict[str, Any] = {}
+        for category in listed:
+            category['name'] = options.rename.get(category['name'], category['name'])
+            first.setdefault(category['name'], category)
+        steps.append({get_id(one): get_id(first[one['name']]) for one in listed if one is not first[one['name']]})
+        unused = max([0, *(number for number in map(get_id, listed) if isinstance(number, int))])
+        listed = list(first.values())
+        if options.classes is not None:
+            added = [name for name in options.classes if name not in first]
+            first.update({name: {'id': unused + n, 'name': name} for n, name in enumerate(added, 1)})
+            listed = [dict(first[name]) for name in options.classes]
+        counts['categories_changed'] += listed != before
     if options.renumber is not None:
-        ids = {get_id(category): place for place, category in enumerate(record['categories'], options.renumber)}
-        _change_categories(record, ids, counts)
-        for category in record['categories']:
-            category['id'] = ids[get_id(category)]
+        steps.append({get_id(category): place for place, category in enumerate(listed, options.renumber)})
+        for category in listed:
+            category['id'] = steps[-1][get_id(category)]
+    record['categories'] = listed
+    return steps
 
 
-def _add_boxes(record: Record, _: FixOptions, counts: Counter) -> None:
-    """Add boxes around polygons to annotations without a box."""
-    for annotation in record['annotations']:
-        polygons = annotation.get('segmentation')
-        points = [part for polygon in polygons for part in polygon] if are_polygons(polygons) else []
-        if annotation.get('bbox') is None and len(points) > 1:
+def _correct_box(annotation: Record, size: Optional[Tuple[float, float]], form: str, counts: Counter) -> None:
+    """Add a missing box around polygons; convert a box from another format."""
+    polygons: Any = annotation.get('segmentation')
+    if annotation.get('bbox') is None and are_polygons(polygons):
+        points = [part for polygon in polygons for part in polygon]
+        if len(points) > 1:
             xs, ys = points[::2], points[1::2]
             box = [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
             annotation['bbox'] = [shorten_number(float(part)) for part in box]
             counts['outlined'] += 1
-
-
-def _convert_boxes(record: Record, options: FixOptions, counts: Counter) -> None:
-    if options.boxes in ('', 'sizes'):
-        return
-    if options.boxes not in BOX_WRITERS:
-        raise NotCorrected(f'--boxes for a COCO JSON must be one of {", ".join(BOX_WRITERS)}, got {options.boxes}')
-    sizes = {get_id(image): get_size(image) for image in record['images']}
-    for annotation in record['annotations']:
-        box = parse_corners(annotation.get('bbox'))
-        size = sizes.get(get_id(annotation, 'image_id'))
-        if box is not None and (options.boxes != 'fractions' or size is not None):
-            new = [shorten_number(float(round(part, 4))) for part in BOX_WRITERS[options.boxes](*box, *(size or ()))]
-            counts['boxes_converted'] += 1
-            annotation['bbox'] = new
-            if not annotation.get('segmentation'):
-                annotation['area'] = new[2] * new[3]
-
-
-def _turn_crowds(record: Record, options: FixOptions, counts: Counter) -> None:
-    """Turn crowds into objects if the options ask for it."""
-    for annotation in record['annotations'] if options.no_crowds else ():
-        if annotation.get('iscrowd') or annotation.get('ignore'):
-            annotation['iscrowd'] = 0
-            annotation.pop('ignore', None)
-            counts['no_crowd'] += 1
+    found = parse_corners(annotation.get('bbox')) if form not in ('', 'sizes') else None
+    if found is not None and (form != 'fractions' or size is not None):
+        new = [shorten_number(float(round(part, 4))) for part in BOX_WRITERS[form](*found, *(size or ()))]
+        counts['boxes_converted'] += 1
+        annotation['bbox'] = new
+        if not annotation.get('segmentation'):
+            annotation['area'] = new[2] * new[3]
 
 
 def _match_images(record: Record, options: FixOptions, counts: Counter) -> None:
@@ -308,14 +270,6 @@ def _match_images(record: Record, options: FixOptions, counts: Counter) -> None:
             image['file_name'] = found
         there.append(image)
     record['images'] = there
-
-
-def _change_categories(record: Record, ids: Dict[Any, Any], counts: Counter) -> None:
-    for annotation in record['annotations'] if ids else ():
-        known = get_id(annotation, 'category_id')
-        if ids.get(known, known) != known:
-            counts['remapped'] += 1
-            annotation['category_id'] = ids[known]
 
 
 def get_size(image: Record) -> Optional[Tuple[float, float]]:
@@ -341,8 +295,3 @@ def get_id(entry: Record, name: str = 'id') -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)  # equal to the float, and the same key
     return value if isinstance(value, (int, str)) else None
-
-
-def _parse_whole(value: Any) -> Optional[int]:
-    found = number(value)
-    return None if found is None or not found.is_integer() else int(found)

@@ -131,24 +131,20 @@ class MapSource(Source):
             return source.build_facts(self._summary.relabel(source.settings))
         options = FixOptions(**dict(changes))
         counts = predict_counts(self._summary, options)
-        if counts is not None:
-            with FILES.replaced(correct_maps(self.sample(), options)):
+        items = [MapItem(path) for path in self.sample()]
+        if counts is None:
+            items = list(islice((source if expected is None else self).items(), OTHER_FILES + 1))
+            if len(items) > OTHER_FILES:
+                return None
+        copies = correct_maps([item.path for item in items], options)
+        with FILES.replaced(copies):
+            if counts is not None:
                 return source.build_facts(counts.relabel(source.settings))
-        return _scan_corrected(source if expected is None else self, source, options)
-
-
-def _scan_corrected(listed: MapSource, source: MapSource, options: FixOptions) -> Optional[LabelFacts]:
-    """Correct the files of ``listed`` and read them as ``source`` does; ``None`` if they are too many."""
-    items = list(islice(listed.items(), OTHER_FILES + 1))
-    if len(items) > OTHER_FILES:
-        return None
-    contents = correct_maps([item.path for item in items], options)
-    with FILES.replaced(contents):
-        names = [(item, name_of_copy(item.path)) for item in items]
-        there = [MapItem(name, item.image) for item, name in names if name in contents]
-        made = scan_maps(there, source.settings)
-        made.merge(listed.noticed)
-        return source.build_facts(made)
+            names = [(item, name_of_copy(item.path)) for item in items]
+            there = [MapItem(name, item.image) for item, name in names if name in copies]
+            made = scan_maps(there, source.settings)
+            made.merge((source if expected is None else self).noticed)
+            return source.build_facts(made)
 
 
 def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mmguard.files.images import open_image
 from mmguard.formats.correction import Corrected, NotCorrected, Unreadable
-from mmguard.formats.faults import Examples, describe_fault
+from mmguard.formats.faults import describe_fault
 from mmguard.formats.maps.forms import get_array_form, get_form, get_scale, is_lossy, read_array
 from mmguard.formats.maps.read import FEW_FRACTIONS
 from mmguard.formats.maps.summary import MAX_COLORS, MapSummary, as_color
@@ -29,12 +29,14 @@ _HEAD = 16
 _UNLISTED = np.iinfo(np.int32).min
 #: Largest rounding error of 1 / 255 in 32 bits, times 255.
 ROUNDING = 1e-4
+_COLORED = ('rgb', 'rgba')
 
 
 def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
     """Correct a label map to an 8-bit gray PNG whose every value is a class or ``ignore_index``."""
     assert options.num_classes is not None
-    label, form, is_png = _read(data, options)
+    stored, form, scale, lossy, is_png = _read(data, bool(options.colors))
+    label = _convert(stored, form, options, scale, lossy)
     rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, options.label_map)
     corrected, tally = rule.sanitize(label)
     changes = _describe_values(label, corrected)
@@ -76,9 +78,9 @@ def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
     return words
 
 
-def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
-    """Return the values (H, W) as stored (thresholded, or listed colors' indices), the form, and True for a PNG."""
-    scale, lossy, is_png, in_color = 1.0, False, False, False
+def _read(data: bytes, by_color: bool) -> Tuple[np.ndarray, str, float, bool, bool]:
+    """Return the values as stored, their form and scale, True if they are lossy, and True for a PNG."""
+    scale, lossy, is_png = 1.0, False, False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -90,23 +92,34 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                     form, scale = get_form(image), get_scale(image)
                     lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
                     image.load()
-                    in_color = bool(options.colors) and form in ('rgb', 'rgba')
-                    stored = np.asarray(image.convert('RGB') if in_color else image)
+                    stored = np.asarray(image.convert('RGB') if by_color and form in _COLORED else image)
     except Exception as error:  # a decoder may raise anything for damaged bytes
         raise Unreadable(f'cannot be read: {describe_fault(error, data[:_HEAD]) if data else "it is empty"}') from error
-    if in_color and not lossy:
-        return _look_up_labels(stored, options.colors), form, is_png
+    return stored, form, scale, lossy, is_png
+
+
+def _convert(
+    stored: np.ndarray,
+    form: str,
+    options: FixOptions,
+    scale: float = 1,
+    lossy: bool = False,
+    rounding: float = ROUNDING,
+) -> np.ndarray:
+    """Return the label of each value of a file, or of the counts of a scan, before the label map.
+
+    Raises:
+        NotCorrected: The values are not labels.
+    """
+    if options.colors and form in _COLORED and not lossy:
+        return _look_up_labels(stored, options.colors)
     if options.threshold is not None:
-        return (
-            (_convert_values(stored, form, scale, must_be_whole=False) > options.threshold).astype(np.uint8),
-            form,
-            is_png,
-        )
+        return (_convert_values(stored, form, scale) > options.threshold).astype(np.uint8)
     if lossy:
         raise NotCorrected(
             'compressed with loss (JPEG): the values differ from those that were drawn. Export it again as PNG'
         )
-    return _convert_values(stored * options.scale if options.scale is not None else stored, form, scale), form, is_png
+    return _convert_values(stored if options.scale is None else stored * options.scale, form, scale, rounding)
 
 
 def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
@@ -121,16 +134,17 @@ def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
     return found
 
 
-def _convert_values(stored: np.ndarray, form: str, scale: float, must_be_whole: bool = True) -> np.ndarray:
+def _convert_values(stored: np.ndarray, form: str, scale: float, rounding: Optional[float] = None) -> np.ndarray:
+    """Return the values of one channel; with ``rounding``, as integers that differ by at most that."""
     if stored.ndim == 3:
         colors = stored[..., : 1 if form == 'gray_alpha' else 3]
         if (colors != colors[..., :1]).any():
             raise NotCorrected('stored as colors: the file does not say which class a color is: list them (--colors)')
         return np.ascontiguousarray(colors[..., 0])
     if stored.dtype.kind == 'f':
-        if not must_be_whole:
+        if rounding is None:
             return stored
-        if not (np.isfinite(stored).all() and (np.abs(stored - np.round(stored)) <= ROUNDING).all()):
+        if not (np.isfinite(stored).all() and (np.abs(stored - np.round(stored)) <= rounding).all()):
             raise NotCorrected('stored as fractions (resized, or divided by 255): export the label map again')
         return np.round(stored).clip(-(2.0**31), 2.0**31).astype(np.int64)
     if scale != 1:  # gray of 2 or 4 bits, which decoders stretch to 0..255
@@ -138,79 +152,69 @@ def _convert_values(stored: np.ndarray, form: str, scale: float, must_be_whole: 
     return stored.astype(np.uint8) if stored.dtype == np.bool_ else stored
 
 
-_COLORED = ('rgb', 'rgba')
-
-
 def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
     """Return the counts that a scan of the corrected copies would give; ``None`` if they are not known exactly.
 
     Values that no option maps are kept, so that they are visible; `mmguard fix` ignores them.
     """
-    counts = _as_indices(summary, options)
-    if counts is None or any(not 0 <= value <= 255 for value in counts):
+    counts: Dict[int, int] = {}
+    try:
+        for stored, form, numbers in _list_stored(summary, options):
+            # Fractions are recorded with six digits.
+            labels = _convert(stored, form, options, rounding=1e-5 * (options.scale or 1))
+            for label, number in zip(labels.tolist(), numbers):
+                if number:
+                    index = apply_label_map(options.label_map, label, options.ignore_index)
+                    counts[index] = counts.get(index, 0) + number
+    except NotCorrected:
+        return None
+    if any(not 0 <= value <= 255 for value in counts):
         return None
     other = copy(summary)
-    other.raw, other.loaded, other.files_with = counts, dict(counts), {}
+    for name in _OF_FORMS:
+        setattr(other, name, type(getattr(summary, name))())
+    other.raw, other.loaded = counts, dict(counts)
     for value, files in summary.files_with.items():
         new = options.map_label(value)
         other.files_with[new] = max(files, other.files_with.get(new, 0))
     other.forms = {'gray8': sum(summary.forms.values())}
-    other.lossy = other.gray_in_color = other.black_palettes = other.uncounted = other.invalid_looked_at = (
-        other.invalid_between
-    ) = 0
-    other.changes, other.fractions, other.colors, other.form_examples, other.examples = {}, {}, {}, {}, {}
-    other.all_void = Examples()
     return other
 
 
-def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
-    """Return class index -> pixels of the corrected files; ``None`` if the counts do not tell."""
-    if summary.lossy and options.threshold is None:
-        return None
-    if summary.fractions or options.scale is not None:
-        return _scale_counts(summary, options)
+#: Fields of a summary that a correction empties.
+_OF_FORMS = (
+    'files_with', 'lossy', 'gray_in_color', 'black_palettes', 'uncounted', 'invalid_looked_at', 'invalid_between',
+    'changes', 'fractions', 'colors', 'form_examples', 'examples', 'all_void',
+)  # fmt: skip
+
+
+def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[np.ndarray, str, List[int]]]:
+    """Return the values that the files store, (N,) or colors (N, 3), with their form and their pixels.
+
+    Raises:
+        NotCorrected: The counts do not tell.
+    """
+    values: Dict[float, int] = dict(summary.raw.items())
     colored = sum(summary.forms.get(form, 0) for form in _COLORED)
-    channels = colored + summary.forms.get('gray_alpha', 0)
-    counts: Dict[int, int] = {}
-    if options.colors:
+    is_color = colored == sum(summary.forms.values())
+    found: List[Tuple[np.ndarray, str, List[int]]] = []
+    known = not summary.lossy or options.threshold is not None
+    if summary.fractions or options.scale is not None:
+        known &= options.scale is not None and len(summary.fractions) < FEW_FRACTIONS and {*summary.forms} == {'float'}
+        for text, count in summary.fractions.items():
+            truncated = int(float(text))  # where the fraction was counted
+            values[truncated] = values.get(truncated, 0) - count
+            values[float(text)] = count
+    elif options.colors:
         # In a mixed folder, gray and color values can be separated only if no color is gray.
-        apart = not summary.gray_in_color or colored == sum(summary.forms.values())
-        if summary.uncounted or len(summary.colors) >= MAX_COLORS or not apart:
-            return None
-        for name, count in summary.colors.items():
-            index = options.colors.get(as_color(name))
-            if index is None:
-                return None
-            index = apply_label_map(options.label_map, index, options.ignore_index)
-            counts[index] = counts.get(index, 0) + count
-        if colored == sum(summary.forms.values()):
-            return counts
-    elif channels != summary.gray_in_color:
-        return None
-    for value, count in summary.raw.items():
-        index = options.map_label(value)
-        counts[index] = counts.get(index, 0) + count
-    return counts
-
-
-def _scale_counts(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
-    """Return class index -> pixels of files that are scaled or have fractions; ``None`` if the counts do not tell."""
-    if options.scale is None or len(summary.fractions) >= FEW_FRACTIONS or set(summary.forms) != {'float'}:
-        return None
-    values: Dict[float, int] = {float(value): count for value, count in summary.raw.items()}
-    for text, count in summary.fractions.items():
-        values[int(float(text))] -= count  # the fraction was counted at its truncated value
-        values[float(text)] = count
-    counts: Dict[int, int] = {}
-    for value, count in values.items():
-        scaled = value * options.scale
-        # Fractions are recorded with six digits.
-        if abs(scaled - round(scaled)) > 1e-5 * options.scale:
-            return None
-        if count:
-            index = options.map_label(round(scaled))
-            counts[index] = counts.get(index, 0) + count
-    return counts
+        known &= not summary.uncounted and len(summary.colors) < MAX_COLORS and (is_color or not summary.gray_in_color)
+        colors = np.array([*map(as_color, summary.colors)]).reshape(-1, 3)
+        found.append((colors, 'rgb', [*summary.colors.values()]))
+    else:
+        known &= colored + summary.forms.get('gray_alpha', 0) == summary.gray_in_color
+    if not known:
+        raise NotCorrected('the counts of a scan do not tell')
+    return found if found and is_color else [*found, (np.array([*values]), '', [*values.values()])]
 
 
 def name_of_copy(path: str) -> str:

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections import Counter
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict, Iterable, Optional, Tuple
 
 import numpy as np
 
-from mmguard.formats.correction import (
-    Corners,
-    Corrected,
-    NotCorrected,
-    clamp,
-    find_box_fault,
-    number,
-    parse_corners,
-    shorten_number,
-)
+from mmguard.formats.correction import Corrected, NotCorrected, number, parse_corners, shorten_number
 from mmguard.formats.options import FixOptions
 from mmguard.formats.voc.records import XmlFault, parse_xml
-from mmguard.labels.instances import InstanceRule
+from mmguard.labels.instances import InstanceRule, find_corner_faults
 from mmguard.text import quantity
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
@@ -28,7 +19,7 @@ _INF = float('inf')
 _WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'no longer difficult'}
 
 #: Format of a box -> its corners as VOC counts them, in an image of some width and height.
-BOX_WRITERS: Dict[str, Callable[..., Corners]] = {
+BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'corners': lambda a, b, c, d, *_: (a, b, c, d),
     'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),
 }
@@ -50,7 +41,8 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     known = sorted(set(names) - {''}) if options.classes is None else list(options.classes)
     label_of = {name: label for label, name in reversed(list(enumerate(known)))}
     labels = np.array([label_of.get(name, -1) for name in names], dtype=np.int64)
-    faults = np.array([find_box_fault(_read_corners(item), width, height) for item in objects], dtype=np.int64)
+    corners = np.array([_read_corners(item) for item in objects], float).reshape(-1, 4)
+    faults = find_corner_faults(corners, (height, width))
     corrected = InstanceRule(max(len(known), 1), 'drop').sanitize(labels, None, faults)
     counts.update(corrected.tally.reasons)
     counts = +counts
@@ -84,12 +76,11 @@ def _change(item: ET.Element, width: float, height: float, options: FixOptions, 
         raise NotCorrected(f'--boxes for VOC XML must be one of {", ".join(BOX_WRITERS)}, got {options.boxes}')
     box = parse_corners([item.findtext(f'bndbox/{side}') for side in _SIDES])
     if box is not None and (options.boxes != 'fractions' or max(width, height) < _INF):
-        left, top, right, bottom = BOX_WRITERS[options.boxes](*box, width, height)
-        _write_box(item, (round(left), round(top), round(right), round(bottom)))
+        _write_box(item, map(round, BOX_WRITERS[options.boxes](*box, width, height)))
         counts['boxes_converted'] += 1
 
 
-def _write_box(item: ET.Element, corners: Corners) -> None:
+def _write_box(item: ET.Element, corners: Iterable[float]) -> None:
     for side, value in zip(_SIDES, corners):
         part = item.find(f'bndbox/{side}')
         assert part is not None
@@ -116,23 +107,17 @@ def _read_side(text: Optional[str]) -> float:
     return _INF if found is None or found <= 0 else found
 
 
-def _read_corners(item: ET.Element) -> Optional[Corners]:
-    """Return a box as loaded by mmdet: whole numbers, one less than in the file; ``None`` if one is missing."""
+def _read_corners(item: ET.Element) -> Tuple[float, ...]:
+    """Return a box as loaded by mmdet: whole numbers, one less than in the file; NaN if one is missing."""
     found = parse_corners([item.findtext(f'bndbox/{side}') for side in _SIDES])
-    if found is None:
-        return None
-    left, top, right, bottom = (float(int(side) - 1) for side in found)
-    return left, top, right, bottom
+    return (np.nan,) * 4 if found is None else tuple(float(int(side) - 1) for side in found)
 
 
 def _clamp(item: ET.Element, width: float, height: float) -> int:
     """Clamp a box in place; return how many were changed, 0 or 1."""
-    corners = _read_corners(item)
-    if corners is None or find_box_fault(corners, width, height):
+    corners = np.array([_read_corners(item)])
+    inside = corners.clip(0, (width, height) * 2)
+    if find_corner_faults(corners, (height, width))[0] or (inside == corners).all():
         return 0
-    inside = clamp(corners, width, height)
-    if inside == corners:
-        return 0
-    left, top, right, bottom = inside
-    _write_box(item, (left + 1, top + 1, right + 1, bottom + 1))
+    _write_box(item, (inside[0] + 1).tolist())
     return 1

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.containment import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.formats.files import FILES, list_names
+from mmguard.formats.files import FILES, list_names, read_head
 from mmguard.formats.options import SPLITS
 from mmguard.text import shorten
 
@@ -213,9 +213,8 @@ def find_unread(folder: str) -> Dict[str, str]:
 
 def _name_list(path: str) -> List[str]:
     try:
-        with FILES.open(path) as file:
-            lines = file.read(_LARGEST).decode('utf-8-sig').splitlines()
-    except (OSError, ValueError):
+        lines = read_head(path, _LARGEST).decode('utf-8-sig').splitlines()
+    except ValueError:
         return []
     while lines and not lines[-1].strip():
         lines.pop()

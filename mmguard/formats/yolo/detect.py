@@ -9,7 +9,7 @@ from typing import Callable, List, Optional, Sequence, Set, Tuple
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, get_ending, keep_file, list_names_below
-from mmguard.formats.files import FILES, is_image_name, walk
+from mmguard.formats.files import is_image_name, read_head, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Mapper, Sets, scan_here
 from mmguard.formats.maps.folder import FolderSource
 from mmguard.formats.options import SPLITS, FixOptions, ScanOptions, as_pairs, build_settings
@@ -217,11 +217,7 @@ def _has_texts(root: str) -> bool:
 
 
 def _lists_images(path: str) -> bool:
-    try:
-        with FILES.open(path) as file:
-            lines = file.read(1 << 14).decode('utf-8', 'replace').splitlines()
-    except (OSError, ValueError):
-        return False
+    lines = read_head(path, 1 << 14).decode('utf-8', 'replace').splitlines()
     return any(is_image_name(os.path.basename(line.strip())) for line in lines[:20])
 
 

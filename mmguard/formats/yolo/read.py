@@ -19,20 +19,9 @@ from mmguard.formats.coco.records import CocoFile
 from mmguard.formats.faults import MAX_PLACES, Faults
 from mmguard.formats.format import Mapper, scan_here, split_into_chunks
 from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, stack_columns
-from mmguard.formats.yolo.data_yaml import (
-    DataYaml,
-)
+from mmguard.formats.yolo.data_yaml import DataYaml
 from mmguard.formats.yolo.listing import YoloListing, get_label_folder
-from mmguard.formats.yolo.rows import (
-    BOX,
-    COLUMNS,
-    CORNERS,
-    IS_BEYOND,
-    IS_IN_PIXELS,
-    SLACK,
-    TextsRead,
-    TextTask,
-)
+from mmguard.formats.yolo.rows import BOX, COLUMNS, CORNERS, IS_BEYOND, IS_IN_PIXELS, SLACK, TextsRead, TextTask
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.numbering import COCO_IDS
 from mmguard.text import quantity
@@ -213,10 +202,7 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
         why: one.count for why, one in sorted(results.refused.items(), key=lambda item: (-item[1].count, item[0]))
     }
     others = boxes if about.task in (yolo.OUTLINES, yolo.CORNERS) else ~boxes & (about.task == yolo.BOXES)
-    kinds = {
-        yolo.BEYOND: (flags & IS_BEYOND) > 0,
-        yolo.OTHER_TASK: others,
-    }
+    kinds = {yolo.BEYOND: (flags & IS_BEYOND) > 0, yolo.OTHER_TASK: others}
     for kind, shown in kinds.items():
         if shown.any():
             about.counts[kind], about.faults[kind] = int(shown.sum()), results.format_rows(columns, shown)

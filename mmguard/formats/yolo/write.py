@@ -7,23 +7,15 @@ import re
 from collections import Counter
 from typing import List, Optional, Tuple
 
-from mmguard.formats.correction import (
-    Corrected,
-    NotCorrected,
-)
+from mmguard.formats.correction import Corrected, NotCorrected
 from mmguard.formats.options import FixOptions
 from mmguard.formats.yolo.data_yaml import DataYaml
 from mmguard.formats.yolo.rows import BOX, SLACK, build_row, find_row_fault
-from mmguard.labels.rules import OTHERS
+from mmguard.labels.rules import apply_label_map
 from mmguard.text import quantity
 
 _MARK = b'\xef\xbb\xbf'
-_WORDS = {
-    'mark': 'byte order mark cut',
-    'cut': 'cut after the box',
-    'clipped': 'clamped',
-    'mapped': 'mapped',
-}
+_WORDS = {'mark': 'byte order mark cut', 'cut': 'cut after the box', 'clipped': 'clamped', 'mapped': 'mapped'}
 _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
@@ -77,7 +69,7 @@ def _correct_row(
         counts['dropped (cannot be read)'] += 1
         return [], b''
     label = int(values[0])
-    values[0] = options.label_map.get(label, options.label_map.get(OTHERS, label))
+    values[0] = apply_label_map(options.label_map, label)
     counts['mapped'] += values[0] != label
     if options.num_classes is not None and not 0 <= values[0] < options.num_classes:
         counts['dropped (label)'] += 1

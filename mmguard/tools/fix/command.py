@@ -232,10 +232,10 @@ def _show(out: Path, copies: Copies) -> None:
     print(f'{files} in {visible_name(str(out))}: {len(changed):,} corrected, {unchanged:,} copied unchanged')
     if copies.linked:
         print(f'{quantity(copies.linked, "image")} linked, not copied: the same bytes on disk')
-    for record in changed[:_SHOWN]:
-        print(f'  {visible_name(record["file"])}: {visible_name("; ".join(record["changes"]))}')
-    if len(changed) > _SHOWN:
-        print(f'  and {len(changed) - _SHOWN:,} more, see {visible_name(str(out / MANIFEST))}')
+    manifest = out / MANIFEST
+    _list_first(
+        [f'{visible_name(one["file"])}: {visible_name("; ".join(one["changes"]))}' for one in changed], manifest
+    )
     if copies.left_out:
         print(f'{len(copies.left_out):,} left out:')
         for entry in copies.left_out[:_SHOWN]:
@@ -245,9 +245,13 @@ def _show(out: Path, copies: Copies) -> None:
         number = sum(sum(record['invalid'].values()) for record in invalid)
         where = f'{quantity(number, "label")} in {quantity(len(invalid), "file")}'
         print(f'{where} stay invalid (`mmguard scan TARGET` says what to do):')
-        for record in invalid[:_SHOWN]:
-            print(f'  {visible_name(record["written"])}: {", ".join(record["invalid"])}')
-        if len(invalid) > _SHOWN:
-            print(f'  and {len(invalid) - _SHOWN:,} more, see {visible_name(str(out / MANIFEST))}')
+        _list_first([f'{visible_name(one["written"])}: {", ".join(one["invalid"])}' for one in invalid], manifest)
     if not changed and not copies.left_out and not invalid:
         print('nothing to change')
+
+
+def _list_first(lines: Sequence[str], manifest: Path) -> None:
+    for line in lines[:_SHOWN]:
+        print(f'  {line}')
+    if len(lines) > _SHOWN:
+        print(f'  and {len(lines) - _SHOWN:,} more, see {visible_name(str(manifest))}')

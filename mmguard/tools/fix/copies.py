@@ -30,6 +30,7 @@ from mmguard.formats.correction import (
     compute_digest,
     correct_file,
     get_ending,
+    get_folder,
 )
 from mmguard.formats.detection import detect
 from mmguard.formats.files import walk
@@ -200,22 +201,16 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
             {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
         )
 
-    folder = target if os.path.isdir(target) else os.path.dirname(target)
     for path, name in files.files:
         if is_really_inside(path, str(out)):  # a copy of an earlier run, next to a TARGET that is a file
             continue
         try:
             if name in files.images:
                 with place_in(out, name) as place:
-                    link(path, place, not is_really_inside(path, folder))
+                    link(path, place, not is_really_inside(path, get_folder(target)))
                 linked += 1
                 continue
-            if path != target and not is_really_inside(path, folder):
-                check_regular(path)
-                raise NotCorrected(
-                    'a symbolic link that leads out of TARGET: replace it with a copy of the file (cp -L)'
-                )
-            data, corrected, mode = correct_file(files, path, name)
+            data, corrected, mode = correct_file(target, files, path, name)
             new_name = name[: len(name) - len(get_ending(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the same name as that of {taken[new_name]}')
