@@ -38,9 +38,9 @@ class JoinedSets(ConfigRule):
     )
     title_longer = 'These data sets are trained together, but this one has {here} classes, and {place} has {there}.'
     why = (
-        'ConcatDataset does not translate labels: each data set numbers its own list. The one of mmengine refuses them '
-        '("The meta information of the 2-th dataset does not match") unless ignore_keys names classes; the one of mmdet '
-        'trains one label as several classes.'
+        'ConcatDataset does not translate labels: each data set numbers its own list. The one of mmengine refuses such '
+        'data sets ("The meta information of the 2-th dataset does not match") unless ignore_keys names classes; the '
+        'one of mmdet trains one label as several classes.'
     )
     example = Example(
         wrong="datasets=[dict(metainfo=dict(classes=('cat', 'dog'))), dict(metainfo=dict(classes=('dog', 'car')))]",
