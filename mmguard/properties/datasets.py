@@ -15,8 +15,6 @@ from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
 from mmguard.labels.rules import apply_label_map
 
-#: Size of an annotation file, in bytes, up to which its categories are read.
-LARGEST = 64 << 20
 #: Takes a step and its input, runs the step, and returns the input of the next one.
 OnStep = Callable[[Any, Any], Any]
 #: Steps that only run others, on the same sample.
@@ -76,7 +74,7 @@ def read_labels_by_name(dataset: Any) -> Dict[str, int]:
     ids = getattr(dataset, 'cat2label', None)
     if isinstance(ids, dict) and not set(ids) <= set(known):  # XMLDataset has names as keys
         with contextlib.suppress(Exception):  # a file in another form, or too large
-            categories = json.loads(read_regular(dataset.ann_file, LARGEST))['categories']
+            categories = json.loads(read_regular(dataset.ann_file, 64 << 20))['categories']
             known = {str(one['name']): ids[one['id']] for one in categories if one['id'] in ids}
     for step in getattr(dataset.pipeline, 'transforms', ()):
         if type(step).__name__ == 'GuardInstanceLabels':

@@ -37,7 +37,7 @@ def build_page(title: str, results: Sequence[SetResult] = (), drawn: int = DRAWN
         title (str): Name of the scanned target.
         results (sequence of SetResult): Results of a scan; each data set is a section, in this order.
         drawn (int): Files with pictures, per section.
-        samples (sequence of Drawing): Pictured samples of a trace.
+        samples (sequence): Name, mistakes and pictures of each sample of a trace.
     """
     content = dict(title=title, results=results, drawn=drawn, samples=samples)
     page = _load_template().render(**content, version=__version__, written=time.strftime('%Y-%m-%d %H:%M'))

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.pictures or args.html:
         from mmguard.tools.page.html import build_page
-        from mmguard.tools.trace.pictures import MOST_SAMPLES, Drawing, draw_sample
+        from mmguard.tools.trace.pictures import MOST_SAMPLES, draw_sample
 
         args.html, args.samples = args.html or 'trace.html', args.pictures or args.samples
         if args.samples > MOST_SAMPLES:
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json is not None:
         write_json(args.json, record)
     if args.html is not None:
-        drawn = [Drawing(f'{one.index}: {one.image}', find_mistakes(one, spaces), one.panels) for one in traces]
+        drawn = [(f'{one.index}: {one.image}', find_mistakes(one, spaces), one.panels) for one in traces]
         write_output(args.html, build_page(f'Samples of {args.config}', samples=drawn).encode())
         console.print(f'page: {visible_name(args.html)}')
     if any(story.error for story in traces):

@@ -15,6 +15,7 @@ from mmguard.tools.samples import Sample, Samples, build_dataset, get_random_sta
 from mmguard.tools.trace.changes import Change, find_changes, find_map_faults
 from mmguard.tools.trace.snapshot import Fault, Snapshot, read_annotations, take
 
+#: Takes the info of a sample, its stored annotations and what its pipeline delivers; returns its pictures.
 Draw = Callable[[Dict[str, Any], Snapshot, Any], List[Any]]
 
 
@@ -73,10 +74,7 @@ class SampleTrace:
 
 
 class Tracer:
-    """Runner of single samples through their pipeline that records each step; sample ``i`` has seed ``seed + i``.
-
-    ``draw`` takes a sample's info, its stored annotations and what its pipeline delivers, and returns its pictures.
-    """
+    """Runner of single samples through their pipeline that records each step; sample ``i`` has seed ``seed + i``."""
 
     def __init__(self, config: Any, split: str = 'train', seed: int = 0, draw: Optional[Draw] = None) -> None:
         self._program = open_program(config)

@@ -18,7 +18,7 @@ from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import diagnose
 from mmguard.properties.builder import Builder
-from mmguard.properties.evaluation import check_labels
+from mmguard.properties.evaluation import check_labels, check_marks
 from mmguard.properties.program import Program
 
 pytest.importorskip('mmseg')
@@ -92,7 +92,7 @@ def test_label_maps_get_the_numbers_of_one_list(name: str, tmp_path: Path) -> No
     sets[0] = dict(type='RepeatDataset', times=2, dataset=sets[0])
     both = dict(type='ConcatDataset', datasets=sets)
     val = sets[1]
-    path, _ = train_config(tmp_path, seg_model(2), both, val=val)
+    path, _ = train_config(tmp_path, seg_model(2), both, val=val, val_evaluator=dict(type='IoUMetric'))
     before, edit, after = joined(path)
     with pytest.raises((TypeError, ValueError)):
         built(before)
@@ -109,6 +109,9 @@ def test_label_maps_get_the_numbers_of_one_list(name: str, tmp_path: Path) -> No
             assert value == (union.index(expected) if expected in union else 255)
             named += value != 255
     assert named >= 6 * 2
+    program = Program(after.written)  # as dry-run tests it
+    assert {result.outcome for result in check_labels(program)} <= {'ran', 'note'}
+    assert {result.outcome for result in check_marks(program)} == {'ran'}
 
 
 def test_a_pipeline_that_loads_no_label_map_gets_no_edit(tmp_path: Path) -> None:

@@ -104,11 +104,9 @@ class OrderDiffers(AnnotationRule):
     def _find_joined(self, labels: LabelFacts) -> List[str]:
         """Name the labels that are another class in one of several files, which are numbered one by one."""
         found = get_annotations(labels)
-        is_numbered = found.names_from == 'categories' and found.labelled_by == 'file order' and has_config(labels)
-        moved = found.renamed if is_numbered and len(found.sources) > 1 else ()
-        return [
-            f'label {label} is {shorten(there)} in a file, {shorten(here)} in the list' for label, there, here in moved
-        ]
+        if len(found.sources) < 2 or (found.names_from, found.labelled_by) != ('categories', 'file order'):
+            return []
+        return [f'label {label} is {shorten(a)} in a file, {shorten(b)} in the list' for label, a, b in found.renamed]
 
 
 def is_part_of_a_list(labels: LabelFacts) -> bool:
