@@ -105,6 +105,13 @@ def find_training_datasets(config: ReadConfig) -> List[Part]:
     return [dataset for dataset in found if dataset.split == 'train'] or found
 
 
+def find_joined_lists(config: ReadConfig) -> List[Tuple[Part, List[str]]]:
+    """Return the data sets of a training with their class names if these differ; else an empty list."""
+    train = [dataset for dataset in find_datasets(config) if dataset.split == 'train']
+    found = [(dataset, names) for dataset in train for names in [get_class_names(dataset)] if names]
+    return found if any(names != found[0][1] for _, names in found) else []
+
+
 def find_mismatched_counts(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
     """Yield each number of classes that differs from the data set's, with the right number and the data set."""
     data = [(dataset, count_data_classes(dataset)) for dataset in find_training_datasets(config)]

@@ -61,6 +61,7 @@ ORDER: Tuple[str, ...] = (
     'MG231',
     'MG250',
     'MG205',
+    'MG590',
     'MG201',
     'MG154',  # a name that the list lacks, before a head that counts it
     'MG202',
@@ -130,6 +131,7 @@ SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG138': ('MG102', 'MG107', 'MG115', 'MG116'),
     'MG160': ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202'),
     'MG205': ('MG201',),
+    'MG590': ('MG201', 'MG202'),
     'MG172': ('MG109', 'MG130', 'MG146', 'MG152', 'MG174'),
     'MG156': ('MG102', 'MG107', 'MG108'),
     'MG149': ('MG102', 'MG107', 'MG115', 'MG116', 'MG127'),

@@ -275,20 +275,25 @@ def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence
     """Yield changes that insert a guard after label maps are loaded, or give its map to an existing guard."""
     yield from add_reporting(config)
     for dataset in [*find_datasets(config), *find_datasets(config, wrappers=True)]:
-        steps = dataset.config.get('pipeline')
-        if not isinstance(steps, (list, tuple)) or (splits and dataset.split not in splits):
-            continue
-        names = [str(step.get('type', '')).rpartition('.')[2] if isinstance(step, dict) else '' for step in steps]
-        at = next((n for n, name in enumerate(names) if name.startswith('Load') and 'Annotation' in name), None)
-        if at is None:
-            continue
-        after = [_pass_counts(dataset, step) for step in steps[at + 1 :]]
-        if after and names[at + 1] == 'GuardSegLabels':
-            old = after.pop(0)
-            merged = {**old, 'label_map': _join_maps(old.get('label_map') or {}, guard['label_map'])}
-            yield dataset.place('pipeline'), [*steps[: at + 1], merged, *after]
-        else:
-            yield dataset.place('pipeline'), [*steps[: at + 1], dict(guard), *after]
+        if not splits or dataset.split in splits:
+            yield from insert_guard(dataset, guard)
+
+
+def insert_guard(dataset: Part, guard: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
+    """Yield the change that inserts a guard with a ``label_map`` after a data set loads its label maps, if it does."""
+    steps = dataset.config.get('pipeline')
+    steps = steps if isinstance(steps, (list, tuple)) else ()
+    names = [str(step.get('type', '')).rpartition('.')[2] if isinstance(step, dict) else '' for step in steps]
+    at = next((n for n, name in enumerate(names) if name.startswith('Load') and 'Annotation' in name), None)
+    if at is None:
+        return
+    after = [_pass_counts(dataset, step) for step in steps[at + 1 :]]
+    if after and names[at + 1] == 'GuardSegLabels':
+        old = after.pop(0)
+        merged = {**old, 'label_map': _join_maps(old.get('label_map') or {}, guard['label_map'])}
+        yield dataset.place('pipeline'), [*steps[: at + 1], merged, *after]
+    else:
+        yield dataset.place('pipeline'), [*steps[: at + 1], dict(guard), *after]
 
 
 def _pass_counts(dataset: Part, step: Any) -> Any:

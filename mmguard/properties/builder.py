@@ -228,6 +228,15 @@ def _make_hooks(program: Any) -> None:
                 HOOKS.build(copy.deepcopy(hook))
 
 
+def _join(program: Any) -> None:
+    """Refuse data sets of one training in which a label is two classes."""
+    from mmguard.properties.datasets import find_conflict
+
+    conflict = find_conflict(program.read, program.build_leaves('train'))
+    if conflict:
+        raise ValueError(conflict)
+
+
 class ProgramPart(NamedTuple):
     """A part of a program: its config keys, the call, the splits whose files it reads."""
 
@@ -243,6 +252,7 @@ PARTS: Dict[str, ProgramPart] = {
     ),
     'hooks': ProgramPart(('custom_hooks',), _make_hooks),
     'training data': ProgramPart(('train_dataloader',), lambda p: p.load('train', BATCH), ('train',)),
+    'labels of all data sets': ProgramPart(('train_dataloader',), _join, ('train',)),
     'model': ProgramPart(('model', 'data_preprocessor'), lambda p: p.build_model()),
     'losses': ProgramPart(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',)),
     'predictions': ProgramPart(('model', 'data_preprocessor'), _predict),

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 import numpy as np
 import torch
+
+from mmguard.config.head_classes import has_open_vocabulary
+from mmguard.config.read import ReadConfig
+from mmguard.files.regular import read_regular
+from mmguard.labels.rules import apply_label_map
 
 #: Takes a step and its input, runs the step, and returns the input of the next one.
 OnStep = Callable[[Any, Any], Any]
@@ -49,6 +55,31 @@ def get_class_names(dataset: Any) -> Tuple[str, ...]:
     """Return the class names of a data set; empty if it has none."""
     names = (getattr(dataset, 'metainfo', None) or {}).get('classes')
     return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
+
+
+def find_conflict(config: ReadConfig, leaves: Iterable[Any]) -> str:
+    """Name a label that is two classes in data sets that are trained together; empty if there is none."""
+    known: Dict[int, str] = {}
+    for leaf in () if has_open_vocabulary(config) else leaves:
+        for name, label in read_labels_by_name(leaf).items():
+            if known.setdefault(label, name) != name:
+                place = leaf.ann_file or leaf.data_root or type(leaf).__name__
+                return f'label {label} is {known[label]} in one of them and {name} in {place}'
+    return ''
+
+
+def read_labels_by_name(dataset: Any) -> Dict[str, int]:
+    """Return the label of each class by its name; of a COCO file, which numbers its own categories, by the file."""
+    known = {name: label for label, name in enumerate(get_class_names(dataset))}
+    ids = getattr(dataset, 'cat2label', None)
+    if isinstance(ids, dict) and not set(ids) <= set(known):  # XMLDataset has names as keys
+        with contextlib.suppress(Exception):  # a file in another form, or too large
+            categories = json.loads(read_regular(dataset.ann_file, 64 << 20))['categories']
+            known = {str(one['name']): ids[one['id']] for one in categories if one['id'] in ids}
+    for step in getattr(dataset.pipeline, 'transforms', ()):
+        if type(step).__name__ == 'GuardInstanceLabels':
+            known = {name: apply_label_map(step.rule.whole_map, label) for name, label in known.items()}
+    return known
 
 
 def walk_objects(leaf: Any, limit: int) -> Iterator[Dict[str, Any]]:

@@ -33,6 +33,7 @@ RUN_ELSEWHERE = (
     'from lightning.pytorch import',  # tests/test_lightning.py
     'from rfdetr.training import',  # tests/test_rfdetr_training.py
     'import mmguard\n\nlog = mmguard.read_log(',  # test_log_page.py
+    "import json\n\nwith open('train.json')",  # test_datasets_page.py
     '# test_trainer.py\nimport json\n',  # tests/nnunet/test_nnunet_properties.py
     '# test_data.py\nimport torch\n',  # torchvision and a project of the reader's; the functions: tests/properties
 )
@@ -301,7 +302,7 @@ TYPED = {
     'mmguard scan train.json --framework rt-detr --num-classes 3': 0,
     'mmguard apply my_config.py -o guarded.py': 0,
 }
-#: Run in tests/tools and tests/nnunet, where their data are.
+#: Run in tests/tools, tests/nnunet and test_datasets_page.py, where their data are.
 READ_ALONE = (
     'mmguard env',
     'mmguard demo --data',
@@ -310,6 +311,8 @@ READ_ALONE = (
     'mmguard fix coco8/data.yaml --out fixed --edit safe',
     'mmguard fix coco8/data.yaml --out fixed --num-classes 80',
     'mmguard scan my_config.py --split train --processes 16',
+    'mmguard fix first/train.json --out fixed/first --classes cat,dog,car',
+    'mmguard fix second/train.json --out fixed/second --classes cat,dog,car',
     'mmguard scan /data/labels --num-classes 19 --dask scheduler:8786',
     'mmguard replay CONFIG work_dirs/x/20260101_120000/label_guard_flight.jsonl',
     'mmguard scan $nnUNet_raw/Dataset001_X',

@@ -25,6 +25,7 @@ PARTS: Dict[str, Tuple[str, ...]] = {
         'configs/README',
         'examples/README',
         'docs/nnunet',
+        'docs/datasets',
         'docs/recipes',
         'docs/integrations',
     ),

@@ -104,7 +104,7 @@ def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Opt
         canvas.paste(Image.fromarray((pixels * 0.8 + 20).astype(np.uint8)).resize(shown), first)
     pen = ImageDraw.Draw(canvas)
     for box in sorted(boxes, key=lambda one: bool(one.fault)):
-        _draw_outline(pen, view, box.corners, LOUD if box.fault else SOUND)
+        draw_outline(pen, view, box.corners, LOUD if box.fault else SOUND)
         if box.fault:
             _mark(pen, view, box.corners, size)
     return encode(np.asarray(canvas), lossy=pixels is not None)
@@ -124,7 +124,8 @@ def _compute_view(faulty: Sequence[Sequence[float]], width: float, height: float
     return View(-left, -top, scale, *sides)
 
 
-def _draw_outline(pen: Any, view: View, corners: Sequence[float], color: Tuple[int, ...]) -> None:
+def draw_outline(pen: Any, view: View, corners: Sequence[float], color: Tuple[int, ...]) -> None:
+    """Draw a box; a tiny one is ringed."""
     left, top, right, bottom = corners
     (a, b), (c, d) = view.place(left, top), view.place(right, bottom)
     if max(abs(c - a), abs(d - b)) < _TINY:

@@ -27,16 +27,17 @@ LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
 
 
-def build_page(title: str, results: Sequence[SetResult], drawn: int = DRAWN) -> str:
+def build_page(title: str, results: Sequence[SetResult] = (), drawn: int = DRAWN, samples: Sequence[Any] = ()) -> str:
     """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
 
     Args:
         title (str): Name of the scanned target.
         results (sequence of SetResult): Results of a scan; each data set is a section, in this order.
         drawn (int): Files with pictures, per section.
+        samples (sequence): Name, mistakes and pictures of each sample of a trace.
     """
-    written = time.strftime('%Y-%m-%d %H:%M')
-    page = _load_template().render(title=title, results=results, drawn=drawn, version=__version__, written=written)
+    content = dict(title=title, results=results, drawn=drawn, samples=samples)
+    page = _load_template().render(**content, version=__version__, written=time.strftime('%Y-%m-%d %H:%M'))
     return hide_home(str(page))
 
 

@@ -148,8 +148,7 @@ def draw_marks(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
 
 def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
     """Return a label map, (height, width), one color per value: ignored values pale, invalid pixels in ``LOUD``."""
-    step = _choose_step(*label.shape)
-    small = label[::step, ::step]  # label values cannot be averaged
+    small = reduce(label)  # label values cannot be averaged
     painted = build_palette()[small.astype(np.int64) % 256]
     painted[np.isin(small, list(ignored))] = IGNORED
     painted[shrink_mask(invalid)] = LOUD
@@ -211,6 +210,12 @@ def shrink_mask(mask: np.ndarray) -> np.ndarray:
     return np.asarray(Image.fromarray(small.astype(np.uint8)).filter(ImageFilter.MaxFilter(_SQUARE))) > 0
 
 
+def reduce(pixels: np.ndarray) -> np.ndarray:
+    """Return every nth row and column of an array, so that its longer side has at most ``LONGEST`` pixels."""
+    step = _choose_step(*pixels.shape[:2])
+    return pixels[::step, ::step]
+
+
 def _choose_step(height: int, width: int) -> int:
     return max(1, -(-max(height, width) // LONGEST))
 
@@ -236,7 +241,7 @@ def encode(pixels: np.ndarray, lossy: bool = False) -> Picture:
     for form, options in forms:
         buffer = io.BytesIO()
         made = image.quantize(256, dither=0) if form == 'PNG' else image
-        made.save(buffer, form, optimize=True, **options)
+        made.save(buffer, form, optimize=form == 'PNG', **options)  # optimizing a JPEG of noise fails
         if buffer.tell() <= MOST_BYTES:
             break
     data = base64.b64encode(buffer.getvalue()).decode('ascii')

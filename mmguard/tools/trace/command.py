@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Dict, List
 
+from mmguard.errors import CannotRun
 from mmguard.tools.arguments import add_run_code, label, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
@@ -52,16 +54,31 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         '--num-classes', type=positive, metavar='N', help='number of classes; default: that of guards or heads'
     )
+    parser.add_argument(
+        '--pictures',
+        type=positive,
+        metavar='N',
+        help='trace N samples, and write a page with each before and after the pipeline, its labels drawn; to --html',
+    )
+    parser.add_argument('--html', metavar='FILE', help='file of the page of --pictures; default: trace.html')
     add_run_code(parser)
     parser.add_argument('--json', metavar='FILE', help='write all steps as JSON (-: to standard output)')
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.text import quantity
-    from mmguard.tools.outputs import write_json
+    from mmguard.text import quantity, visible_name
+    from mmguard.tools.outputs import check_outputs, write_json, write_output
     from mmguard.tools.spinner import Spinner
 
+    if args.pictures or args.html:
+        from mmguard.tools.page.html import build_page
+        from mmguard.tools.trace.pictures import MOST_SAMPLES, draw_sample
+
+        args.html, args.samples = args.html or 'trace.html', args.pictures or args.samples
+        if args.samples > MOST_SAMPLES:
+            raise CannotRun(f'a page shows at most {MOST_SAMPLES} samples, got {args.samples}: write --pictures N')
+        check_outputs(args)
     # Configs and pycocotools print; standard output may be for JSON.
     with Spinner('trace', args.config) as spinner, redirect_stdout(sys.stderr):
         from mmguard.config.label_spaces import from_config
@@ -73,8 +90,8 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.tools.trace.tracer import Tracer
 
         config = load_config(args.config, args.run_code)
-        tracer = Tracer(config, args.split, args.seed)
         spaces = from_options(args.num_classes, None, from_config(from_mmengine(config), args.split))
+        tracer = Tracer(config, args.split, args.seed, partial(draw_sample, spaces) if args.html else None)
         if args.sample is None and args.value is not None:
             spinner.text = f'{args.config}: {args.value} in {quantity(len(tracer), "sample")}'
         traces = _choose(tracer, args)
@@ -90,6 +107,10 @@ def run(args: argparse.Namespace) -> int:
         record = as_json(traces, spaces)
     if args.json is not None:
         write_json(args.json, record)
+    if args.html is not None:
+        drawn = [(f'{one.index}: {one.image}', find_mistakes(one, spaces), one.panels) for one in traces]
+        write_output(args.html, build_page(f'Samples of {args.config}', samples=drawn).encode())
+        console.print(f'page: {visible_name(args.html)}')
     if any(story.error for story in traces):
         return COULD_NOT_RUN
     if not traces:

@@ -53,14 +53,17 @@ class Snapshot:
     written: Dict[Tuple[float, ...], Tuple[float, ...]] = field(default_factory=dict)
 
     @property
-    def values(self) -> Dict[int, int]:
-        """Value -> pixels; fractions are truncated."""
-        if self.label is None:
-            return {}
-        whole = self.label
+    def integers(self) -> np.ndarray:
+        """The label map, with fractions truncated; an empty array without one."""
+        whole = np.zeros(0, np.uint8) if self.label is None else self.label
         if whole.dtype.kind == 'f':
             whole = np.nan_to_num(whole, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
-        return count_values(whole)
+        return whole
+
+    @property
+    def values(self) -> Dict[int, int]:
+        """Value -> pixels; fractions are truncated."""
+        return count_values(self.integers)
 
     @property
     def labels(self) -> Dict[int, int]:

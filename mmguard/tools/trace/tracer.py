@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from mmguard.errors import CannotRun
 from mmguard.properties.datasets import find_innermost, seed_all, walk_datasets, watch_steps
@@ -14,6 +14,9 @@ from mmguard.text import describe_error
 from mmguard.tools.samples import Sample, Samples, build_dataset, get_random_state, open_program
 from mmguard.tools.trace.changes import Change, find_changes, find_map_faults
 from mmguard.tools.trace.snapshot import Fault, Snapshot, read_annotations, take
+
+#: Takes the info of a sample, its stored annotations and what its pipeline delivers; returns its pictures.
+Draw = Callable[[Dict[str, Any], Snapshot, Any], List[Any]]
 
 
 @dataclass
@@ -30,7 +33,7 @@ class StepTrace:
 class SampleTrace:
     """A traced sample, and the error that ended the pipeline early.
 
-    ``is_random``: another seed may give another sample.
+    ``is_random``: another seed may give another sample. ``panels``: its pictures, if any were requested.
     """
 
     index: int
@@ -39,6 +42,7 @@ class SampleTrace:
     legs: List[StepTrace] = field(default_factory=list)
     error: str = ''
     is_random: bool = False
+    panels: List[Any] = field(default_factory=list)
     _last: Snapshot = field(default_factory=lambda: Snapshot('nothing'))
 
     def holds(self, value: int) -> bool:
@@ -72,9 +76,9 @@ class SampleTrace:
 class Tracer:
     """Runner of single samples through their pipeline that records each step; sample ``i`` has seed ``seed + i``."""
 
-    def __init__(self, config: Any, split: str = 'train', seed: int = 0) -> None:
+    def __init__(self, config: Any, split: str = 'train', seed: int = 0, draw: Optional[Draw] = None) -> None:
         self._program = open_program(config)
-        self._seed = seed
+        self._seed, self._draw = seed, draw
         self._training = split == 'train'
         self._samples = Samples(build_dataset(self._program, split))
 
@@ -107,13 +111,19 @@ class Tracer:
             stored = read_annotations(info)
             begun = StepTrace(stored.step, stored, find_changes(Snapshot('nothing'), stored, None, {}), stored.faults)
             story = SampleTrace(number, str(info.get('img_path') or '<unknown>'), self._seed + turn, [begun])
+            results = None
             try:
-                self._run(sample, story)
+                results = self._run(sample, story)
+                batch = None if results is None else preprocess(self._program, results, self._training)
+                if batch is not None:  # it may pad the label map
+                    story.add(self._program.build_preprocessor(), take(*batch), {})
             except Exception as error:
                 story.error = describe_error(error)
+            if self._draw is not None:
+                story.panels = self._draw(info, stored, results)
         return story
 
-    def _run(self, sample: Sample, story: SampleTrace) -> None:
+    def _run(self, sample: Sample, story: SampleTrace) -> Any:
         """Load the sample from each data set; from an outer one with the same seed, so that it gets the same sample."""
         results: Any = None
         for dataset in sample.stages:
@@ -124,10 +134,8 @@ class Tracer:
             story.is_random |= drawn != get_random_state()
             if results is None:
                 story.error = 'the pipeline dropped the sample (no target?); training draws another one instead'
-                return
-        batch = preprocess(self._program, results, self._training)  # it may pad the label map
-        if batch is not None:
-            story.add(self._program.build_preprocessor(), take(*batch), {})
+                break
+        return results
 
     def repeat(self, samples: int, number: Optional[int] = None) -> List[SampleTrace]:
         """Repeat the trace for evenly chosen samples, or several times for one sample, each time with another seed."""

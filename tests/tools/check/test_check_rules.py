@@ -49,6 +49,7 @@ pytest.importorskip('mmdet')
 
 HEAD, ROI = 'model.decode_head', 'model.roi_head'
 META, CLASSES = f'{TRAIN}.metainfo', f'{TRAIN}.metainfo.classes'
+SECOND = f'{TRAIN}.dataset.datasets[1].metainfo'
 LOSS, WEIGHT, CHANNELS = f'{HEAD}.loss_decode', f'{HEAD}.loss_decode.class_weight', f'{HEAD}.out_channels'
 EYE = [1.0] * 19
 SAMPLER = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10000)
@@ -130,6 +131,8 @@ CASES = [
         },
         ('val_dataloader.dataset.metainfo.classes',),
     ),
+    Case('MG590', FASTER_RCNN_VOC, {SECOND: dict(classes=('dog', 'unicorn'))}, (f'{SECOND}.classes',)),
+    Case('MG590', FASTER_RCNN_VOC, {SECOND: dict(classes=names(3))}, (f'{SECOND}.classes',)),
     Case('MG205', PANOPTIC_FPN, MIXED, (CLASSES,)),
     Case('MG205', PANOPTIC, {META: dict(classes=names(9), thing_classes=names(9)[6:])}, (CLASSES,)),
     Case('MG205', PANOPTIC, {META: dict(classes=('sky', 'cat'), thing_classes=['cat'])}, (CLASSES,)),
@@ -267,6 +270,9 @@ SILENT = [
     ('MG203', FASTER_RCNN_CITYSCAPES, {f'{TRAIN}.dataset.metainfo': dict(classes=('person',))}),
     ('MG204', 'mmdet/sort/sort_faster-rcnn_r50_fpn_8xb2-4e_mot17halftrain_test-mot17halfval.py', {}),
     ('MG204', 'mmdet/glip/odinw/glip_atss_swin-t_a_fpn_dyhead_pretrain_odinw13.py', {}),
+    ('MG204', FASTER_RCNN_VOC, {SECOND: dict(classes=('dog', 'unicorn'))}),  # MG590 reports it
+    ('MG590', FASTER_RCNN_VOC, {}),
+    ('MG590', RETINANET, {META: dict(classes=('person',))}),
     ('MG205', RETINANET, {META: dict(classes=('person',))}),
     ('MG207', FASTER_RCNN, {f'{ROI}.bbox_head.loss_cls.class_weight': [1.0] * 81}),
     ('MG207', PSPNET, {CHANNELS: 1, WEIGHT: EYE}),

@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import (
     find_class_counts,
+    find_joined_lists,
     has_open_vocabulary,
     has_stuff_among_things,
     lists_untrained_classes,
@@ -139,7 +140,7 @@ class SplitClasses(ConfigRule):
             names = get_class_names(dataset)
             if names is not None and not lists_untrained_classes(dataset):
                 known.append((dataset, names))
-        if not known or known[0][0].split != 'train' or has_open_vocabulary(config):
+        if not known or known[0][0].split != 'train' or has_open_vocabulary(config) or find_joined_lists(config):
             return
         first, expected = known[0]
         for dataset, names in known[1:]:

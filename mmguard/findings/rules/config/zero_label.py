@@ -53,7 +53,9 @@ class ReduceZeroLabelDiffers(ConfigRule):
                         _offer_both(config, of_data if said else shift),
                     )
                     yield self.report_at(loader.place('reduce_zero_label'), shift, words, self.title_loader, edits=ways)
-        if config.scope != 'mmseg':
+        wrappers = find_datasets(config, wrappers=True)
+        # A ConcatDataset that ignores the difference was told that the files are numbered differently.
+        if config.scope != 'mmseg' or any('reduce_zero_label' in (w.config.get('ignore_keys') or ()) for w in wrappers):
             return
         first = None
         for dataset in find_datasets(config):

@@ -116,7 +116,8 @@ class NamesNotInFile(AnnotationRule):
     def _list_names_in_file(self, labels: LabelFacts) -> List[str]:
         found = get_annotations(labels)
         if found.names_from != 'objects':
-            return [str(name) for name in found.categories.values()]
+            # Of files whose ids clash, `categories` has only the first name.
+            return list(dict.fromkeys([*map(str, found.categories.values()), *(name for _, name, _ in found.renamed)]))
         # XML files have no list of categories, only the names of objects.
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))

@@ -9,6 +9,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import find_class_lists, get_annotations, has_config, is_trained_on, join_items
 from mmguard.text import shorten
@@ -26,6 +27,7 @@ class OrderDiffers(AnnotationRule):
         'The file lists {number} of {num_classes} categories, and they are renumbered by their places in it: id {id} '
         'becomes label {label}. In a file with other categories, it becomes another label.'
     )
+    title_joined = 'Files that are trained together list different categories: one label is several classes.'
     why = (
         "mmdet's CocoDataset numbers categories in the order of the file, whatever the order of classes: the results "
         'are right, but carry the names of other classes. detectron2 and YOLOX number by id.'
@@ -55,6 +57,9 @@ class OrderDiffers(AnnotationRule):
             ]
             texts = '; the file lists its ids sorted as strings: 1, 10, 2' if is_sorted_as_texts else ''
             yield self.report_in(facts, PROVEN, join_items(wrong, 3) + texts)
+        elif self._find_joined(labels):
+            evidence, follow = join_items(self._find_joined(labels), 3), (*SUPERSEDES[self.code], 'MG135')
+            yield self.report_in(facts, PROVEN, evidence, title=self.title_joined, supersedes=follow)
         elif is_part_of_a_list(labels):
             words = {'number': len(ids), 'id': ids[-1], 'label': len(ids) - 1}
             yield self.report_in(facts, LIKELY, evidence, words, self.title_part, WARNING)
@@ -63,6 +68,8 @@ class OrderDiffers(AnnotationRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         displaced = self._find_displaced(labels)
+        if displaced is None and self._find_joined(labels):
+            yield from rewrite(self, facts, 'List the classes of the config in every file.', classes=labels.class_names)
         if displaced is None or facts.config is None:
             return
         _, names, ordered = displaced
@@ -93,6 +100,13 @@ class OrderDiffers(AnnotationRule):
                 other = dict(zip(here, there))  # one of the files that are trained together
                 return path, names, [other.get(name, name) for name in names]
         return None
+
+    def _find_joined(self, labels: LabelFacts) -> List[str]:
+        """Name the labels that are another class in one of several files, which are numbered one by one."""
+        found = get_annotations(labels)
+        if len(found.sources) < 2 or (found.names_from, found.labelled_by) != ('categories', 'file order'):
+            return []
+        return [f'label {label} is {shorten(a)} in a file, {shorten(b)} in the list' for label, a, b in found.renamed]
 
 
 def is_part_of_a_list(labels: LabelFacts) -> bool:
