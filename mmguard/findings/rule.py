@@ -24,7 +24,6 @@ from mmguard.findings.edits import Edit, FileChanges, format_value
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.run import RankFacts, RunFacts
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.language import Message
@@ -85,6 +84,8 @@ class Rule:
     code: ClassVar[str]
     #: Codes of rules merged into this one, which `mmguard explain` still accepts.
     aliases: ClassVar[Tuple[str, ...]] = ()
+    #: Codes of its consequences, which come later in ``ORDER``; MG4xx are errors that a log shows.
+    follows: ClassVar[Tuple[str, ...]] = ()
     #: Mistake that it finds, one line.
     summary: ClassVar[str]
     #: Title of a finding, with its numbers; empty: the summary.
@@ -136,7 +137,7 @@ class Rule:
             more: Other fields of ``Finding``: ``files``, ``places``, ``value``.
         """
         words, severity = words or {}, severity or self.severity
-        more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': SUPERSEDES.get(self.code, ()), **more}
+        more = {'certainty': USUAL_CERTAINTIES[severity], 'follows': self.follows, **more}
         return Finding(
             self.code,
             Message(title or self.title or self.summary, **words),

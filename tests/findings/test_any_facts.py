@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mmguard.findings import LabelFacts, diagnose
+from mmguard.findings.catalogue import find_rule
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts
 from mmguard.findings.finding import CERTAINTIES
 from mmguard.findings.messages import format_findings, unpack
-from mmguard.findings.order import SUPERSEDES, sort_key
+from mmguard.findings.order import sort_key
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
 from mmguard.tools.env.facts import describe_environment
 
@@ -90,7 +91,7 @@ def test_any_facts_are_diagnosed(facts: LabelFacts) -> None:
     assert findings == sorted(findings, key=sort_key)
     assert {finding.certainty for finding in findings} <= set(CERTAINTIES)
     for finding in findings:
-        assert set(finding.supersedes) <= set(SUPERSEDES.get(finding.code, ())), 'facts only narrow what follows'
+        assert set(finding.follows) <= set(find_rule(finding.code).follows), 'facts only narrow what follows'
     codes = [finding.code for finding in findings]
     assert len(set(codes)) == len(codes)
     if facts.values or facts.reasons:

@@ -37,7 +37,6 @@ from this_stack import IS_ONEDL
 from mmguard.config.changes import REMOVED
 from mmguard.config.changes import change_config as edited
 from mmguard.findings.engine import diagnose, select_rules
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.rules import RULES as ALL_RULES
 from mmguard.text import shorten
@@ -360,7 +359,7 @@ def test_every_rule_has_a_case_of_both_kinds():
 def test_with_its_edit_the_finding_is_gone(case):
     config = changed(case.base, case.change)
     rule = by_code(case.code)
-    causes = {code for code, codes in SUPERSEDES.items() if case.code in codes}  # they hide it
+    causes = {kind.code for kind in RULES if case.code in kind.follows}  # they hide it
     rules = {kind for kind in (*select_rules(), rule) if kind.code not in causes}
     found = diagnose(config=config, rules=sorted(rules, key=lambda kind: kind.code))
     found = [finding for finding in found if finding.code == case.code and finding.places[0] in case.places]

@@ -30,6 +30,7 @@ class ClassList(ConfigRule):
     """A class list that is not a list, or has a name that is misread."""
 
     code = 'MG205'
+    follows = ('MG201',)
     about_labels = True
     summary = 'The class list is a string, holds a name twice, is not read, or has stuff among things.'
     title_argument = '{kind} does not take classes since MMDetection 3 and MMSegmentation 1: building it fails.'

@@ -9,7 +9,6 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import describe_format, propose_corrections, rewrite
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import compute_share, get_annotations, join_items, rate_share
 from mmguard.labels.instances import LABEL_REASON
@@ -137,6 +136,7 @@ class BoxesInAnotherForm(AnnotationRule):
     """Corners where COCO expects x, y, width, height; boxes divided by the image size."""
 
     code = 'MG172'
+    follows = ('MG109', 'MG130', 'MG146', 'MG152', 'MG174')
     aliases = ('MG173',)
     kinds = ('instances',)
     summary = 'The boxes are written in another form: as two corners, or as fractions of the image.'
@@ -174,10 +174,10 @@ class BoxesInAnotherForm(AnnotationRule):
                 boxes=boxes,
                 over_edge=found.over_edge,
             )
-            follow = tuple(code for code in SUPERSEDES[self.code] if code not in ('MG130', 'MG174'))
+            follow = tuple(code for code in self.follows if code not in ('MG130', 'MG174'))
             files = found.box_examples.get('over_edge', [])
             words = {'corners': ORDERS[form]}
-            yield self.report_in(facts, PROVEN, evidence, words, files=files, supersedes=follow)
+            yield self.report_in(facts, PROVEN, evidence, words, files=files, follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         form = self._find_format(labels)

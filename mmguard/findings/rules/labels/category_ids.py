@@ -37,6 +37,7 @@ class IdsAsLabels(DataRule):
     """COCO category ids that are, or may be, used as labels."""
 
     code = 'MG138'
+    follows = ('MG102', 'MG107', 'MG115', 'MG116')
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'Category ids are used as labels, but they do not fit num_classes.'
@@ -250,6 +251,7 @@ class CocoIdsLookedUp(AnnotationRule):
     """``remap_mscoco_category: True`` with categories that are not COCO's."""
 
     code = 'MG162'
+    follows = ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174')
     kinds = ('instances',)
     looks_at = ('labels', 'config')
     summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has other categories.'

@@ -18,6 +18,7 @@ class OrderDiffers(AnnotationRule):
     """Config classes in a different order than the file's categories."""
 
     code = 'MG141'
+    follows = ('MG161',)
     summary = 'The classes of the config are in a different order from the categories of the file.'
     title_texts = (
         'The file lists its category ids sorted as strings, {ids}: their places differ from their order as numbers.'

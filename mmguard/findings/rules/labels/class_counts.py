@@ -29,6 +29,7 @@ class MoreClassesThanHead(DataRule):
     """More class names in a data set than classes in the head."""
 
     code = 'MG108'
+    follows = ('MG102', 'MG107')
     kinds = ('pixels', 'instances')
     summary = 'The data set lists more classes than the head has.'
     title = 'The data set lists {classes} classes, but the head has {num_classes}. Too many for it: {extra}.'
@@ -145,7 +146,7 @@ class RarerThanFolds(DataRule):
             label, cases = min(rare.items(), key=lambda pair: pair[1])
             text = 'at least {number} of {folds} folds validate without {name} ({label}): its Dice is nan there'
             seen_in = Message(text, number=FOLDS - cases, folds=FOLDS, name=labels.name_of(label), label=label)
-            yield self.report_in(facts, PROVEN, seen_in, words, values=rare)
+            yield self.report_in(facts, PROVEN, seen_in, words)
 
 
 def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:

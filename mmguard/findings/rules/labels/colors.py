@@ -40,6 +40,7 @@ class StoredAsColors(DataRule):
     """Label files with more than one channel."""
 
     code = 'MG120'
+    follows = ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136')
     aliases = ('MG131',)
     needs = ('maps',)
     summary = 'Label files have more than one channel: colors, not class indices.'
@@ -209,6 +210,7 @@ class PaletteReadAsColors(DataRule):
     """Palette PNGs whose colors are read instead of their indices."""
 
     code = 'MG121'
+    follows = ('MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'Palette PNGs are read, or were saved, as colors instead of indices.'
     title = 'Palette PNGs are read as colors: their indices are right, but the loader loses them.'

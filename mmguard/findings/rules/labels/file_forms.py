@@ -9,7 +9,6 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import convert_files, list_stored_values
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
     as_map,
@@ -30,6 +29,7 @@ class NotEightBits(DataRule):
     """Label files of 16 bits or more, and PNGs of 1, 2 or 4 bits."""
 
     code = 'MG122'
+    follows = ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG137')
     aliases = ('MG151',)
     needs = ('maps',)
     summary = 'Label files have more or fewer than 8 bits; loaders change their values.'
@@ -55,7 +55,7 @@ class NotEightBits(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         maps = get_maps(labels)
-        values = {value: count for value, count in maps.raw.items() if value > 255} or labels.values
+        values = {**labels.values, **{value: count for value, count in maps.raw.items() if value > 255}}
         if maps.loaded_otherwise.get('scaled'):
             before, after = join_items(sorted(count_stored(labels))), join_items(sorted(count_trained(labels)))
             evidence = f'{maps.loaded_otherwise["scaled"]:,} files; values as stored: {before}; as loaded: {after}'
@@ -76,8 +76,8 @@ class NotEightBits(DataRule):
             texts.append(f'values as stored: {join_items(sorted(maps.raw))}')
         evidence = '; '.join(texts) or f'{wrapped:,} files are loaded modulo 256'
         certainty, severity = (PROVEN, ERROR) if is_proven else (LIKELY, WARNING)
-        follow = tuple(code for code in SUPERSEDES[self.code] if code not in ('MG103', 'MG121'))
-        yield self.report_in(facts, certainty, evidence, severity=severity, values=values, supersedes=follow)
+        follow = tuple(code for code in self.follows if code not in ('MG103', 'MG121'))
+        yield self.report_in(facts, certainty, evidence, severity=severity, values=values, follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
@@ -103,6 +103,7 @@ class Fractions(DataRule):
     """Labels with decimals."""
 
     code = 'MG123'
+    follows = ('MG107', 'MG122', 'MG135')
     needs = ('maps',)
     summary = 'Labels are fractions: an image transform (ToTensor divides by 255) or an averaging resize changed them.'
     why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learned.'

@@ -115,6 +115,7 @@ class SizeMismatch(DataRule):
     """Labels whose size differs from their images."""
 
     code = 'MG130'
+    follows = ('MG152',)
     aliases = ('MG175',)
     shows_values = False
     kinds = ('pixels', 'instances')

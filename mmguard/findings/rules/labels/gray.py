@@ -38,6 +38,7 @@ class BinaryMask(DataRule):
     """A mask of 0 and 255, made for viewing."""
 
     code = 'MG103'
+    follows = ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135')
     needs = ()
     summary = 'These look like 0/255 masks: the foreground is stored as 255, not as class 1.'
     why = (
@@ -122,6 +123,7 @@ class GrayLevels(DataRule):
     """Many values over the whole range."""
 
     code = 'MG106'
+    follows = ('MG107',)
     needs = ()
     summary = 'Many different values: colors, gray levels or interpolated labels.'
     title = 'Many different values ({values}, ...): colors, gray levels or interpolated labels.'
@@ -174,6 +176,7 @@ class ScaledGray(DataRule):
     """One gray level per class, spread so that a human can tell them apart."""
 
     code = 'MG125'
+    follows = ('MG106', 'MG107', 'MG116')
     needs = ()
     summary = 'The labels are gray levels of a picture, one per class.'
     title = 'The labels are gray levels of a picture, one per class: {levels}.'

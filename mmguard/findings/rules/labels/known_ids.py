@@ -40,6 +40,7 @@ class RawCityscapesIds(DataRule):
     """Cityscapes ids, up to 33, instead of train ids, up to 18."""
 
     code = 'MG101'
+    follows = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'The labels look like raw Cityscapes ids (labelIds), not train ids.'
     title_named = 'Files called *_labelTrainIds.png hold raw Cityscapes ids ({ids}): not every class was converted.'
@@ -156,6 +157,7 @@ class RawCocoIds(DataRule):
     """COCO category ids (1..90), or COCO-Stuff's (up to 182), with their gaps."""
 
     code = 'MG117'
+    follows = ('MG102', 'MG106', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
     needs = ()
     summary = 'The labels look like raw COCO category ids, which have gaps.'
@@ -266,6 +268,7 @@ class AdeNotReduced(DataRule):
     """ADE20K's raw ids, 0..150, where 0 is not one of the 150 classes."""
 
     code = 'MG119'
+    follows = ('MG102', 'MG107')
     needs = ()
     summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
     why = 'Every class is trained as its neighbor, "other" as class 0 (wall), and 150 is out of range.'

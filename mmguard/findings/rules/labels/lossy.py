@@ -29,6 +29,7 @@ class LossyOrInterpolated(DataRule):
     """Values between two labels, only at their borders, from JPEG or an interpolating resize."""
 
     code = 'MG136'
+    follows = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'Compression or interpolation changed the labels: values in between, at the edges of regions.'
     title = 'Compression or interpolation changed the labels: {number} different values occur.'

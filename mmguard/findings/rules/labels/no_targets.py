@@ -25,6 +25,7 @@ class NoUsableInstance(AnnotationRule):
     """Annotation files without any trainable object."""
 
     code = 'MG174'
+    follows = ('MG146',)
     aliases = ('MG145', 'MG148')
     kinds = ('instances',)
     summary = 'No image has an object to train on.'
@@ -131,7 +132,9 @@ class ImagesWithoutTarget(AnnotationRule):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found, config = get_annotations(labels), get_config(labels)
         is_filtered = _is_filtered(labels)
-        number = found.images_kept_empty if is_filtered else found.images_without_target
+        # Images whose targets have faults of their own (MG109, MG149) are not empty.
+        without = found.images_without_target - found.images_spoiled
+        number = found.images_kept_empty if is_filtered else without
         part = compute_share(number, found.images)
         denoises = any(
             name in kind.lower() for kind in (config.framework, *config.heads.values()) for name in DENOISING

@@ -34,6 +34,7 @@ class CountsFromOne(DataRule):
     """Labels 1..N where 0..N-1 are expected."""
 
     code = 'MG115'
+    follows = ('MG102', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
     needs = ('histogram',)
     summary = 'The labels count from 1, but classes count from 0.'
@@ -114,6 +115,7 @@ class GapsInIds(DataRule):
     """Ids with gaps whose number equals the number of classes."""
 
     code = 'MG116'
+    follows = ('MG107',)
     aliases = ('MG118',)
     kinds = ('pixels', 'instances')
     needs = ('values', 'histogram')
@@ -183,6 +185,7 @@ class HugeIds(DataRule):
     """Ids of database rows, instances or panoptic segments."""
 
     code = 'MG137'
+    follows = ('MG106', 'MG107', 'MG138')
     kinds = ('pixels', 'instances')
     summary = 'Ids of a database, of instances or of segments are used as class labels.'
     title = 'Ids such as {values} are not class labels.'

@@ -110,6 +110,7 @@ class NegativeLabels(DataRule):
     """Labels below 0."""
 
     code = 'MG105'
+    follows = ('MG107',)
     kinds = ('pixels', 'instances')
     summary = 'Labels below 0.'
     title = 'Labels below 0: {values}.'
@@ -151,6 +152,7 @@ class OneTooMany(DataRule):
 
     kinds = ('pixels', 'instances')
     code = 'MG102'
+    follows = ('MG107',)
     summary = 'The only invalid label equals num_classes.'
     title = 'The only invalid label equals num_classes={num_classes}; valid labels are 0..{last}.'
     why = (
@@ -229,6 +231,7 @@ class StrayValue(DataRule):
     """A value in only a few files."""
 
     code = 'MG127'
+    follows = ('MG102', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
     summary = 'Only a few files hold an invalid label: a slip of the annotator, not a class.'
     title = 'Only a few files hold {values}: a slip of the annotator, not a class.'

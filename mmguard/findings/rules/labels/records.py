@@ -107,6 +107,7 @@ class WrongRecords(AnnotationRule):
     """Records of annotation files whose content differs from what readers expect."""
 
     code = 'MG176'
+    follows = ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161')
     kinds = ('instances',)
     summary = 'Records of the annotation file have wrong types or lack entries.'
     title = 'Records of the annotation file are not as readers expect them: {reasons}.'
@@ -129,7 +130,7 @@ class WrongRecords(AnnotationRule):
             # An extra folder shifts the number of every later class.
             yield self.report_in(facts, PROVEN, evidence, words, self.title_folders, advice=advice)
         elif reasons:
-            yield self.report_in(facts, PROVEN, evidence, words, supersedes=(), advice=advice)
+            yield self.report_in(facts, PROVEN, evidence, words, follows=(), advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         names_from = get_annotations(labels).names_from
@@ -183,6 +184,7 @@ class UnnamedCategories(DataRule):
     """Category ids missing in ``categories``."""
 
     code = 'MG149'
+    follows = ('MG102', 'MG107', 'MG115', 'MG116', 'MG127')
     #: If ids are labels, one without a category makes 1..N look like 1..N+1.
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
@@ -208,10 +210,9 @@ class UnnamedCategories(DataRule):
         ids = sorted(unnamed)
         evidence = join_items(f'id {value} in {quantity(unnamed[value], "annotation")}' for value in ids)
         words, files = {'ids': join_items(ids), 'first': ids[0]}, found.unnamed_examples
-        if found.labelled_by == 'category id' and set(labels.values) & set(unnamed):
-            yield self.report_in(facts, PROVEN, evidence, words, values=unnamed, files=files)
-        else:
-            yield self.report_in(facts, LIKELY, evidence, words, values=unnamed, files=files, supersedes=())
+        is_label = found.labelled_by == 'category id'  # else the values are positions
+        certainty, follow = (PROVEN, self.follows) if is_label and set(labels.values) & set(unnamed) else (LIKELY, ())
+        yield self.report_in(facts, certainty, evidence, words, values=unnamed, files=files, follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_annotations(labels)

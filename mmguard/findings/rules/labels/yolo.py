@@ -67,6 +67,7 @@ class NoFractions(AnnotationRule):
     """Coordinates outside [0, 1]: pixels, or slips."""
 
     code = 'MG164'
+    follows = ('MG109', 'MG152', 'MG165', 'MG174')
     kinds = ('instances',)
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
@@ -103,7 +104,7 @@ class NoFractions(AnnotationRule):
             yield self.report_in(facts, PROVEN, evidence, words, self.title_axis, advice=self.advice_axis, files=files)
         else:
             title = self.title_turned if found.turned else ''
-            yield self.report_in(facts, PROVEN, evidence, title=title, files=files, supersedes=())
+            yield self.report_in(facts, PROVEN, evidence, title=title, files=files, follows=())
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_yolo(labels)
@@ -189,7 +190,7 @@ class UnusableDataYaml(AnnotationRule):
             files=declared,
             places=tuple(found.elsewhere),
             advice=' '.join(way for key, way in self.ways.items() if key in keys),
-            supersedes=('MG169', 'MG174') if moved and moved == found.counts.get(NO_LABEL) else (),
+            follows=('MG169', 'MG174') if moved and moved == found.counts.get(NO_LABEL) else (),
         )
 
 

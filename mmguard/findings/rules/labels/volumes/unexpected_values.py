@@ -6,7 +6,6 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.known_sets import match_named_values
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.rules.labels.volumes.base import (
     VolumeCause,
@@ -35,6 +34,7 @@ class UnexpectedValues(VolumeCause):
     """Values in label files that dataset.json does not declare."""
 
     code = 'MG185'
+    follows = ('MG135', 'MG197')
     shown_by = (UNEXPECTED,)
     summary = 'Label files hold values that dataset.json does not declare.'
     title = 'Label files hold values that dataset.json does not declare: {listed}.'
@@ -82,8 +82,8 @@ class UnexpectedValues(VolumeCause):
         # A value that was not renumbered is missing under its number.
         is_renumbering = len(labels.values) >= len(volumes.never) or bool(self._find_numbering(labels))
         is_common = compute_share(sum(labels.values.values()), labels.total) > RARE_VOXELS
-        follow = SUPERSEDES[self.code] if is_renumbering and is_common else ()
-        yield self.report_in(facts, PROVEN, join('; ', texts), words, files=list_files(faults), supersedes=follow)
+        follow = self.follows if is_renumbering and is_common else ()
+        yield self.report_in(facts, PROVEN, join('; ', texts), words, files=list_files(faults), follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not labels.values:

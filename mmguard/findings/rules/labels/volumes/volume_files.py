@@ -83,6 +83,7 @@ class ImagesAsLabels(VolumeCause):
     """Label files that contain an image."""
 
     code = 'MG196'
+    follows = ('MG135', 'MG197')
     shown_by = (INTENSITIES,)
     summary = 'Label files hold intensities: they are images, not segmentations.'
     why = 'Every gray level becomes a class that the network does not have: a device-side assert on a GPU.'
