@@ -16,6 +16,7 @@ ORDER: Tuple[str, ...] = (
     'MG123',  # fractions, truncated to 0
     'MG122',  # bit depths other than 8
     'MG120',  # colors
+    'MG580',  # gray in several channels
     'MG103',  # 0 and 255, made for viewing
     'MG121',  # palette files whose colors are read
     'MG137',  # instance ids
@@ -28,10 +29,14 @@ ORDER: Tuple[str, ...] = (
     'MG149',  # annotations of categories without a name
     'MG134',  # categories that the framework does not count
     'MG138',  # category ids as labels
+    'MG581',  # category 0 as background
     'MG178',  # the labels from the config's loader differ from those in the files
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
     'MG168',  # data.yaml
+    'MG393',  # folders that are not the classes
+    'MG394',
+    'MG399',
     'MG176',  # records that readers misinterpret
     'MG157',
     # Numberings of well-known data sets before those that are only inferred from counts.
@@ -49,7 +54,11 @@ ORDER: Tuple[str, ...] = (
     'MG106',  # gray levels that nothing above explains
     'MG116',  # gaps, where no known numbering explains them
     # Records and files that cannot be used, one by one.
+    'MG396',
+    'MG397',
+    'MG395',
     'MG179',
+    'MG398',
     'MG153',
     'MG147',  # a name with two ids makes one label too many
     'MG141',
@@ -63,7 +72,10 @@ ORDER: Tuple[str, ...] = (
     # The config contradicts itself, in the order in which a training reads it.
     'MG231',
     'MG250',
+    'MG390',
     'MG205',
+    'MG391',
+    'MG392',
     'MG201',
     'MG154',  # a name that the list lacks, before a head that counts it
     'MG202',
@@ -91,6 +103,7 @@ ORDER: Tuple[str, ...] = (
     'MG230',
     # Volumes.
     'MG180',  # without a dataset.json nothing is known
+    'MG582',
     'MG181',
     'MG182',
     'MG196',

@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import describe_format, propose_corrections, rewrite
-from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import compute_share, get_annotations, join_items, rate_share
 from mmguard.labels.instances import LABEL_REASON
@@ -205,49 +205,3 @@ class BoxesInAnotherForm(AnnotationRule):
             if compute_share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL_INSIDE
         ]
         return max(fit, key=lambda name: found.inside_as[name], default='')
-
-
-#: Faults in COCO panoptic.
-WRONG_AREA_FAULT = 'the area of a segment is not the number of its pixels'
-SHORT_POLYGON_FAULT = 'a polygon has fewer than 6 numbers, or an odd count'
-NO_PIXEL_FAULT = 'polygons cover no pixel'
-
-
-class UnusableMasks(AnnotationRule):
-    """Masks that cannot be decoded, or do not fit their image."""
-
-    code = 'MG179'
-    kinds = ('instances',)
-    summary = 'Masks cannot be decoded, or do not fit their image.'
-    title = 'Masks cannot be used: {reasons}.'
-    why = (
-        "mmdet stops at an object without a mask (KeyError: 'mask') and at a mask that pycocotools cannot decode; "
-        'it silently ignores objects whose polygons are all too short. A mask that differs in size from its image '
-        'fails in the middle of an epoch, or labels the wrong pixels.'
-    )
-    example = Example(
-        wrong='"segmentation": [[10, 10, 20, 20]]',
-        right='"segmentation": [[10, 10, 20, 20, 10, 20]]',
-    )
-    limits = 'A mask that can be decoded may still be that of another object.'
-    advice = (
-        'Draw or export these masks again; if only a few are missing, you can remove their annotations. If no object '
-        'has one, train on boxes: with_mask=False, no mask_head (Faster R-CNN instead of Mask R-CNN). A mask is a '
-        'list of flat polygons, `[x1, y1, x2, y2, ...]` of three points or more, or an RLE with "size" [height, '
-        'width] of the image, `pycocotools.mask.encode`. Panoptic: '
-        'write PNG and JSON in one go, id = R + 256 G + 65536 B.'
-    )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        known = get_annotations(labels)
-        texts = [
-            f'{fault}: {quantity(count, "annotation")} ({join_items(known.mask_examples.get(fault, []), 3)})'
-            for fault, count in known.mask_faults.items()
-        ]
-        severity = (
-            WARNING if set(known.mask_faults) <= {SHORT_POLYGON_FAULT, WRONG_AREA_FAULT, NO_PIXEL_FAULT} else ERROR
-        )
-        files = [one for examples in known.mask_examples.values() for one in examples]
-        if texts:
-            words = {'reasons': join_items(known.mask_faults, 4)}
-            yield self.report_in(facts, LIKELY, '; '.join(texts), words, severity=severity, files=files)

@@ -12,7 +12,7 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import set_suffix
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
-from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, is_about_records
+from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, WHOLE_FILE
 from mmguard.findings.views import count_listed, get_annotations, get_maps, has_config, join_items
 from mmguard.findings.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
 from mmguard.language import join
@@ -217,7 +217,7 @@ class UnreadableFiles(DataRule):
                 found.setdefault(reason, []).extend(paths)
                 unlisted[reason] += max(maps.counts.get(f'unreadable {reason}', 0) - len(paths), 0)
         for reason, paths in get_annotations(labels).unreadable.items():
-            if paths and reason != NO_FOLDER_FAULT and not is_about_records(reason):
+            if paths and reason != NO_FOLDER_FAULT and reason.startswith(WHOLE_FILE):
                 more = _MORE.fullmatch(paths[-1])
                 found.setdefault(reason, []).extend(paths[:-1] if more else paths)
                 unlisted[reason] += int(more[1].replace(',', '')) if more else 0

@@ -185,7 +185,7 @@ class HugeIds(DataRule):
     """Ids of database rows, instances or panoptic segments."""
 
     code = 'MG137'
-    follows = ('MG106', 'MG107', 'MG138')
+    follows = ('MG106', 'MG107', 'MG138', 'MG581')
     kinds = ('pixels', 'instances')
     summary = 'Ids of a database, of instances or of segments are used as class labels.'
     title = 'Ids such as {values} are not class labels.'

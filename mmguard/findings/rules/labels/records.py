@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Sequence, Tuple
+from typing import ClassVar, Iterator, List, Sequence, Tuple
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import NO_LABEL_MAP, AnnotationFacts, LabelFacts
@@ -99,19 +99,43 @@ WHOLE_FILE = (
     'data sets of type',
 )
 NO_FOLDER_FAULT = 'the folder of images does not exist'
-#: Prefixes of faults of class folders.
-CLASS_FOLDERS = ('a hidden folder', 'the class folders', 'there are fewer class folders')
 
 
-class WrongRecords(AnnotationRule):
+class RecordRule(AnnotationRule):
+    """Base class of rules about faults that readers name."""
+
+    kinds = ('instances',)
+    #: Beginnings of the faults that show it; empty: those in records, of no other rule.
+    faults: ClassVar[Tuple[str, ...]] = ()
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = {
+            reason: places
+            for reason, places in get_annotations(labels).unreadable.items()
+            if places and (reason.startswith(self.faults) if self.faults else is_about_records(reason))
+        }
+        if found:
+            evidence = '; '.join(f'{reason}: {join_items(places, 3)}' for reason, places in found.items())
+            yield self.report_in(facts, PROVEN, evidence, {'reasons': join_items(found, 4)})
+
+
+def is_about_records(reason: str) -> bool:
+    """True if a fault is in single records, not in the whole file, and no rule of its own is about it.
+
+    Example:
+        >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')
+        (True, False)
+    """
+    others = tuple(start for rule in RecordRule.__subclasses__() for start in rule.faults)
+    return not reason.startswith((*WHOLE_FILE, *others))
+
+
+class WrongRecords(RecordRule):
     """Records of annotation files whose content differs from what readers expect."""
 
     code = 'MG176'
-    follows = ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161')
-    kinds = ('instances',)
     summary = 'Records of the annotation file have wrong types or lack entries.'
     title = 'Records of the annotation file are not as readers expect them: {reasons}.'
-    title_folders = 'The class folders are not as readers expect them: {reasons}.'
     why = 'A reader stops there, or leaves the record out silently.'
     example = Example(
         wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
@@ -120,17 +144,9 @@ class WrongRecords(AnnotationRule):
     limits = 'It knows what the readers of each format need, not what your own reader allows.'
     advice = 'Correct the places listed, or export the file again.'
 
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        unreadable = get_annotations(labels).unreadable
-        reasons = {reason: places for reason, places in unreadable.items() if places and is_about_records(reason)}
-        evidence = '; '.join(f'{reason}: {join_items(places, 3)}' for reason, places in reasons.items())
-        words = {'reasons': join_items(reasons, 4)}
-        advice = as_message(get_annotations(labels).record_advice or self.advice).template
-        if any(reason.startswith(CLASS_FOLDERS) for reason in reasons):
-            # An extra folder shifts the number of every later class.
-            yield self.report_in(facts, PROVEN, evidence, words, self.title_folders, advice=advice)
-        elif reasons:
-            yield self.report_in(facts, PROVEN, evidence, words, follows=(), advice=advice)
+    def advise(self, facts: Facts) -> str:
+        advice = '' if facts.labels is None else get_annotations(facts.labels).record_advice
+        return as_message(advice or self.advice).template
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         names_from = get_annotations(labels).names_from
@@ -142,21 +158,51 @@ class WrongRecords(AnnotationRule):
             yield from rewrite(self, facts, 'Leave them out.', question)
 
 
-def is_about_records(reason: str) -> bool:
-    """True if a fault is in single records, not in the whole file.
+class ClassFolders(RecordRule):
+    """Folders that are not the classes that are meant."""
 
-    Example:
-        >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')
-        (True, False)
-    """
-    return not reason.startswith((*WHOLE_FILE, NO_LABEL_MAP))
+    code = 'MG393'
+    follows = ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161')
+    faults = ('a hidden folder', 'the class folders', 'there are fewer class folders')
+    summary = 'The class folders are not the classes.'
+    title = 'The class folders are not the classes: {reasons}.'
+    why = 'Folders are numbered in alphabetical order: one that is missing or too many shifts all later labels.'
+    example = Example(wrong='train/.ipynb_checkpoints, train/cat, train/dog', right='train/cat, train/dog')
+    limits = 'Without `--classes` the folders of the training are taken as right.'
+    advice = 'Keep the same class folders in each split, without hidden ones.'
 
 
-class MissingLabelMaps(AnnotationRule):
+class CategoriesWithoutLabel(RecordRule):
+    """Categories of a validation file that RF-DETR does not number."""
+
+    code = 'MG394'
+    faults = ('RF-DETR has no label',)
+    summary = 'RF-DETR has no label for a category: no annotation of train has it.'
+    title = 'RF-DETR has no label for categories of this file: no annotation of train has them.'
+    why = 'RF-DETR numbers the categories of train that have objects; an object of another one is a KeyError.'
+    example = Example(wrong='valid has objects of "cow", train has none', right='objects of "cow" in train, too')
+    limits = 'Releases before 1.9.2 number also categories without an object.'
+    advice = 'Move images of these categories to train, or remove their annotations from this file.'
+
+
+class PanopticFiles(RecordRule):
+    """PNGs of a panoptic set that mmdet does not find, or cannot use."""
+
+    code = 'MG399'
+    faults = ('the PNG of a panoptic', 'a panoptic PNG', 'file_name of an annotation is not that')
+    summary = 'PNGs of a panoptic data set are missing, or not in color.'
+    title = 'PNGs of a panoptic data set cannot be used: {reasons}.'
+    why = 'mmdet opens the PNG with the name of its image, and reads the id of a segment from three channels.'
+    example = Example(wrong='"file_name": "7_panoptic.png" for 7.jpg', right='"file_name": "7.png"')
+    limits = 'Without `--masks` it reads a sample of the PNGs.'
+    advice = 'Write one PNG of three channels for each image, named like it, and the same name in "file_name".'
+
+
+class MissingLabelMaps(RecordRule):
     """Label maps of a semantic branch that are not on disk."""
 
     code = 'MG157'
-    kinds = ('instances',)
+    faults = (NO_LABEL_MAP,)
     summary = 'The label maps of a semantic branch are missing.'
     title = 'with_seg=True loads label maps for a semantic branch, but they are missing. The annotation file is right.'
     why = 'HTC and similar models train a semantic head next to the boxes; the first batch ends with a missing file.'
@@ -169,11 +215,6 @@ class MissingLabelMaps(AnnotationRule):
         'Take the config without the semantic branch (with_seg=False, no semantic_head), or make real label maps. Do '
         'not write empty ones: 0 is a class.'
     )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        missing = get_annotations(labels).unreadable.get(NO_LABEL_MAP)
-        if missing:
-            yield self.report_in(facts, PROVEN, join_items(missing, 3))
 
 
 #: Share of the annotations above which the list of categories is wrong.
