@@ -124,7 +124,7 @@ def test_an_edit_of_categories_leaves_boxes_to_their_own_finding(numbers: Tuple[
     found = findings_of(path, *options)
     offered = [(code, edit['number'], edit['question']) for code in found for edit in found[code]['edits']]
     assert [entry for entry in offered if entry[1]] == [
-        ('MG138', 1, ''),
+        ('MG581', 1, ''),
         ('MG109', 2, 'Can 2 of 60 objects be dropped (1 box without area, 1 box outside the image)?'),
     ]
     chosen = [word for number in numbers for word in ('--edit', number)]

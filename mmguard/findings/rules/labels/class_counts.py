@@ -8,6 +8,7 @@ from typing import Dict, Iterator, List
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
+from mmguard.findings.patterns import OutsideRule
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import (
@@ -25,12 +26,11 @@ from mmguard.language import Message
 from mmguard.text import quantity
 
 
-class MoreClassesThanHead(DataRule):
+class MoreClassesThanHead(OutsideRule):
     """More class names in a data set than classes in the head."""
 
     code = 'MG108'
     follows = ('MG102', 'MG107')
-    kinds = ('pixels', 'instances')
     summary = 'The data set lists more classes than the head has.'
     title = 'The data set lists {classes} classes, but the head has {num_classes}. Too many for it: {extra}.'
     why = (
@@ -44,17 +44,9 @@ class MoreClassesThanHead(DataRule):
     limits = 'Whether the class list or num_classes is right is unknown, and so is whether label maps follow the list.'
     advice = (
         'If all {classes} should be learned, write `num_classes={classes}` wherever the model counts them. If not, '
-        "list only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); other labels "
-        'are left out or ignored then. If label maps are numbered by another list, write that one. Where folders are '
-        'the classes, move those out that are not.'
+        "list only the model's classes, in its order (`metainfo=dict(classes=(...))`; where folders are classes, "
+        'move the others out).'
     )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        listed = len(labels.class_names)
-        if labels.num_classes <= min(labels.values) <= max(labels.values) < listed:
-            # A list of names does not prove that the files use its numbering.
-            is_sure = labels.kind == 'instances' or max(labels.values) == listed - 1
-            yield self.report_in(facts, PROVEN if is_sure else LIKELY)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         listed = len(labels.class_names)
