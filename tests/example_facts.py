@@ -229,9 +229,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
         3,
         {'unreadable': {'RF-DETR has no label for a category (KeyError): no annotation of train has it': ['cow']}},
     ),
-    'MG399': lambda: instances(
-        _THREE, 3, {'unreadable': {'the PNG of a panoptic image is missing': ['panoptic_train/7.png']}}
-    ),
     'MG395': lambda: masks('a segment has no pixel in its PNG'),
     'MG396': lambda: masks('the mask is missing'),
     'MG397': lambda: masks('the size of an RLE is not that of the image'),

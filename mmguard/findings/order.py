@@ -36,7 +36,6 @@ ORDER: Tuple[str, ...] = (
     'MG168',  # data.yaml
     'MG393',  # folders that are not the classes
     'MG394',
-    'MG399',
     'MG176',  # records that readers misinterpret
     'MG157',
     # Numberings of well-known data sets before those that are only inferred from counts.

@@ -112,7 +112,6 @@ class StuffAmongThings(ConfigRule):
     )
     why = 'Heads count the things first: a later thing is trained as stuff, and stuff before it as a thing.'
     example = Example(wrong="classes=('sky', 'cat'), thing_classes=['cat']", right="classes=('cat', 'sky')")
-    limits = 'It does not see the order of "categories" in the files.'
     advice = (
         'List the things first, then the stuff, also in "categories" of the files. Only then set num_things_classes '
         'and num_stuff_classes of the heads.'

@@ -29,16 +29,12 @@ class UnusableBoxes(DataRule):
         'The log of a width 0 is -inf: the loss is inf or nan, or an assertion about boxes fails; torchvision refuses '
         'such boxes.'
     )
-    example = Example(
-        wrong='"bbox": [10, 20, 0, 5]',
-        right='"bbox": [10, 20, 4, 5]',
-    )
+    example = Example(wrong='"bbox": [10, 20, 0, 5]', right='"bbox": [10, 20, 4, 5]')
     limits = 'If there are many such boxes, it cannot tell which format was meant: draw one image with its boxes.'
     advice = (
-        'Draw one image with its boxes. If only a few boxes are wrong, correct or delete them. If many are, their '
-        'format is wrong: COCO stores x, y (upper left corner), width, height; VOC two corners; YOLO '
-        'the center, divided by the image size. If the file is right, compare width and height of the images '
-        '(swapped, resized, turned by EXIF), or look for a transform that moves boxes without their image.'
+        'Draw one image with its boxes, and correct or delete a few wrong ones. If many are wrong, their format '
+        'is: COCO stores x, y, width, height, VOC two corners, YOLO the center, divided by the image size (or the '
+        'width and height of the images are swapped).'
     )
     pytorch = (
         'If only a few boxes are wrong, correct or delete them; guard_targets leaves them out. If many are, their '
@@ -88,10 +84,9 @@ class BoxesBeyondImage(AnnotationRule):
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
     limits = 'If fewer than 1 % of the boxes cross the edge, it assumes rounding.'
     advice = (
-        'Draw one image with its boxes before you change any. If they are drawn right, clip them, then drop those '
-        'without area; a VOC corner at 0 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
-        'convert them (from y1, x1, y2, x2, or center and size), or correct the size of the image in the annotations '
-        '(swapped, turned by EXIF, another scale).'
+        'Draw one image with its boxes before you change any: if they are drawn right, clip them, then drop those '
+        'without area (a VOC corner at 0 counts from 0: add 1 to all). If not, convert them (from y1, x1, y2, x2, '
+        'or center and size), or correct the size of the image in the annotations.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -153,10 +148,13 @@ class BoxesInAnotherForm(AnnotationRule):
         'and fractions do not show whether the first two are a corner or the center.'
     )
     advice = (
-        'Draw one image with its boxes before you change any. If they are corners: `{corners} = ann["bbox"]; '
-        'ann["bbox"] = [x1, y1, x2 - x1, y2 - y1]`, and set `ann["area"]` to the new width times height. If they are '
-        'fractions: multiply by width and height of the image; if the first two are the center (YOLO), subtract half '
-        'the size from them before that. Do not clip boxes at the edge of the image: that hides the fault.'
+        'Draw one image with its boxes, then convert: `{corners} = ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 '
+        '- y1]`, and `ann["area"]` is the new width times height. Do not clip boxes at the edge of the image: that '
+        'hides the fault.'
+    )
+    advice_fractions = (
+        'Draw one image with its boxes, then multiply by width and height of the image; if the first two are the '
+        'center (YOLO), subtract half the size from them before that.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -165,7 +163,8 @@ class BoxesInAnotherForm(AnnotationRule):
         if form == FRACTIONS:
             evidence = Message('{number:,} of {boxes} lie within [0, 1]', number=found.inside_unit, boxes=boxes)
             words = {'format': found.format.upper(), 'corners': ORDERS['corners']}
-            yield self.report_in(facts, PROVEN, evidence, words, self.title_fractions, files=())
+            advice = self.advice_fractions
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_fractions, files=(), advice=advice)
         elif form:
             evidence = Message(
                 '{number:,} of {boxes} lie inside their image when read as corners; as x, y, width, height '

@@ -325,8 +325,8 @@ class BackgroundListed(Rule):
     limits = 'It recognizes the background only by its name; an object class with such a name is mistaken for it.'
     advice = (
         'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and do not '
-        'count it in num_classes. If it is an object to be found, give it another name. In torchvision, label 0 is '
-        'reserved for the background: leave it free.'
+        'count it in num_classes (in torchvision leave label 0 free for it). If it is an object to be found, give '
+        'it another name.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:

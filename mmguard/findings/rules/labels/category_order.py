@@ -37,10 +37,8 @@ class OrderDiffers(AnnotationRule):
     )
     limits = 'It compares names and order; it does not know which order a checkpoint was trained with.'
     advice = (
-        'List the same categories in the same order, that of the training, in all annotation files, and write the '
-        'classes of the config in this order: `metainfo=dict(classes=(...))`. To sort a file: '
-        '`data["categories"].sort(key=lambda one: int(one["id"]))`. If you train without mmdet, name the framework: '
-        '`--framework NAME`.'
+        'List the same categories in the same order, that of the training, in all annotation files and in '
+        '`metainfo=dict(classes=(...))`. If you train without mmdet, name the framework: `--framework NAME`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -87,10 +87,9 @@ class OnlyOneClass(DataRule):
     )
     limits = 'It also reports a set that lacks some of the listed classes on purpose.'
     advice = (
-        'Compare the count of each class with that in the source of the labels, and with that after each step of the '
-        'pipeline, `mmguard trace CONFIG`. Usual reasons in label maps: ToTensor on a mask, 16 bits read as 8, the '
-        'foreground stored as the ignored value. In all files: ids that a converter renumbered, or files that were '
-        'not copied. If a class really has no label, the model cannot learn it: remove it from the class list.'
+        'Compare the count of each class with that in the source of the labels, and after each step of the pipeline, '
+        '`mmguard trace CONFIG`: ToTensor on a mask, 16 bits read as 8, a foreground stored as the ignored value, or '
+        'files that were not copied lose classes. A class that really has no label cannot be learned.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

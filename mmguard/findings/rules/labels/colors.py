@@ -62,10 +62,7 @@ class ChannelRule(DataRule):
         words = {'forms': join_items(Message(MANY_CHANNELS[form]) for form in forms)}
         # If files with several channels are gray, values changed by compression (MG136) are the worse fault.
         certainty = LIKELY if maps.lossy and is_gray else PROVEN
-        yield self.report_in(facts, certainty, evidence, words, files=files, advice=self.choose_advice(labels))
-
-    def choose_advice(self, labels: LabelFacts) -> str:
-        return self.advice
+        yield self.report_in(facts, certainty, evidence, words, files=files)
 
 
 def _count_forms(labels: LabelFacts) -> Dict[str, int]:
@@ -84,10 +81,7 @@ class StoredAsColors(ChannelRule):
         'A loss expects one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
         'becomes some number. PALETTE of a data set is for drawing only; it does not decode files.'
     )
-    example = Example(
-        wrong='(128, 0, 0) for class 1 in an RGB file',
-        right='1 in a PNG of one channel',
-    )
+    example = Example(wrong='(128, 0, 0) for class 1 in an RGB file', right='1 in a PNG of one channel')
     limits = 'It knows the class of a color only from a known palette or the config.'
     advice = (
         'Look up which class each color is, in the class list of the tool that drew the files. Save one channel as '
@@ -98,10 +92,12 @@ class StoredAsColors(ChannelRule):
         'them. Export the classes again, as PNG of one channel.'
     )
 
-    def choose_advice(self, labels: LabelFacts) -> str:
-        colors = len(get_maps(labels).colors)
-        is_many = has_num_classes(labels) and colors > labels.num_classes + 1
-        return self.advice_many if is_many or not colors else self.advice
+    def advise(self, facts: Facts) -> str:
+        colors = 0 if facts.labels is None else len(get_maps(facts.labels).colors)
+        is_few = facts.labels is not None and (
+            not has_num_classes(facts.labels) or colors <= facts.labels.num_classes + 1
+        )
+        return self.advice if colors and is_few else self.advice_many
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         colors = {color for split in list_splits(facts) for color in get_maps(split).colors}
@@ -149,15 +145,14 @@ class EqualChannels(ChannelRule):
     title = 'Label files have more than one channel ({forms}), but no colors: the first holds the values.'
     why = 'A loss expects one integer per pixel: with three channels the shapes do not fit.'
     example = Example(wrong='Image.open(path).convert("RGB")', right='Image.open(path).convert("L")')
-    limits = 'Whether the values of the channel are labels is a question of its own.'
     advice = 'Save the first channel as PNG: `Image.fromarray(np.array(Image.open(path))[..., 0]).save(path)`.'
     advice_white = (
         'Save one channel as PNG, with the object as 1: `Image.fromarray((mask[..., 0] > 127).astype(np.uint8))`, for '
         '`mask = np.array(Image.open(path))`.'
     )
 
-    def choose_advice(self, labels: LabelFacts) -> str:
-        is_white = max(get_maps(labels).raw, default=0) > 127 and labels.num_classes <= 2
+    def advise(self, facts: Facts) -> str:
+        is_white = facts.labels is not None and max(get_maps(facts.labels).raw, default=0) > 127
         return self.advice_white if is_white else self.advice
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -264,10 +259,7 @@ class PaletteReadAsColors(DataRule):
         'cv2.imread replaces each index by its color (128, 64, 192, ...), or by the gray level of that color (38, 75, '
         '113, ...).'
     )
-    example = Example(
-        wrong='cv2.imread(path, 0) of a palette PNG',
-        right='np.array(Image.open(path))',
-    )
+    example = Example(wrong='cv2.imread(path, 0) of a palette PNG', right='np.array(Image.open(path))')
     limits = 'Without the files it goes by the values only: gray levels chosen by hand may be the same.'
     advice = (
         "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in your own code "

@@ -46,11 +46,10 @@ class NotEightBits(DataRule):
     )
     limits = 'It knows how mmseg and OpenCV load such files; other loaders are not known.'
     advice = (
-        'Find out what a value means (the program that wrote the files says it), and save class indices 0..{last} '
-        'with 8 bits: `Image.fromarray(label.astype(np.uint8)).save(path)`. Map values below 0 ("no data" of a GIS) '
-        'to {void}, and the white (65535) of a drawn mask to 1. Instance files hold the class times 1000 (Cityscapes)'
-        ' or 256 (KITTI), plus the number of the object: use the semantic files instead. More than 255 classes need a'
-        ' loader of your own.'
+        'Look up what each value means, and save class indices 0..{last} with 8 bits, '
+        '`Image.fromarray(label.astype(np.uint8)).save(path)`: "no data" of a GIS (below 0) is {void}, the white '
+        '(65535) of a mask is 1. Instance files (class times 1000 or 256, plus a number) are the wrong ones: use '
+        'the semantic files.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -111,9 +110,8 @@ class Fractions(DataRule):
     limits = 'Class numbers divided by 255 and probabilities can have the same values: its edits ask.'
     advice = (
         'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize only '
-        'with nearest-neighbor interpolation. Save files that hold k/255 again as '
-        '`np.round(label * 255).astype(np.uint8)`; threshold files of probabilities. If they are neither, export the '
-        'labels again, as integers.'
+        'with nearest-neighbor interpolation. Save files that hold k/255 again as `np.round(label * '
+        '255).astype(np.uint8)`; threshold files of probabilities.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -50,10 +50,9 @@ class BinaryMask(DataRule):
         'The values show neither whether 255 is the object or void, nor how a loader without a config converts them.'
     )
     advice = (
-        'Look at a file of each split. If 255 is the object, save the masks with 0 and 1, or write '
-        "`dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` directly after LoadAnnotations, and do not "
-        'ignore 255. Where the code that loads them divides by 255, or compares with 0, nothing needs to change. If '
-        '255 is void, no object is labeled yet.'
+        "If 255 is the object, save the masks with 0 and 1, or write `dict(type='GuardSegLabels', num_classes=2, "
+        'label_map={{255: 1}})` directly after LoadAnnotations, and do not ignore 255. Where the code that loads '
+        'them divides by 255, or compares with 0, nothing needs to change.'
     )
     pytorch = 'If 255 is the object: target = (target > 0).long(). If it is void: ignore_index=255.'
 
@@ -138,8 +137,7 @@ class GrayLevels(DataRule):
     )
     pytorch = (
         'Load the masks as class indices: single-channel PNG, never JPEG, resized only with nearest-neighbor '
-        'interpolation; colors need a table to classes. Two classes in black and white: target = (target > '
-        '127).long().'
+        'interpolation; colors need a table to classes. Two classes in black and white: target = (target > 127).long().'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -181,10 +179,7 @@ class ScaledGray(DataRule):
     summary = 'The labels are gray levels of a picture, one per class.'
     title = 'The labels are gray levels of a picture, one per class: {levels}.'
     why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'
-    example = Example(
-        wrong='files with 0, 128 and 254, num_classes=3',
-        right='label_map={128: 1, 254: 2}',
-    )
+    example = Example(wrong='files with 0, 128 and 254, num_classes=3', right='label_map={128: 1, 254: 2}')
     limits = (
         'It cannot know which class a level is; if the steps are equal, its edit asks if they ascend with the list.'
     )

@@ -159,10 +159,9 @@ class HugeIds(DataRule):
     example = Example(wrong='"category_id": 90000417', right='"category_id": 3')
     limits = 'Ids below 5,000 are left to other rules.'
     advice = (
-        'Renumber the ids to 0..{last}. For category ids write `label = sorted(cat_ids).index(cat_id)`, or use a data'
-        ' set class that does so (CocoDataset of mmdet); the boxes stay as they are. Label maps that hold instance or'
-        ' panoptic ids are the wrong files: use *_gtFine_labelTrainIds.png of Cityscapes; COCO panoptic stores the '
-        'category in segments_info of its JSON.'
+        'Renumber the ids to 0..{last}, `label = sorted(cat_ids).index(cat_id)`, or use a data set class that does '
+        'so (CocoDataset of mmdet). Label maps of instance or panoptic ids are the wrong files: use '
+        '*_gtFine_labelTrainIds.png of Cityscapes, segments_info of COCO panoptic.'
     )
     pytorch = (
         'Renumber the ids to 0..{last} when the data set is read (torchvision detectors count from 1): label = '

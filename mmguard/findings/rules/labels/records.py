@@ -7,7 +7,7 @@ from typing import ClassVar, Iterator, List, Sequence, Tuple
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import NO_LABEL_MAP, AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import compute_share, get_annotations, join_items
 from mmguard.language import as_message
@@ -101,22 +101,30 @@ WHOLE_FILE = (
 NO_FOLDER_FAULT = 'the folder of images does not exist'
 
 
-class RecordRule(AnnotationRule):
-    """Base class of rules about faults that readers name."""
+class FaultRule(AnnotationRule):
+    """Base class of rules about faults that readers name, of records and of masks."""
 
     kinds = ('instances',)
     #: Beginnings of the faults that show it; empty: those in records, of no other rule.
     faults: ClassVar[Tuple[str, ...]] = ()
+    #: Beginnings of those at which training does not stop.
+    mild: ClassVar[Tuple[str, ...]] = ()
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = {
-            reason: places
-            for reason, places in get_annotations(labels).unreadable.items()
-            if places and (reason.startswith(self.faults) if self.faults else is_about_records(reason))
-        }
-        if found:
-            evidence = '; '.join(f'{reason}: {join_items(places, 3)}' for reason, places in found.items())
-            yield self.report_in(facts, PROVEN, evidence, {'reasons': join_items(found, 4)})
+        found = get_annotations(labels)
+        texts = {fault: join_items(places, 3) for fault, places in found.unreadable.items() if places}
+        for fault, count in found.mask_faults.items():
+            texts[fault] = f'{quantity(count, "annotation")} ({join_items(found.mask_examples.get(fault, []), 3)})'
+        shown = [
+            fault for fault in texts if (fault.startswith(self.faults) if self.faults else is_about_records(fault))
+        ]
+        if shown:
+            evidence = '; '.join(f'{fault}: {texts[fault]}' for fault in shown)
+            files = [place for fault in shown for place in found.mask_examples.get(fault, [])]
+            severity = WARNING if all(fault.startswith(self.mild) for fault in shown) else ERROR
+            words = {'reasons': join_items(shown, 4)}
+            certainty = LIKELY if shown[0] in found.mask_faults else PROVEN  # a loader may leave masks out
+            yield self.report_in(facts, certainty, evidence, words, severity=severity, files=files)
 
 
 def is_about_records(reason: str) -> bool:
@@ -126,11 +134,11 @@ def is_about_records(reason: str) -> bool:
         >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')
         (True, False)
     """
-    others = tuple(start for rule in RecordRule.__subclasses__() for start in rule.faults)
+    others = tuple(start for rule in FaultRule.__subclasses__() for start in rule.faults)
     return not reason.startswith((*WHOLE_FILE, *others))
 
 
-class WrongRecords(RecordRule):
+class WrongRecords(FaultRule):
     """Records of annotation files whose content differs from what readers expect."""
 
     code = 'MG176'
@@ -158,7 +166,7 @@ class WrongRecords(RecordRule):
             yield from rewrite(self, facts, 'Leave them out.', question)
 
 
-class ClassFolders(RecordRule):
+class ClassFolders(FaultRule):
     """Folders that are not the classes that are meant."""
 
     code = 'MG393'
@@ -168,11 +176,10 @@ class ClassFolders(RecordRule):
     title = 'The class folders are not the classes: {reasons}.'
     why = 'Folders are numbered in alphabetical order: one that is missing or too many shifts all later labels.'
     example = Example(wrong='train/.ipynb_checkpoints, train/cat, train/dog', right='train/cat, train/dog')
-    limits = 'Without `--classes` the folders of the training are taken as right.'
     advice = 'Keep the same class folders in each split, without hidden ones.'
 
 
-class CategoriesWithoutLabel(RecordRule):
+class CategoriesWithoutLabel(FaultRule):
     """Categories of a validation file that RF-DETR does not number."""
 
     code = 'MG394'
@@ -181,24 +188,10 @@ class CategoriesWithoutLabel(RecordRule):
     title = 'RF-DETR has no label for categories of this file: no annotation of train has them.'
     why = 'RF-DETR numbers the categories of train that have objects; an object of another one is a KeyError.'
     example = Example(wrong='valid has objects of "cow", train has none', right='objects of "cow" in train, too')
-    limits = 'Releases before 1.9.2 number also categories without an object.'
     advice = 'Move images of these categories to train, or remove their annotations from this file.'
 
 
-class PanopticFiles(RecordRule):
-    """PNGs of a panoptic set that mmdet does not find, or cannot use."""
-
-    code = 'MG399'
-    faults = ('the PNG of a panoptic', 'a panoptic PNG', 'file_name of an annotation is not that')
-    summary = 'PNGs of a panoptic data set are missing, or not in color.'
-    title = 'PNGs of a panoptic data set cannot be used: {reasons}.'
-    why = 'mmdet opens the PNG with the name of its image, and reads the id of a segment from three channels.'
-    example = Example(wrong='"file_name": "7_panoptic.png" for 7.jpg', right='"file_name": "7.png"')
-    limits = 'Without `--masks` it reads a sample of the PNGs.'
-    advice = 'Write one PNG of three channels for each image, named like it, and the same name in "file_name".'
-
-
-class MissingLabelMaps(RecordRule):
+class MissingLabelMaps(FaultRule):
     """Label maps of a semantic branch that are not on disk."""
 
     code = 'MG157'

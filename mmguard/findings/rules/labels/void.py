@@ -42,10 +42,7 @@ class VoidNotIgnored(DataRule):
     summary = '255, the usual void value, is not ignored.'
     title = '255 is the usual value of ignored pixels and of padding, but ignore_index is {ignore_index}.'
     why = 'Every unlabeled or padded pixel is out of range for the loss: a device-side assert.'
-    example = Example(
-        wrong='ignore_index=-100, labels 0..10 and 255',
-        right='ignore_index=255',
-    )
+    example = Example(wrong='ignore_index=-100, labels 0..10 and 255', right='ignore_index=255')
     limits = '255 may be a class that was drawn in white.'
     advice = (
         'Look at one of the files. If 255 is void (unlabeled), use one ignored value everywhere: `ignore_index=255` '
@@ -95,10 +92,7 @@ class ShiftedVoid(DataRule):
         'A `label -= 1` copied from elsewhere makes the ignored value invalid; in 8 bits it turns 0 into 255, so the '
         'background is ignored.'
     )
-    example = Example(
-        wrong='label -= 1',
-        right='label = np.where(label == 255, 255, label - 1)',
-    )
+    example = Example(wrong='label -= 1', right='label = np.where(label == 255, 255, label - 1)')
     limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabeled on purpose.'
     advice = (
         'Find where 1 is subtracted (in the script that saved the files, or in a transform), and remove it. With '
@@ -196,10 +190,9 @@ class NothingToTrainOn(DataRule):
     )
     limits = 'It cannot tell a file that was not labeled from one that shows no object.'
     advice = (
-        'Compare the stored values with the loaded ones, `mmguard trace CONFIG`. Usual causes are reduce_zero_label on '
-        'files of 0, a label_map to the ignored label, and files of another class list. If the files really hold no '
-        'label, label them or leave them out of the split; `cat_max_ratio=0.75` in RandomCrop avoids most crops of '
-        'void only.'
+        'Compare the stored values with the loaded ones, `mmguard trace CONFIG`: usual causes are '
+        'reduce_zero_label on files of 0, and a label_map to the ignored label. If the files really hold no label, '
+        'label them or leave them out; `cat_max_ratio=0.75` in RandomCrop avoids most crops of void only.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -33,10 +33,7 @@ class DatasetJson(DeclaredCause):
     declared = ('keys',)
     summary = 'nnU-Net v2 cannot use the dataset.json as it is.'
     why = 'nnU-Net stops before it looks at a single case.'
-    example = Example(
-        wrong='"modality": {"0": "CT"}',
-        right='"channel_names": {"0": "CT"}, "file_ending": ".nii.gz"',
-    )
+    example = Example(wrong='"modality": {"0": "CT"}', right='"channel_names": {"0": "CT"}, "file_ending": ".nii.gz"')
     limits = 'It checks the keys that planning and training read, not those of your own tools.'
     advice = 'Correct these keys: `channel_names` has one entry for each channel of an image (RGB has three), from "0".'
     advice_missing = 'Write `{keys}` in dataset.json, with one entry of channel_names for each channel (RGB has three).'
@@ -74,7 +71,6 @@ class NumberOfCases(DeclaredCause):
     summary = 'numTraining in dataset.json is not the number of cases.'
     why = 'nnU-Net stops, or trains without cases that were not copied.'
     example = Example(wrong='"numTraining": 40, 39 files in labelsTr', right='"numTraining": 39')
-    limits = 'It cannot tell whether a case is missing or the number is wrong.'
     advice = 'Copy the cases that are missing, or write `"numTraining": {cases}`.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

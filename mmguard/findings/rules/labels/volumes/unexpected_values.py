@@ -45,11 +45,9 @@ class UnexpectedValues(VolumeCause):
     )
     limits = 'It cannot tell a slip, a forgotten class and "not annotated" apart: look at the slices.'
     advice = (
-        'Look at the slices named; valid labels are {valid}. If a value is a slip, correct it there. If it is a '
-        'class, declare it in `"labels"`. If files use other numbers, renumber them by the names of the classes, not '
-        'by their order. If a value (255, -1) marks voxels that were not annotated, write {next} and declare '
-        '`"ignore": {next}`. If values are gray levels around 0 and 255, threshold them. Do not turn values into '
-        'background before you have looked at them.'
+        'Look at the slices named (valid labels are {valid}): correct a slip, declare a class in `"labels"`, '
+        'renumber values by the names of the classes, threshold gray levels. If a value (255, -1) marks voxels '
+        'that were not annotated, write {next} and declare `"ignore": {next}`: do not make it background.'
     )
 
     needs = ()
