@@ -93,11 +93,9 @@ class StoredAsColors(ChannelRule):
     )
 
     def advise(self, facts: Facts) -> str:
-        colors = 0 if facts.labels is None else len(get_maps(facts.labels).colors)
-        is_few = facts.labels is not None and (
-            not has_num_classes(facts.labels) or colors <= facts.labels.num_classes + 1
-        )
-        return self.advice if colors and is_few else self.advice_many
+        labels = facts.labels or LabelFacts()
+        most = labels.num_classes + 1 if has_num_classes(labels) else 256
+        return self.advice if 0 < len(get_maps(labels).colors) <= most else self.advice_many
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         colors = {color for split in list_splits(facts) for color in get_maps(split).colors}
@@ -152,7 +150,8 @@ class EqualChannels(ChannelRule):
     )
 
     def advise(self, facts: Facts) -> str:
-        is_white = facts.labels is not None and max(get_maps(facts.labels).raw, default=0) > 127
+        labels = facts.labels
+        is_white = labels is not None and labels.num_classes <= 2 and max(get_maps(labels).raw, default=0) > 127
         return self.advice_white if is_white else self.advice
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:

@@ -121,7 +121,7 @@ def threshold(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
     """Yield an edit that rewrites masks in black and white, with values in between, as 0 and 1."""
     counts = count_stored(labels)
     ends = sum(count for value, count in counts.items() if not NEAR < value < 255 - NEAR)
-    of_two = labels.num_classes == 2 and max(counts, default=0) > 127
+    of_two = labels.num_classes <= 2 and max(counts, default=0) > 127
     of_two = of_two and compute_share(ends, sum(counts.values())) >= BLACK_AND_WHITE
     if of_two or _is_black_and_white(labels):
         question = 'Are these masks of two classes, drawn in black and white?'
