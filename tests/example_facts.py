@@ -108,6 +108,11 @@ def texts(kind: str, place: str, number: int = 12, labels: Optional[Dict[int, in
     return instances(_THREE if labels is None else labels, 3, {'format': 'yolo', 'yolo': YoloFacts(**rows)})
 
 
+def masks(fault: str) -> LabelFacts:
+    """Facts of annotations of which some have this fault of a mask."""
+    return instances(_THREE, 3, {'mask_faults': {fault: 40}, 'mask_examples': {fault: ['7.jpg: annotation 31']}})
+
+
 _WEIGHTS = 'model.decode_head.loss_decode.class_weight'
 _THREE = even(0, 1, 2)
 
@@ -216,17 +221,29 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG176': lambda: instances(
         _THREE, 3, {'unreadable': {'bbox is not four numbers': ["train.json: annotations[7]: ['1', '2', '3', '4']"]}}
     ),
+    'MG393': lambda: instances(
+        _THREE, 3, {'unreadable': {'the class folders are not the classes': ['val: lacks cow']}}
+    ),
+    'MG394': lambda: instances(
+        _THREE,
+        3,
+        {'unreadable': {'RF-DETR has no label for a category (KeyError): no annotation of train has it': ['cow']}},
+    ),
+    'MG395': lambda: masks('a segment has no pixel in its PNG'),
+    'MG396': lambda: masks('the mask is missing'),
+    'MG397': lambda: masks('the size of an RLE is not that of the image'),
+    'MG398': lambda: masks('an RLE is empty'),
+    'MG580': lambda: pixels(even(0, 1), 2, maps={'forms': {'rgb': FILES}, 'gray_in_color': FILES}),
+    'MG581': lambda: instances(
+        {0: 40, 1: 40},
+        3,
+        {'categories': {0: 'cat', 1: 'dog'}, 'labelled_by': 'category id', 'min_label': 1},
+        values={0: 40},
+    ),
     'MG178': lambda: pixels(
         _THREE, 3, loader=LoaderFacts(4, {'a.png': ({0: 9, 1: 7, 255: 4}, {0: 9, 1: 7, 2: 4})}), config=segmentation(3)
     ),
-    'MG179': lambda: instances(
-        _THREE,
-        3,
-        {
-            'mask_faults': {'the size of an RLE is not that of the image': 40},
-            'mask_examples': {'the size of an RLE is not that of the image': ['7.jpg: annotation 31']},
-        },
-    ),
+    'MG179': lambda: masks('the counts of an RLE do not add up to its size'),
 }
 _CODES = {rule.code for rule in list_own_rules()}
 EXAMPLES.update({code: example for code, example in VOLUME_EXAMPLES.items() if code in _CODES})

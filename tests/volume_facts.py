@@ -73,6 +73,7 @@ def _in_cases(cases: int) -> LabelFacts:
 #: Code -> facts on which its cause is the first one found.
 VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG180': lambda: _declared('keys', 'channel_names is missing (it has "modality", as nnU-Net v1)'),
+    'MG582': lambda: _declared('count', 'numTraining is 21, 20 cases were found'),
     'MG181': lambda: _declared('labels', 'labels must be 0, 1, 2, ... without a gap, got 0, 1, 4'),
     'MG182': lambda: _declared('regions', 'labels declare regions, but regions_class_order is missing'),
     'MG185': lambda: voxels(
@@ -106,7 +107,6 @@ VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
 #: The code that speaks, and facts that show its cause in another way than its example.
 OTHER_VOLUMES = [
     ('MG132', _one(kinds.UNREADABLE, 'truncated: the gzip stream ends too early')),
-    ('MG180', _declared('count', 'numTraining is 21, 20 cases were found')),
     ('MG129', _one(kinds.CHANNELS, 'this channel is missing', 'imagesTr/case_003_0001.nii.gz')),
     ('MG187', _one(kinds.FRACTIONS, '1,203 voxels are not integers', voxels=1203, values={'0.9998': 1203})),
     ('MG188', _one(kinds.SPACING, 'spacing (1, 1, 1), its image (3, 0.7, 0.7) (z, y, x)', voxels=2_293_760)),

@@ -12,7 +12,7 @@ from mmguard.errors import CannotRun
 from mmguard.findings.config_facts import collect_config_facts
 from mmguard.findings.edits import Edit, FileChanges
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, POSSIBLE, WARNING, Finding
+from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.order import sort_key
 from mmguard.findings.plugins import check_findings, contain_failure, list_rules
 from mmguard.findings.rule import AllClear, Facts, Reread, Rule
@@ -153,14 +153,10 @@ def search(facts: Facts, rules: Sequence[Type[Rule]], failed: Optional[Set[str]]
 
 
 def _drop_consequences(findings: Sequence[Finding]) -> List[Finding]:
-    """Leave out findings that follow from an earlier one, since two corrections of one fault contradict each other."""
     kept: List[Finding] = []
-    follow: Set[str] = set()
     for finding in findings:
-        if finding.code not in follow:
+        if not any(cause.explains(finding) for cause in kept):
             kept.append(finding)
-            if finding.certainty != POSSIBLE:
-                follow.update(finding.supersedes)
     return kept
 
 
@@ -204,6 +200,8 @@ def _passes_recheck_in(
     # An edit that rewrites files must not cause new warnings either, about boxes or ids that look wrong.
     grave = (ERROR, WARNING) if edit.files else (ERROR,)
     known: Set[str] = {found.code for found in before if found.severity in grave}
+    if facts.labels is not None and facts.labels.annotations is not None and facts.labels.annotations.images_spoiled:
+        known.add('MG146')  # an image that loses its faulty targets has no more to train on than before
     after = apply_edit(edit, facts)
     if after is None:
         return False

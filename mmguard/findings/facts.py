@@ -75,7 +75,8 @@ class AnnotationFacts:
         instances_of (dict[str, int]): Category (id in COCO, name in VOC, as text) -> annotations.
         images, annotations (int): Number of images, and of annotations.
         images_without_target (int): Images without a single usable annotation.
-        images_kept_empty (int): Those of them that ``filter_empty_gt=True`` keeps, because it does not count crowds
+        images_spoiled (int): Those of them that have a target of an unusable box, or of a category without a name.
+        images_kept_empty (int): The others that ``filter_empty_gt=True`` keeps, because it does not count crowds
             and annotations that are dropped individually as missing.
         small_images (int): Images below the ``min_size`` that the data set filters by.
         duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
@@ -145,6 +146,7 @@ class AnnotationFacts:
     images: int = 0
     annotations: int = 0
     images_without_target: int = 0
+    images_spoiled: int = 0
     images_kept_empty: int = 0
     small_images: int = 0
     duplicate_image_ids: List[int] = field(default_factory=list)

@@ -62,6 +62,16 @@ def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
         yield from rewrite(rule, facts, 'Leave these rows out.', question, num_classes=labels.num_classes)
 
 
+def number_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
+    """Yield an edit that numbers the classes of YOLO label files from 0, if there are as many as names."""
+    labels = facts.labels
+    ids = sorted(label for label, count in labels.histogram.items() if count) if labels is not None else []
+    if labels is not None and get_annotations(labels).yolo is not None and 0 < len(ids) == labels.num_classes:
+        question = Message('Are {ids} the classes, in the order of the names?', ids=join_items(ids))
+        table = {value: label for label, value in enumerate(ids) if value != label}
+        yield from rewrite(rule, facts, 'Number the classes from 0.', question, label_map=table)
+
+
 def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
     """Yield an edit that subtracts one from every class id of YOLO label files."""
     labels = facts.labels

@@ -30,7 +30,7 @@ class Finding:
         files (tuple[str]): First files that show it.
         values (dict[int, int]): The values that show it -> count.
         places (tuple[str]): Its paths in the config, ``model.decode_head.loss_decode[0].class_weight``.
-        supersedes (tuple[str]): Codes of its consequences. After it they are not reported, unless it is only possible.
+        follows (tuple[str]): Codes of its consequences, see :meth:`explains`.
         before (str): Code of the rule before which it is shown, of equally certain findings; empty: by its own code.
         is_verdict (bool): True if it says that the labels are fine.
         value: The value at these places, or the default of the class.
@@ -47,7 +47,7 @@ class Finding:
     files: Tuple[str, ...] = ()
     values: Dict[int, int] = field(default_factory=dict, compare=False)
     places: Tuple[str, ...] = ()
-    supersedes: Tuple[str, ...] = field(default=(), compare=False)
+    follows: Tuple[str, ...] = field(default=(), compare=False)
     before: str = field(default='', compare=False)
     is_verdict: bool = field(default=False, compare=False)
     value: Any = field(default=None, compare=False)
@@ -56,6 +56,14 @@ class Finding:
 
     def __str__(self) -> str:
         return f'{self.code} {self.title} Seen: {self.evidence}. {self.next_step}'
+
+    def explains(self, other: Finding) -> bool:
+        """Return True if another finding merely follows from this one: two corrections of one fault contradict.
+
+        Nothing follows from a finding that is only possible, nor for values other than its own.
+        """
+        same = not self.values or set(other.values) <= set(self.values)
+        return other.code in self.follows and self.certainty != POSSIBLE and same
 
     @property
     def next_step(self) -> str:

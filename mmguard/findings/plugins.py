@@ -116,7 +116,7 @@ def check_findings(rule: Type[Rule], findings: Sequence[Finding]) -> Sequence[Fi
             isinstance(found, Finding)
             and (found.code, found.severity in SEVERITIES, found.certainty in CERTAINTIES) == (rule.code, True, True)
             and all(isinstance(text, str) for text in (found.title, found.evidence, found.advice))
-            and all(isinstance(name, str) for name in (*found.files, *found.places, *found.supersedes))
+            and all(isinstance(name, str) for name in (*found.files, *found.places, *found.follows))
         )
         if not is_whole:
             raise TypeError(f'expected findings of {rule.code}, got {shorten(found)}')

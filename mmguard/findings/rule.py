@@ -24,7 +24,6 @@ from mmguard.findings.edits import Edit, FileChanges, format_value
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.run import RankFacts, RunFacts
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.language import Message
@@ -85,6 +84,8 @@ class Rule:
     code: ClassVar[str]
     #: Codes of rules merged into this one, which `mmguard explain` still accepts.
     aliases: ClassVar[Tuple[str, ...]] = ()
+    #: Codes of its consequences, which come later in ``ORDER``; MG4xx are errors that a log shows.
+    follows: ClassVar[Tuple[str, ...]] = ()
     #: Mistake that it finds, one line.
     summary: ClassVar[str]
     #: Title of a finding, with its numbers; empty: the summary.
@@ -96,8 +97,6 @@ class Rule:
     limits: ClassVar[str] = ''
     #: Advice if no edit is offered.
     advice: ClassVar[str]
-    #: Codes of its consequences, of a rule of a plugin; those of mmguard have theirs in order.py.
-    consequences: ClassVar[Tuple[str, ...]] = ()
     #: Code of mmguard before which a plugin's rule is shown, if both are equally certain; empty: after all of them.
     before: ClassVar[str] = ''
     #: Advice for plain PyTorch; empty: the rule does not apply there.
@@ -140,8 +139,7 @@ class Rule:
             more: Other fields of ``Finding``: ``files``, ``places``, ``value``.
         """
         words, severity = words or {}, severity or self.severity
-        follow = SUPERSEDES.get(self.code, self.consequences)
-        more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': follow, **more}
+        more = {'certainty': USUAL_CERTAINTIES[severity], 'follows': self.follows, **more}
         return Finding(
             self.code,
             Message(title or self.title or self.summary, **words),

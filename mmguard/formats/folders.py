@@ -183,7 +183,6 @@ def scan_class_folder(
     total = sum(histogram.values())
     annotations = AnnotationFacts(
         format='images',
-        record_advice='Keep the same class folders in each split, without hidden ones.',
         names_from='',
         categories=dict(enumerate(names)),
         instances_of={name: histogram.get(label, 0) for label, name in enumerate(names)},

@@ -122,7 +122,7 @@ def facts_of(
         reasons[LABEL_REASON] = int(invalid.sum())
     annotations.usable = count_codes(table.label[usable])
     _count_categories(table, annotations)
-    _count_images(table, usable, annotations)
+    _count_images(table, usable, (codes > 0) | (table.category < 0), annotations)
     annotations.annotations = count
     faults = _describe_boxes(table, codes, extents, annotations)
     annotations.crowds = int(table.ignored.sum())
@@ -239,15 +239,16 @@ def _count_labels(labels: np.ndarray, images: np.ndarray, annotations: Annotatio
     return histogram
 
 
-def _count_images(table: Table, usable: np.ndarray, annotations: AnnotationFacts) -> None:
+def _count_images(table: Table, usable: np.ndarray, faulty: np.ndarray, annotations: AnnotationFacts) -> None:
     annotations.images = len(table.images)
-    with_target = np.zeros(len(table.images), bool)
-    with_target[table.image[usable]] = True
-    annotations.images_without_target = int(len(table.images) - with_target.sum())
-    listed = (table.image >= 0) & ~table.left_out.get(UNLISTED_REASON, np.zeros(len(table.image), bool))
-    kept = np.zeros(len(table.images), bool)
-    kept[table.image[listed]] = True
-    annotations.images_kept_empty = int((kept & ~with_target).sum())
+    listed = table.image >= 0
+    named = listed & ~table.left_out.get(UNLISTED_REASON, np.zeros(len(table.image), bool))
+    with_target, spoiled, kept = np.zeros((3, len(table.images)), bool)
+    for images, rows in ((with_target, usable), (spoiled, listed & faulty), (kept, named)):
+        images[table.image[rows]] = True
+    annotations.images_without_target = int((~with_target).sum())
+    annotations.images_spoiled = int((spoiled & ~with_target).sum())
+    annotations.images_kept_empty = int((kept & ~with_target & ~spoiled).sum())
     small = (table.sizes < annotations.min_size).any(axis=1)
     annotations.small_images = int((small & np.isfinite(table.sizes).all(axis=1)).sum())
 

@@ -16,7 +16,7 @@ from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts
 from mmguard.findings.finding import CERTAINTIES
 from mmguard.findings.messages import format_findings, unpack
-from mmguard.findings.order import SUPERSEDES, sort_key
+from mmguard.findings.order import sort_key
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
 from mmguard.tools.env.facts import describe_environment
 
@@ -92,9 +92,7 @@ def test_any_facts_are_diagnosed(facts: LabelFacts) -> None:
     assert findings == sorted(findings, key=sort_key)
     assert {finding.certainty for finding in findings} <= set(CERTAINTIES)
     for finding in findings:
-        assert set(finding.supersedes) <= {*SUPERSEDES.get(finding.code, find_rule(finding.code).consequences)}, (
-            'facts only narrow what follows'
-        )
+        assert set(finding.follows) <= set(find_rule(finding.code).follows), 'facts only narrow what follows'
     codes = [finding.code for finding in findings]
     assert len(set(codes)) == len(codes)
     if facts.values or facts.reasons:

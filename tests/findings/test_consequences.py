@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Tuple, Type
+from typing import Any, Iterator, List, Tuple, Type
 
 import pytest
 from example_facts import EXAMPLES
@@ -12,31 +12,32 @@ from mmguard.findings.catalogue import find_rule
 from mmguard.findings.engine import search
 from mmguard.findings.facts import MapFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.order import ORDER, SUPERSEDES, sort_key
+from mmguard.findings.order import ORDER, sort_key
 from mmguard.findings.rule import AllClear, Facts, Rule
 from mmguard.findings.rules import RULES
 from mmguard.findings.signatures import read_signatures
 
 CODES = [rule.code for rule in RULES]
 #: (cause, what follows from it), of rules.
-PAIRS = [(cause, code) for cause, codes in SUPERSEDES.items() for code in codes if code in CODES]
+PAIRS = [(rule.code, code) for rule in RULES for code in rule.follows if code in CODES]
 
 
-def stub_rule(name: str, sure: str) -> Type[Rule]:
+def stub_rule(name: str, sure: str, *values: int) -> Type[Rule]:
     """Return a rule that finds its mistake in any labels."""
 
     class Stub(Rule):
         code = name
         looks_at = ('labels',)
         summary, advice = 'Wrong.', 'Look.'
+        follows = next((rule.follows for rule in RULES if rule.code == name), ())
 
         def find(self, facts: Facts) -> Iterator[Finding]:
-            yield self.report('seen', certainty=sure)
+            yield self.report('seen', certainty=sure, values=dict.fromkeys(values, 7))
 
     return Stub
 
 
-def found_of(*rules: Tuple[str, str]) -> List[str]:
+def found_of(*rules: Tuple[Any, ...]) -> List[str]:
     """Return the codes that are shown where each rule (code, certainty) finds its mistake."""
     return [found.code for found in search(Facts(LabelFacts({}, 2)), [stub_rule(*rule) for rule in rules])]
 
@@ -49,6 +50,12 @@ def test_a_consequence_is_not_shown_after_its_cause(cause: str, consequence: str
     assert found_of((consequence, PROVEN), (cause, LIKELY)) == [consequence, cause]
 
 
+def test_a_consequence_of_other_values_is_shown() -> None:
+    assert found_of(('MG107', LIKELY, 9), ('MG149', PROVEN, 9)) == ['MG149']
+    assert found_of(('MG107', LIKELY, 9, 77), ('MG149', PROVEN, 9)) == ['MG149', 'MG107']
+    assert found_of(('MG146', LIKELY), ('MG174', PROVEN)) == ['MG174']
+
+
 def test_of_what_two_rules_find_in_labels_the_consequence_is_left_out() -> None:
     """The same with real rules: each is asked without the others first."""
     hidden = set()
@@ -56,7 +63,7 @@ def test_of_what_two_rules_find_in_labels_the_consequence_is_left_out() -> None:
         each = {rule.code: diagnose(example(), rules=[rule]) for rule in RULES if not issubclass(rule, AllClear)}
         shown = {finding.code for finding in diagnose(example())}
         for cause, consequence in PAIRS:
-            if each[cause] and each[consequence] and cause in shown and consequence in each[cause][0].supersedes:
+            if each[cause] and each[consequence] and cause in shown and consequence in each[cause][0].follows:
                 assert consequence not in shown
                 hidden.add((cause, consequence))
     assert len(hidden) > 20
@@ -65,9 +72,8 @@ def test_of_what_two_rules_find_in_labels_the_consequence_is_left_out() -> None:
 def test_the_order_holds_every_code_once_and_causes_first() -> None:
     assert sorted(ORDER) == sorted(CODES)
     assert [code for code in CODES if issubclass(find_rule(code), AllClear)] == [ORDER[-1]]
-    assert set(SUPERSEDES) <= set(CODES)
     known = {*CODES, *(signature.code for signature in read_signatures())}
-    assert {code for codes in SUPERSEDES.values() for code in codes} <= known
+    assert {code for rule in RULES for code in rule.follows} <= known
     # So there is no cycle, either.
     assert [pair for pair in PAIRS if ORDER.index(pair[0]) >= ORDER.index(pair[1])] == []
 

@@ -92,10 +92,13 @@ def test_who_takes_ids_is_warned_of_those_out_of_range(
     assert (fine['code'], codes(fine)) == (0, ['MG100'])
 
 
-def test_of_ids_without_a_number_of_classes_none_is_changed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_of_ids_without_a_number_of_classes_none_is_changed_unasked(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     reported = scan(capsys, write(tmp_path / 'a.json', [1, 18, 90]), '--framework', 'detr')
     assert (reported['code'], codes(reported)) == (0, ['MG138'])
-    assert offered(reported) == []
+    assert offered(reported) == [{'renumber': 0}]
+    assert [edit['applicability'] for edit in reported['findings'][0]['edits']] == ['asks']
     numbered = scan(capsys, write(tmp_path / 'b.json', [0, 1, 2]), '--framework', 'detr')
     assert codes(numbered) == ['MG100']
 
@@ -103,7 +106,7 @@ def test_of_ids_without_a_number_of_classes_none_is_changed(tmp_path: Path, caps
 def test_torchvision_counts_the_background(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     path = write(tmp_path / 'a.json', [0, 1, 2])
     reported = scan(capsys, path, '--framework', 'torchvision', '--num-classes', 3)
-    assert (reported['code'], codes(reported)[0]) == (1, 'MG138')
+    assert (reported['code'], codes(reported)[0]) == (1, 'MG581')
     assert reported['facts']['values'] == {'0': 4}
     assert offered(reported) == [{'num_classes': 4, 'renumber': 1}]
     assert codes(scan(capsys, path, '--framework', 'detr', '--num-classes', 3)) == ['MG100']
@@ -202,7 +205,7 @@ def test_rf_detr_before_1_6_counts_the_categories_of_a_group_and_one_more(
         for finding in found:
             assert '--labels' not in finding['advice']
             assert 'num_classes' in finding['advice']
-            assert finding['edits'] == []
+            assert all(edit['applicability'] == 'asks' for edit in finding['edits'])
 
 
 @pytest.mark.parametrize(

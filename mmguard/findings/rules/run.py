@@ -22,6 +22,7 @@ class SkippedCollective(RunRule):
     """Ranks that are all alive but are not in the same collective."""
 
     code = 'MG304'
+    follows = ('MG303', 'MG452', 'MG453', 'MG454')
     summary = 'A rank skipped a collective in which others wait, or called another one.'
     why = 'Every rank must come to the same collectives in the same order; otherwise the others wait until a timeout.'
     example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
@@ -40,6 +41,7 @@ class RankAbsent(RunRule):
     """Ranks that waited for another in vain, or left no record."""
 
     code = 'MG303'
+    follows = ('MG454', 'MG456')
     summary = 'A rank did not join the others, or left no record.'
     title = 'The ranks waited for one that did not join them.'
     title_silent = 'Not every rank left a record.'
@@ -71,6 +73,7 @@ class UnusedParametersSeen(RunRule):
     """DistributedDataParallel waited for a gradient that never came."""
 
     code = 'MG305'
+    follows = ('MG450',)
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
     title_model = 'No rank uses a part of the model, and DistributedDataParallel waited for its gradient.'
     why = (
@@ -96,6 +99,7 @@ class LossesFilled(RunRule):
     """Losses that one rank lacked and others had."""
 
     code = 'MG306'
+    follows = ('MG452',)
     summary = 'A rank lacked a loss that others had.'
     why = (
         'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits forever. The zero keeps '

@@ -95,7 +95,7 @@ class Signature:
     """Known error message.
 
     Args:
-        code (str): Stable, ``MG4xx`` or ``MG36x``; never given to another.
+        code (str): Stable, ``MG4xx``, ``MG35x`` to ``MG37x`` or ``MG58x``; never given to another.
         title (str): Error in one line.
         pattern (str): Words that are the same in all versions; searched in ``Type: message``, over several lines.
         meaning (str): Meaning of the error.

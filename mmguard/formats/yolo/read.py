@@ -178,7 +178,9 @@ def _compute_facts(
     }
     table.path_of = lambda place: results.listing.texts[place][1]
     facts.boxed = choose_boxed_images(table, {**examples, 'beyond': beyond})
-    annotations.images_without_target = annotations.images_kept_empty = 0  # ultralytics trains on backgrounds
+    annotations.images_without_target = annotations.images_spoiled = annotations.images_kept_empty = (
+        0  # ultralytics trains on backgrounds
+    )
     listing = results.listing
     annotations.missing = len(listing.missing)
     annotations.missing_files = [results.shorten_path(path) for path in listing.missing[:EXAMPLES]]

@@ -5,10 +5,10 @@ from typing import Iterator, List, Set
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.views import join_items
-from mmguard.nnunet.format.spec import list_missing_entries
+from mmguard.nnunet.format.spec import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.rules.base import (
     DeclaredCause,
     as_written,
@@ -21,10 +21,8 @@ from mmguard.nnunet.rules.base import (
 )
 from mmguard.text import shorten
 
-_COMPLETE = (
-    'Complete it: `"channel_names": {{"0": "CT"}}, "labels": {{"background": 0, "liver": 1}}, "numTraining": '
-    '{cases}, "file_ending": "{ending}"`; if there are more cases, copy those that are missing.'
-)
+#: Key of dataset.json -> a value for it, where the facts have none.
+_VALUES = {'channel_names': '{"0": "NAME OF CHANNEL 0"}', 'labels': '{"background": 0, "NAME OF CLASS 1": 1}'}
 
 
 class DatasetJson(DeclaredCause):
@@ -33,45 +31,58 @@ class DatasetJson(DeclaredCause):
     code = 'MG180'
     before = 'MG132'  # without a dataset.json nothing is known
     aliases = ('MG183',)
-    declared = ('keys', 'count')
+    declared = ('keys',)
     summary = 'nnU-Net v2 cannot use the dataset.json as it is.'
-    why = 'nnU-Net stops before it looks at a single case, or reads files other than those that you expect.'
-    example = Example(
-        wrong='"modality": {"0": "CT"}',
-        right='"channel_names": {"0": "CT"}, "file_ending": ".nii.gz"',
-    )
+    why = 'nnU-Net stops before it looks at a single case.'
+    example = Example(wrong='"modality": {"0": "CT"}', right='"channel_names": {"0": "CT"}, "file_ending": ".nii.gz"')
     limits = 'It checks the keys that planning and training read, not those of your own tools.'
-    advice = (
-        f'{_COMPLETE} If the data set is of nnU-Net v1, convert it: `nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER '
-        'DatasetXXX_NAME`; one of the Decathlon: `nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME`.'
-    )
-    advice_incomplete = (
-        f'{_COMPLETE} `nnUNetv2_convert_old_nnUNet_dataset` fails at this file: to convert a data set of nnU-Net v1 '
-        'with it, add `{entries}` first.'
-    )
+    advice = 'Correct these keys: `channel_names` has one entry for each channel of an image (RGB has three), from "0".'
+    advice_missing = 'Write `{keys}` in dataset.json, with one entry of channel_names for each channel (RGB has three).'
+    advice_old = 'The data set is written for nnU-Net v1: convert it, `{conversion}`.'
+    advice_incomplete = 'Add `{entries}` first, without which the conversion to v2 fails: then `{conversion}`.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         volumes = get_volumes(labels)
         ending = volumes.file_ending if volumes.file_ending.startswith('.') else '.nii.gz'
-        certainty = PROVEN if volumes.declared.get('keys') else LIKELY
-        is_v1 = 'modality' in volumes.content and volumes.layout != 'msd'
-        entries = list_missing_entries('v1', volumes.content) if is_v1 else ''
-        words = {'cases': volumes.cases, 'ending': ending, 'entries': entries}
-        advice = self.advice_incomplete if entries else self.advice
-        yield from self.report_texts(facts, self.list_texts(labels), certainty, words=words, advice=advice)
+        values = {**_VALUES, 'numTraining': str(volumes.cases), 'file_ending': json.dumps(ending)}
+        keys = ', '.join(f'"{key}": {value}' for key, value in values.items() if key not in volumes.content)
+        words, advice = {'keys': keys}, self.advice_missing if keys else self.advice
+        if 'modality' in volumes.content:
+            layout = 'msd' if volumes.layout == 'msd' else 'v1'
+            entries = list_missing_entries(layout, volumes.content)
+            words = {'entries': entries, 'conversion': CONVERSIONS[layout]}
+            advice = self.advice_incomplete if entries else self.advice_old
+        yield from self.report_texts(facts, self.list_texts(labels), words=words, advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         volumes, content = get_volumes(labels), get_volumes(labels).content
-        if volumes.declared.get('count'):
-            cases = volumes.cases
-            title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
-            yield rewrite_volumes(labels, title, 'Does the folder hold all your cases?', lines, {'numTraining': cases})
         if 'modality' in content and not is_old(labels):
             keys = {'channel_names': content['modality'], 'file_ending': volumes.file_ending or '.nii.gz'}
             written = {key: value for key, value in keys.items() if key not in content}
             entries = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in written.items()]
             if written:
                 yield rewrite_volumes(labels, 'Add what nnU-Net v2 reads in place of "modality".', '', entries, written)
+
+
+class NumberOfCases(DeclaredCause):
+    """A numTraining that is not the number of cases."""
+
+    code = 'MG582'
+    before = 'MG132'
+    declared = ('count',)
+    summary = 'numTraining in dataset.json is not the number of cases.'
+    why = 'nnU-Net stops, or trains without cases that were not copied.'
+    example = Example(wrong='"numTraining": 40, 39 files in labelsTr', right='"numTraining": 39')
+    advice = 'Copy the cases that are missing, or write `"numTraining": {cases}`.'
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        words = {'cases': get_volumes(labels).cases}
+        yield from self.report_texts(facts, self.list_texts(labels), LIKELY, words=words)
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        cases = get_volumes(labels).cases
+        title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
+        yield rewrite_volumes(labels, title, 'Does the folder hold all your cases?', lines, {'numTraining': cases})
 
 
 class LabelList(DeclaredCause):

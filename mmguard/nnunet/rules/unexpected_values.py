@@ -53,7 +53,7 @@ class UnexpectedValues(VolumeCause):
 
     code = 'MG185'
     before = 'MG102'
-    consequences = ('MG135', 'MG197')
+    follows = ('MG135', 'MG197')
     shown_by = (UNEXPECTED,)
     summary = 'Label files hold values that dataset.json does not declare.'
     title = 'Label files hold values that dataset.json does not declare: {listed}.'
@@ -64,11 +64,9 @@ class UnexpectedValues(VolumeCause):
     )
     limits = 'It cannot tell a slip, a forgotten class and "not annotated" apart: look at the slices.'
     advice = (
-        'Look at the slices named; valid labels are {valid}. If a value is a slip, correct it there. If it is a '
-        'class, declare it in `"labels"`. If files use other numbers, renumber them by the names of the classes, not '
-        'by their order. If a value (255, -1) marks voxels that were not annotated, write {next} and declare '
-        '`"ignore": {next}`. If values are gray levels around 0 and 255, threshold them. Do not turn values into '
-        'background before you have looked at them.'
+        'Look at the slices named (valid labels are {valid}): correct a slip, declare a class in `"labels"`, '
+        'renumber values by the names of the classes, threshold gray levels. If a value (255, -1) marks voxels '
+        'that were not annotated, write {next} and declare `"ignore": {next}`: do not make it background.'
     )
 
     needs = ()
@@ -101,8 +99,8 @@ class UnexpectedValues(VolumeCause):
         # A value that was not renumbered is missing under its number.
         is_renumbering = len(labels.values) >= len(volumes.never) or bool(self._find_numbering(labels))
         is_common = compute_share(sum(labels.values.values()), labels.total) > RARE_VOXELS
-        follow = self.consequences if is_renumbering and is_common else ()
-        yield self.report_in(facts, PROVEN, join('; ', texts), words, files=list_files(faults), supersedes=follow)
+        follow = self.follows if is_renumbering and is_common else ()
+        yield self.report_in(facts, PROVEN, join('; ', texts), words, files=list_files(faults), follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not labels.values:

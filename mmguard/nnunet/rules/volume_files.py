@@ -46,9 +46,9 @@ class GridsDiffer(VolumeCause):
     )
     limits = 'It does not know which of two headers is wrong. Equal grids may still be of two different volumes.'
     advice = (
-        'Overlay them: `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, copy the header, '
-        '`label.CopyInformation(image)`; if not, resample the label onto the image with `sitk.sitkNearestNeighbor`. '
-        'The same numbers in another order are axes that were moved: `np.transpose(seg, (2, 1, 0))`.'
+        'Overlay them, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`: if the voxels fit, copy the header, '
+        '`label.CopyInformation(image)`. If not, resample the label onto the image with '
+        '`sitk.sitkNearestNeighbor`, or move swapped axes back, `np.transpose(seg, (2, 1, 0))`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -76,10 +76,10 @@ class NotIntegers(VolumeCause):
     )
     limits = 'It names the voxels, not what made them.'
     advice = (
-        'Replace NaN in images with the value of empty space (air in CT, 0 in MR): `np.nan_to_num(image, nan=0, '
-        'posinf=0, neginf=0)`. If the header of a label file scales what is stored (scl_slope, scl_inter), save the '
-        'stored values, `image.dataobj.get_unscaled()`. If its values are within 0.01 of integers, round them, '
-        '`np.rint(seg)`; if not, resample the original labels again with `sitk.sitkNearestNeighbor`.'
+        'Replace NaN in images with the value of empty space (-1000 in CT, 0 in MR), `np.nan_to_num(image, '
+        'nan=VALUE)`. Round labels that are within 0.01 of integers, `np.rint(seg)`, or save '
+        '`image.dataobj.get_unscaled()` if the header scales them; else resample the originals with '
+        '`sitk.sitkNearestNeighbor`.'
     )
 
 
@@ -88,7 +88,7 @@ class ImagesAsLabels(VolumeCause):
 
     code = 'MG196'
     before = 'MG132'
-    consequences = ('MG135', 'MG197')
+    follows = ('MG135', 'MG197')
     shown_by = (INTENSITIES,)
     summary = 'Label files hold intensities: they are images, not segmentations.'
     why = 'Every gray level becomes a class that the network does not have: a device-side assert on a GPU.'
@@ -98,10 +98,9 @@ class ImagesAsLabels(VolumeCause):
     )
     limits = 'A parcellation of very many small regions may look like an image.'
     advice = (
-        'Look at them: `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If an image was copied or exported under '
-        'the name of the label, or both were swapped, put the segmentations into labelsTr; do not map intensities to '
-        'labels. If it is a mask of two classes drawn in gray, threshold it, `seg = (seg > 127).astype(np.uint8)`, and '
-        'save one channel without loss.'
+        'Look at them, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`: if images were copied under the names '
+        'of labels, put the segmentations into labelsTr; do not map intensities to labels. Threshold a mask of two '
+        'classes drawn in gray, `seg = (seg > 127).astype(np.uint8)`, and save one channel without loss.'
     )
 
 
@@ -123,9 +122,8 @@ class NothingLabelled(VolumeCause):
     )
     limits = 'It cannot tell a healthy case from one that was not annotated.'
     advice = (
-        'Look at the cases named, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If they are healthy, keep '
-        'them. A case that was not annotated is not background: leave it out, or declare `"ignore": {next}` and write'
-        ' that value into it.'
+        'Look at the cases named, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`, and keep healthy ones. '
+        'Leave out a case that was not annotated, or declare `"ignore": {next}` and write that value into it.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -163,7 +161,7 @@ class RarerThanFolds(DataRule):
             label, cases = min(rare.items(), key=lambda pair: pair[1])
             text = 'at least {number} of {folds} folds validate without {name} ({label}): its Dice is nan there'
             seen_in = Message(text, number=FOLDS - cases, folds=FOLDS, name=labels.name_of(label), label=label)
-            yield self.report_in(facts, PROVEN, seen_in, words, values=rare)
+            yield self.report_in(facts, PROVEN, seen_in, words)
 
 
 def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:

@@ -20,8 +20,8 @@ from mmguard.tools.explain.explanation import Explanation, OutsideFacts
 _OLD_CONFIG = 'MG227'
 #: Finding that ids may be labels, for an unknown framework.
 _PERHAPS_IDS = 'MG138'
-#: Finding about masks, which are read only on request.
-_MASKS = 'MG179'
+#: Findings about masks, which are read only on request.
+_MASKS = frozenset(['MG179', 'MG395', 'MG396', 'MG397', 'MG398'])
 #: Finding that few cases have a class.
 _RARE_CLASS = 'MG197'
 #: Finding that files cannot be read: what they hold is not known.
@@ -106,7 +106,7 @@ def _scan_for(target: str, options: ScanOptions, explanation: Optional[Explanati
     if options.framework is None:
         known = (name for name in get_lineage(explanation.framework) if name in FRAMEWORKS)
         options = replace(options, framework=next(known, None))
-    if any(_MASKS in cause.codes for cause in explanation.signature.causes):
+    if any(_MASKS.intersection(cause.codes) for cause in explanation.signature.causes):
         options = replace(options, masks=True)
     seen = _scan(target, options, task)
     unknown = any(finding.code == _PERHAPS_IDS and finding.severity == INFO for finding in seen.findings)

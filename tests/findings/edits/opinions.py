@@ -31,7 +31,7 @@ def contradictions(path: Path) -> List[str]:
 def unsaid(checked: List[Finding], scanned: List[Finding]) -> List[str]:
     """Return what `check` finds and `scan` does not, except what follows from a finding of the scan."""
     said = {(finding.code, place) for finding in scanned for place in finding.places}
-    superseded = {code for finding in scanned if finding.certainty != POSSIBLE for code in finding.supersedes}
+    superseded = {code for finding in scanned if finding.certainty != POSSIBLE for code in finding.follows}
     return [
         f'check finds {finding.code} at {place}, scan does not'
         for finding in checked

@@ -163,7 +163,7 @@ SEGMENTATION: Dict[str, Situation] = {
         dict(label_map={0: 1, 255: 0}),
         dict(num_classes=[1], label_map=[{255: 1}, {0: 0, 255: 1}]),
     ),
-    'mmsegmentation#3617': report(('MG120', 'MG103'), masks(in_colors(blobs(1, 6), WHITE), 2), FOREGROUND),
+    'mmsegmentation#3617': report(('MG580', 'MG103'), masks(in_colors(blobs(1, 6), WHITE), 2), FOREGROUND),
     'mmsegmentation#1488': report(('MG120',), masks(in_colors(scenes(range(5), 6), COLORS), 5)),
     'mmsegmentation#970': report(
         ('MG120', 'MG103'),
@@ -175,7 +175,7 @@ SEGMENTATION: Dict[str, Situation] = {
         masks(in_colors(scenes([0, 2], 3), STREET), 19, files=dict(stem='x_{:06}_gtFine_color')),
         dict(colors=...),
     ),
-    'CompVis/taming-transformers#8': report(('MG120',), gray_alpha, never=dict(HIDES, label_map=...)),
+    'CompVis/taming-transformers#8': report(('MG580',), gray_alpha, never=dict(HIDES, label_map=...)),
     'mmsegmentation#1719': report(('MG121', 'MG125'), masks(blobs(38, 6), 2), dict(label_map={38: 1})),
     'divamgupta/image-segmentation-keras#117': report(
         ('MG121',),

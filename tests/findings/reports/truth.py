@@ -27,6 +27,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 TRUTH = Path(__file__).with_name('truth.json')
 REBUILT = Path(__file__).with_name('rebuilt')
+#: Beginnings of the codes of errors in logs, and of findings about labels.
+ERRORS = ('MG4', 'MG583', 'MG584', 'MG585', 'MG586')
+LABELS = ('MG1', *(f'MG{number}' for number in (*range(393, 399), 580, 581, 582)))
 CLAIMS = ('labels_fine', 'about_labels', 'trace_valid')
 CLEAN = ('MG100', 'MG195')
 
@@ -351,8 +354,8 @@ def is_forbidden(said: Said, forbidden: Dict[str, Any]) -> bool:
 
 def about_labels(said: Said, is_first: bool) -> bool:
     """True if it is an error about labels; of causes only the first, where the log is said to support it."""
-    codes = [code for code in said.codes if not code.startswith('MG4')]
-    if not codes or said.weight == 'info' or not all(code.startswith('MG1') for code in codes):
+    codes = [code for code in said.codes if not code.startswith(ERRORS)]
+    if not codes or said.weight == 'info' or not all(code.startswith(LABELS) for code in codes):
         return False
     return len(said.codes) == 1 or is_first
 

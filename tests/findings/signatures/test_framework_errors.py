@@ -210,7 +210,7 @@ ERRORS: Dict[str, Tuple[str, str, Callable[[], Any]]] = {
         lambda: torch.distributions.Categorical(logits=torch.full((3,), float('nan')), validate_args=True),
     ),
     'nothing to concatenate': ('MG472', '', lambda: np.concatenate([])),
-    'nothing to stack': ('MG472', '', lambda: torch.stack([])),
+    'nothing to stack': ('MG583', '', lambda: torch.stack([])),
     'a sampler of nothing': ('MG472', '', lambda: torch.utils.data.DataLoader(ohem_losses, shuffle=True)),
     'a category without label': ('MG475', 'MG149', lambda: cat2label[9]),
     'a name without label': ('MG475', 'MG140', lambda: cat2label['person']),
@@ -254,7 +254,7 @@ ERRORS: Dict[str, Tuple[str, str, Callable[[], Any]]] = {
         lambda: take('mmseg.datasets.transforms', 'RandomCrop')((4, 4), 0.5).transform(dict(img=np.zeros((8, 8, 3)))),
     ),
     'mmdet: the names of COCO': ('MG474', 'MG203', lambda: check_classes(tuple(map(str, range(80))))),
-    'mmdet: one name without a comma': ('MG474', 'MG205', lambda: check_classes('cat')),
+    'mmdet: one name without a comma': ('MG584', 'MG205', lambda: check_classes('cat')),
     'mmdet: a category without name': ('MG475', 'MG149', lambda: load_coco(COCO, 'cat').cat2label[9]),
     'mmdet: an annotation without area': (
         'MG476',

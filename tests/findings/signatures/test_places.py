@@ -63,9 +63,9 @@ PLACES: Dict[str, Place] = {
         f'IndexError: index {(7 << 32) + 2} is out of bounds for axis 0 with size 20', ('/w/points.py', 'y = table[labels]')), frozenset({'raw-ids', 'value-one-more', 'image-mode'})),
     'a metric that makes 255 one-hot': Place('MG407', 'metric-void', format_traceback(
         'RuntimeError: Class values must be smaller than num_classes.', (f'{SITE}/torchmetrics/functional/segmentation/generalized_dice.py', 'target = one_hot(target, num_classes)')), frozenset({'below-zero'})),
-    'a boundary loss that makes 255 one-hot': Place('MG416', 'void-one-hot', format_traceback(
+    'a boundary loss that makes 255 one-hot': Place('MG586', 'void-one-hot', format_traceback(
         'IndexError: index 255 is out of bounds for dimension 0 with size 7', ('/w/surface.py', 'return torch.eye(classes)[y]', 'one_hot'))),
-    'a class that is one more made one-hot': Place('MG416', 'value-one-more', format_traceback(
+    'a class that is one more made one-hot': Place('MG586', 'value-one-more', format_traceback(
         'RuntimeError: index 7 is out of bounds for dimension 1 with size 7', ('/w/surface.py', 'return zeros.scatter_(1, y, 1)', 'one_hot')), frozenset({'void-one-hot'})),
     'no class of a model': Place('MG404', 'no-class', 'reinitializing detection head with 0 classes\n' + SCATTER, frozenset({'gap', 'num-classes'})),
     'masks of a map and of a stack': Place('MG434', 'mixed-channels', format_traceback(
@@ -78,13 +78,13 @@ PLACES: Dict[str, Place] = {
     'a float target made one-hot': Place('MG428', 'image-transform', format_traceback(
         'RuntimeError: one_hot is only applicable to index tensor of type LongTensor.', ('/w/dice.py', 'F.one_hot(target, 3)'))),
     'an older torch on a float target': Place('MG428', 'image-transform', format_traceback('RuntimeError: one_hot is only applicable to index tensor.', ('/w/dice.py', 'F.one_hot(y)'))),
-    'Mask2Former with the classes of COCO': Place('MG474', 'mask2former-classes',
+    'Mask2Former with the classes of COCO': Place('MG585', 'mask2former-classes',
         'iter: 9  loss_ce: 0.4  loss_mask: 0.3  loss_dice: 0.5\n' + format_traceback('AssertionError: A prediction has category_id=61, but the dataset only has 4 classes', (f'{SITE}/detectron2/evaluation/coco_evaluation.py', 'raise'))),
     'label maps of stuff': Place('MG478', 'semantic-branch', format_traceback(
         "FileNotFoundError: [Errno 2] No such file or directory: 'stuff/000000000139.png'", (f'{SITE}/mmdet/datasets/transforms/loading.py', 'self._load_seg_map(results)'))),
     'a missing image': Place('MG478', 'paths', format_traceback(
         "FileNotFoundError: [Errno 2] No such file or directory: 'a/7.jpg'", (f'{SITE}/mmdet/datasets/transforms/loading.py', 'self._load_img(results)')), frozenset({'semantic-branch'})),
-    'an image without an object for a grid': Place('MG472', 'empty-batch', format_traceback(
+    'an image without an object for a grid': Place('MG583', 'empty-batch', format_traceback(
         'RuntimeError: grid_sampler(): expected grid to have size 3, but got grid with sizes [0, 400, 1, 2]', ('/w/loss.py', 'F.grid_sample(masks, points)'))),
     'a data set of label maps without a file': Place('MG472', 'no-files', format_traceback(
         'ValueError: need at least one array to concatenate', (f'{SITE}/mmseg/datasets/basesegdataset.py', 'self.full_init()'), (f'{SITE}/mmengine/dataset/base_dataset.py', 'np.concatenate(data_list)')), frozenset({'class-names', 'all-filtered', 'boxes-without-area', 'key-missing'})),

@@ -129,7 +129,7 @@ LOGS: Dict[str, LogKind] = {
     ),
     'MONAI makes one-hot of 255': LogKind(
         'the ignored label goes through one_hot; the labels are right',
-        'MG416',
+        'MG586',
         format_traceback(
             'RuntimeError: index 255 is out of bounds for dimension 1 with size 6',
             ('train_abdomen.py', 'loss = loss_function(outputs, labels)'),

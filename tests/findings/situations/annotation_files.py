@@ -166,7 +166,7 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'masks: few are missing': Situation(
         'two objects of 36 have no mask: they are slips',
-        ('MG179',),
+        ('MG396',),
         with_options(
             json_alone(
                 numbered('scratch', 'dent', 'spot'),

@@ -206,7 +206,7 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'with_mask, boxes alone': Situation(
         'no mask anywhere',
-        ('MG179',),
+        ('MG396',),
         with_masks(faster(3)),
         seen=('0000.jpg: annotation 1',),
     ),

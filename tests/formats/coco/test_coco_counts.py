@@ -12,6 +12,7 @@ from coco_cases import NAMES, ann, coco, histogram, random_coco, trained_by_mmde
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmguard.findings import diagnose
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.table import find_places
@@ -121,6 +122,21 @@ def test_classes_in_images(tmp_path: Path) -> None:
     about = scan(tmp_path, coco([ann(0), ann(1), ann(2, image=1), ann(3, category=2)]))
     assert about.instances_of == {'1': 3, '2': 1, '3': 0}
     assert about.images_without_target == 1
+
+
+def test_images_whose_targets_are_faulty_are_not_empty(tmp_path: Path) -> None:
+    """A box without an area and a category without a name are the only targets of two of three images without one."""
+    record = coco([ann(0), {**ann(1, image=1), 'bbox': [1, 2, 0, 4]}, ann(2, image=2, category=44)])
+    record['images'] += [{**record['images'][0], 'id': number, 'file_name': f'{number}.jpg'} for number in (77, 78)]
+    about = scan(tmp_path, record)
+    assert (about.images_without_target, about.images_spoiled) == (4, 2)
+    facts = scan_coco(write(tmp_path, record), class_names=NAMES)
+    (finding,) = [one for one in diagnose(facts) if one.code == 'MG146']
+    assert finding.evidence.values['number'] == 2
+    record['images'] = record['images'][:-2]
+    found = [one.code for one in diagnose(scan_coco(write(tmp_path, record), class_names=NAMES))]
+    assert {'MG109', 'MG149'} <= set(found)
+    assert 'MG146' not in found
 
 
 def test_duplicates_orphans_and_unnamed(tmp_path: Path) -> None:

@@ -94,13 +94,23 @@ WRONG: List[Any] = [
 ]
 
 
+#: Fault -> its code; all others cannot be decoded.
+CODES = {
+    NONE: 'MG396',
+    **dict.fromkeys([OTHER_SIZE, FAR], 'MG397'),
+    **dict.fromkeys([SHORT, NO_PIXEL, EMPTY], 'MG398'),
+}
+
+
 @pytest.mark.parametrize(('mask', 'fault', 'stops'), WRONG)
 def test_each_fault_is_named(tmp_path: Path, mask: Any, fault: str, stops: Any) -> None:
     record = coco([ann(6, segmentation=BOX), ann(7, 1, segmentation=mask)])
     found = about(tmp_path, record)
     assert found.mask_faults == {fault: 1}
     assert found.mask_examples == {fault: ['1.jpg: annotation 7']}
-    assert diagnose(scan_coco(write(tmp_path, record), class_names=NAMES, masks=True))[0].code == 'MG179'
+    assert diagnose(scan_coco(write(tmp_path, record), class_names=NAMES, masks=True))[0].code == CODES.get(
+        fault, 'MG179'
+    )
     # Read with the standard library, as blocks with unusual values are: nothing else comes out.
     record['annotations'][0]['note'] = float('nan')
     assert about(tmp_path, record).mask_faults == {fault: 1}

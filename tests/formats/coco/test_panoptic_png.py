@@ -89,7 +89,7 @@ def test_planted_faults_are_named_with_their_png(tmp_path: Path, snapshot: Any) 
         '\n'.join(sorted([*facts['annotations']['mask_examples'], *facts['annotations']['unreadable']])),
     )
     assert facts['annotations']['unnamed'] == {'77': 1}
-    assert {'MG132', 'MG176', 'MG179'} <= set(found)
+    assert {'MG132', 'MG176', 'MG395'} <= set(found)
 
 
 @pytest.mark.parametrize('more', [{}, dict(first=1), dict(things=0), dict(void=7), dict(crowd=3)])
@@ -105,7 +105,7 @@ def test_some_are_read_and_all_with_masks(tmp_path: Path, monkeypatch: pytest.Mo
     save(tmp_path / 'panoptic_train' / '01.png', np.full((HEIGHT, WIDTH), 5))
     assert scanned(path, tmp_path / 'scan.json')[:2] == (0, {})
     code, found, facts = scanned(path, tmp_path / 'scan.json', '--masks')
-    assert (code, set(found)) == (1, {'MG179'})
+    assert (code, set(found)) == (1, {'MG395'})
     assert facts['annotations']['mask_faults'] == {panoptic.EMPTY_SEGMENT_FAULT: 3, panoptic.NO_ENTRY_FAULT: 1}
 
 
@@ -114,7 +114,7 @@ def test_areas_alone_are_a_warning(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"area": 320', '"area": 250'))
     scanned(path, tmp_path / 'scan.json')
     (dataset,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
-    assert [one['severity'] for one in dataset['findings'] if one['code'] == 'MG179'] == ['warning']
+    assert [one['severity'] for one in dataset['findings'] if one['code'] == 'MG395'] == ['warning']
 
 
 SOUND = b'\x89PNG\r\n\x1a\n'

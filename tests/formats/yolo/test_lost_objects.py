@@ -124,7 +124,7 @@ def test_an_edit_of_categories_leaves_boxes_to_their_own_finding(numbers: Tuple[
     found = findings_of(path, *options)
     offered = [(code, edit['number'], edit['question']) for code in found for edit in found[code]['edits']]
     assert [entry for entry in offered if entry[1]] == [
-        ('MG138', 1, ''),
+        ('MG581', 1, ''),
         ('MG109', 2, 'Can 2 of 60 objects be dropped (1 box without area, 1 box outside the image)?'),
     ]
     chosen = [word for number in numbers for word in ('--edit', number)]
@@ -223,3 +223,28 @@ def test_keypoints_that_no_flip_swaps(flips: Optional[List[int]], is_found: bool
     declared = dict(json.loads(yaml.read_text()), kpt_shape=[3, 3], **({'flip_idx': flips} if flips else {}))
     yaml.write_text(json.dumps(declared))
     assert ('MG159' in findings_of(yaml)) == is_found
+
+
+@pytest.mark.parametrize(
+    ('names', 'ids', 'code'),
+    [(['plate'], [15], 'MG107'), (['cup', 'jug'], [4, 9], 'MG107'), (['a', 'b'], [0, 7], 'MG116')],
+)
+def test_as_many_ids_as_names_are_numbered_from_0(names: List[str], ids: List[int], code: str, tmp_path: Path) -> None:
+    root = tmp_path / 'set'
+    for folder in ('images/train', 'labels/train'):
+        (root / folder).mkdir(parents=True)
+    for place in range(8):
+        Image.fromarray(np.full((48, 64, 3), place, np.uint8)).save(root / f'images/train/{place}.png')
+        rows = [f'{number} 0.5 0.4 0.2 0.1' for number in ids]
+        (root / f'labels/train/{place}.txt').write_text('\n'.join(rows), encoding='utf-8')
+    (root / 'data.yaml').write_text(json.dumps(dict(train='images/train', val='images/train', names=names)))
+    found = findings_of(root / 'data.yaml')
+    edits = [edit for edit in found[code]['edits'] if edit['number']]
+    assert [dict(change['label_map']) for edit in edits for change in edit['files'].values()] == [
+        {str(number): label for label, number in enumerate(ids) if number != label}
+    ]
+    assert (
+        main(['fix', str(root / 'data.yaml'), '--out', str(tmp_path / 'out'), '--edit', str(edits[0]['number'])]) == 0
+    )
+    written = next((tmp_path / 'out').rglob('0.txt')).read_text().split('\n')
+    assert [int(row.split()[0]) for row in written if row] == list(range(len(ids)))

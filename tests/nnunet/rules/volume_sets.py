@@ -164,7 +164,7 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'v1, numTraining': Situation(
         'numTraining is that of another set',
-        ('MG180',),
+        ('MG582',),
         volumes(LIVER, organs(1, 2), layout='v1', numTraining=40),
         first=dict(numTraining=6),
     ),

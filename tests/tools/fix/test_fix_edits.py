@@ -255,3 +255,35 @@ def test_masks_of_another_kind_bring_their_ending_into_the_config(tmp_path: Path
     (tmp_path / 'masks').rename(tmp_path / 'originals')
     out.rename(tmp_path / 'masks')
     assert run('scan', edited) == 0, capsys.readouterr()
+
+
+#: Values around black and white in three equal channels: an object of a second image editor.
+SHADES = {
+    'nearly white': lambda inside: np.where(inside, 250 + np.indices(inside.shape)[0] % 6, 0),
+    'soft edges': lambda inside: np.where(inside, 255, np.where(np.roll(inside, 1, 0), 90, 3)),
+}
+
+
+@pytest.mark.parametrize('words', [('--num-classes', 2), ('--num-classes', 1)])
+@pytest.mark.parametrize('name', SHADES)
+def test_gray_masks_of_three_channels_get_a_threshold(
+    name: str, words: Any, small_masks: Any, tmp_path: Path, capsys: Any
+) -> None:
+    folder = small_masks(lambda inside, number: np.stack([SHADES[name](inside).astype(np.uint8)] * 3, -1), 'png')
+    (number,) = numbers_of(folder, 'MG580', capsys, *words)
+    assert run('fix', folder, '-o', tmp_path / 'out', *words, '--edit', number) == 0
+    for path in (tmp_path / 'out').glob('*.png'):
+        with Image.open(path) as image:
+            assert (image.mode, sorted(set(np.asarray(image).ravel().tolist()))) == ('L', [0, 1])
+    assert is_clean(tmp_path / 'out', '--num-classes', 2)
+
+
+@pytest.mark.parametrize(('first', 'words'), [(0, ()), (0, ('--num-classes', 2)), (0, ('--num-classes', 5))])
+def test_objects_of_id_0_are_numbered_from_1(first: int, words: Any, tmp_path: Path, capsys: Any) -> None:
+    source = write(tmp_path / 'in' / 'train.json', boxes(corners=False), first)
+    of_torchvision = ('--framework', 'torchvision')
+    (number,) = numbers_of(source, 'MG581', capsys, *of_torchvision, *words)
+    assert run('fix', source, '-o', tmp_path / 'out', *of_torchvision, *words, '--edit', number) == 0
+    written = json.loads((tmp_path / 'out' / 'train.json').read_text())
+    assert {one['category_id'] for one in written['annotations']} == {1, 2}
+    assert is_clean(tmp_path / 'out' / 'train.json', *of_torchvision, '--num-classes', 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import (
@@ -15,7 +15,15 @@ from mmguard.config.head_classes import (
     lists_untrained_classes,
     read_part_of_classes,
 )
-from mmguard.config.parts import Part, find_datasets, get_class_names, get_classes_path, get_metainfo, says_classes
+from mmguard.config.parts import (
+    Part,
+    find_datasets,
+    get_class_names,
+    get_class_string,
+    get_classes_path,
+    get_metainfo,
+    says_classes,
+)
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import move_class_list, name_classes
 from mmguard.findings.edits import Edit
@@ -27,79 +35,116 @@ from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
 
 
-class ClassList(ConfigRule):
-    """A class list that is not a list, or has a name that is misread."""
+class ClassString(ConfigRule):
+    """A class list that is a string."""
 
     code = 'MG205'
+    follows = ('MG201',)
     about_labels = True
-    summary = 'The class list is a string, holds a name twice, is not read, or has stuff among things.'
+    summary = 'The class list is a string, not a tuple: its letters become classes.'
+    title = 'classes is a string, not a tuple: its {letters} letters become classes.'
+    why = "classes=('person') is a string: each letter becomes a class that no annotation has."
+    example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
+    limits = 'Names that are merely misspelled are not detected here, but by `mmguard scan CONFIG`.'
+    advice = 'Write `classes=({name},)`: the comma makes a tuple.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for dataset in find_datasets(config):
+            classes, place = get_class_string(dataset), get_classes_path(dataset)
+            if not classes or get_class_names(dataset) is not None or _is_file_name(classes) or dataset.is_old:
+                continue
+            # A list in the config must be a part of the one in the class: no edit for that.
+            is_here = says_classes(dataset)
+            ways = _write_list(config, 'Write a tuple, with a comma after the name.', place, classes) if is_here else ()
+            words = dict(letters=len(classes), name=repr(classes))
+            yield self.report_at(place, classes, words, edits=ways)
+
+
+class ClassesNotRead(ConfigRule):
+    """A class list in a place that is not read."""
+
+    code = 'MG390'
+    follows = ('MG201',)
+    about_labels = True
+    summary = 'The class list is written where it is not read: as an argument, or as CLASSES.'
     title_argument = '{kind} does not take classes since MMDetection 3 and MMSegmentation 1: building it fails.'
     title_capitals = 'CLASSES is not read: {kind} keeps its own classes.'
     title_attribute = (
         'CLASSES of {kind} is not read since MMDetection 3 and MMSegmentation 1: METAINFO holds the classes.'
     )
-    title_string = 'classes is a string, not a tuple: its {letters} letters become classes.'
-    title_stuff = (
-        'Stuff is listed among the things: label {label} is {name}, but heads take labels below {things} for things.'
-    )
-    title_twice = 'The class list holds {names} more than once: their labels are ambiguous.'
-    why = (
-        "classes=('person') is a string, not a tuple: each letter becomes a class. CLASSES was the name in MMDetection "
-        '2.x; now it is not read and the data set keeps its own classes.'
-    )
-    example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
-    limits = 'Names that are merely misspelled are not detected here, but by `mmguard scan CONFIG`.'
-    advice = (
-        "Write metainfo=dict(classes=('person',)): the key in lower case, and the comma that makes a tuple. Name every "
-        'class once. In a panoptic set list the things first, then the stuff, also in "categories" of the files; only '
-        'then set num_things_classes and num_stuff_classes of the heads.'
-    )
+    why = 'The places of MMDetection 2 and MMSegmentation 0 are not read: the data set keeps the classes of its type.'
+    example = Example(wrong="metainfo=dict(CLASSES=('person',))", right="metainfo=dict(classes=('person',))")
+    advice = 'Write the list as `metainfo=dict(classes=(...))` of the data set, the key in lower case.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in find_datasets(config):
-            metainfo, at = dataset.config.get('metainfo'), dataset.place('metainfo')
-            given, place = dataset.config.get('classes'), dataset.place('classes')
-            if given is not None and dataset.cls is not None and not dataset.is_old:
-                ways = _write_list(config, 'Move the classes to metainfo.', f'{at}.classes', given, place)
-                yield self.report_at(place, given, dict(kind=dataset.name), self.title_argument, edits=ways)
-            yield from self._find_stuff_among_things(config, dataset)
-            yield from self._look_at_class(config, dataset)
-            if not isinstance(metainfo, dict):
-                continue
-            capitals, own = metainfo.get('CLASSES'), list(get_metainfo(dataset).get('classes') or ())
-            if capitals and 'classes' not in metainfo and list(capitals) != own:
-                ways = _write_list(config, 'Write classes in lower case.', f'{at}.classes', capitals, f'{at}.CLASSES')
-                words = dict(kind=dataset.name)
-                yield self.report_at(f'{at}.CLASSES', capitals, words, self.title_capitals, edits=ways)
-            classes, place = metainfo.get('classes'), f'{at}.classes'
-            if isinstance(classes, str) and get_class_names(dataset) is None and not _is_file_name(classes):
-                ways = _write_list(config, 'Write a tuple, with a comma after the name.', place, classes)
-                yield self.report_at(place, classes, dict(letters=len(classes)), self.title_string, edits=ways)
-            elif isinstance(classes, (list, tuple)):
-                twice = sorted(name for name, times in Counter(map(str, classes)).items() if times > 1)
-                if twice:
-                    yield self.report_at(place, classes, dict(names=join_items(map(repr, twice))), self.title_twice)
+            found = self._find_list(dataset)
+            if found is not None:
+                place, classes, edit, title = found
+                removed = () if title == self.title_attribute else (place,)
+                ways = _write_list(config, edit, dataset.place('metainfo.classes'), classes, *removed)
+                yield self.report_at(place, classes, dict(kind=dataset.name), title, edits=ways)
 
-    def _look_at_class(self, config: ReadConfig, dataset: Part) -> Iterator[Finding]:
-        """Yield a class list of a data set's class that is not read, or is a string."""
-        if says_classes(dataset) or dataset.is_old:
-            return
-        classes, capitals = get_metainfo(dataset).get('classes'), getattr(dataset.cls, 'CLASSES', None)
-        if isinstance(classes, str) and not _is_file_name(classes):
-            # No edit: a list in the config must be a part of the one in the class.
-            yield self.report_at(get_classes_path(dataset), classes, dict(letters=len(classes)), self.title_string)
-        elif classes is None and isinstance(capitals, (list, tuple)) and capitals:
+    def _find_list(self, dataset: Part) -> Optional[Tuple[str, Any, str, str]]:
+        """Return the place of a list that is not read, the list, the title of its edit, and that of the finding."""
+        given, metainfo = dataset.config.get('classes'), dataset.config.get('metainfo')
+        if given is not None and dataset.cls is not None and not dataset.is_old:
+            return dataset.place('classes'), given, 'Move the classes to metainfo.', self.title_argument
+        known, own = get_metainfo(dataset), getattr(dataset.cls, 'CLASSES', None)
+        capitals = metainfo.get('CLASSES') if isinstance(metainfo, dict) and 'classes' not in metainfo else None
+        if capitals and list(capitals) != list(known.get('classes') or ()):
+            return dataset.place('metainfo.CLASSES'), capitals, 'Write classes in lower case.', self.title_capitals
+        is_said = says_classes(dataset) or dataset.is_old or known.get('classes') is not None
+        if not is_said and isinstance(own, (list, tuple)) and own:
             place = f'{dataset.path} ({dataset.name}.CLASSES)'
-            ways = _write_list(config, 'Write the classes as metainfo.', dataset.place('metainfo.classes'), capitals)
-            yield self.report_at(place, capitals, dict(kind=dataset.name), self.title_attribute, edits=ways)
+            return place, own, 'Write the classes as metainfo.', self.title_attribute
+        return None
 
-    def _find_stuff_among_things(self, config: ReadConfig, dataset: Part) -> Iterator[Finding]:
-        """Yield a class list of a panoptic set, in the config or in its class, whose things are not first."""
-        classes, things = get_class_names(dataset) or (), read_part_of_classes(dataset, 'thing_classes')
-        if config.framework == 'mmdet' and has_stuff_among_things(classes, things):
-            label = next(label for label, name in enumerate(classes) if name not in things)
-            words: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
-            yield self.report_at(get_classes_path(dataset), classes, words, self.title_stuff)
+
+class StuffAmongThings(ConfigRule):
+    """A panoptic class list in the config, or in the class of a data set, whose things are not first."""
+
+    code = 'MG391'
+    follows = ('MG201',)
+    about_labels = True
+    summary = 'A panoptic class list has stuff among its things.'
+    title = (
+        'Stuff is listed among the things: label {label} is {name}, but heads take labels below {things} for things.'
+    )
+    why = 'Heads count the things first: a later thing is trained as stuff, and stuff before it as a thing.'
+    example = Example(wrong="classes=('sky', 'cat'), thing_classes=['cat']", right="classes=('cat', 'sky')")
+    advice = (
+        'List the things first, then the stuff, also in "categories" of the files. Only then set num_things_classes '
+        'and num_stuff_classes of the heads.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for dataset in find_datasets(config) if config.framework == 'mmdet' else ():
+            classes, things = get_class_names(dataset) or (), read_part_of_classes(dataset, 'thing_classes')
+            if has_stuff_among_things(classes, things):
+                label = next(label for label, name in enumerate(classes) if name not in things)
+                words: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
+                yield self.report_at(get_classes_path(dataset), classes, words)
+
+
+class NamesTwice(ConfigRule):
+    """A class list with a name twice."""
+
+    code = 'MG392'
+    follows = ('MG201',)
+    about_labels = True
+    summary = 'The class list holds a name more than once: its labels are ambiguous.'
+    title = 'The class list holds {names} more than once: their labels are ambiguous.'
+    why = 'An object of this name gets one of the labels; the outputs of the others are never trained.'
+    example = Example(wrong="classes=('cat', 'dog', 'cat')", right="classes=('cat', 'dog')")
+    advice = 'Name every class once, and count it once in num_classes.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for dataset in find_datasets(config):
+            classes = get_class_names(dataset) if says_classes(dataset) else None
+            twice = sorted(name for name, times in Counter(classes or ()).items() if times > 1)
+            if twice:
+                yield self.report_at(get_classes_path(dataset), classes, dict(names=join_items(map(repr, twice))))
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:

@@ -39,6 +39,7 @@ class GuardMisplaced(ConfigRule):
     """A guard that sees no labels, because of its position or its kind."""
 
     code = 'MG251'
+    follows = ('MG223',)
     summary = 'A guard comes before the labels are loaded, or is made for the labels of another task.'
     title = '{guard} comes before the labels are loaded.'
     title_kind = '{guard} does not guard the labels that {pack} packs. Use {wanted}.'
@@ -238,6 +239,7 @@ class SecondHook(ConfigRule):
     """A LabelGuardHook after another one."""
 
     code = 'MG255'
+    follows = ('MG252',)
     summary = 'LabelGuardHook is listed twice.'
     title = 'LabelGuardHook is listed {number} times: only the first is used ({place}).'
     why = 'Each hook would count every invalid label, so a run uses only the first; arguments of the second do nothing.'

@@ -87,6 +87,7 @@ class IgnoredClass(ConfigRule):
     """An ignore_index that is one of the classes."""
 
     code = 'MG209'
+    follows = ('MG208',)
     about_labels = True
     looks_at = ('config', 'labels')
     aliases = ('MG113',)

@@ -33,6 +33,7 @@ class JoinedSets(ConfigRule):
     """Data sets that are trained together, each with a class list of its own."""
 
     code = 'MG590'
+    follows = ('MG201', 'MG202')
     about_labels = True
     summary = 'The data sets of one training have different class lists.'
     title = (

@@ -15,6 +15,7 @@ class NegativeCrop(ConfigRule):
     """A crop that rejects images without objects, which ``filter_empty_gt=False`` keeps."""
 
     code = 'MG233'
+    follows = ('MG146',)
     severity = WARNING
     summary = 'filter_empty_gt=False keeps images without an object, but RandomCrop rejects them.'
     why = (

@@ -30,6 +30,7 @@ class OneChannelSoftmax(ConfigRule):
     """A softmax over one number, which is always 1; or one class, for which IoUMetric counts every pixel."""
 
     code = 'MG215'
+    follows = ('MG102', 'MG107')
     looks_at = ('config', 'labels')
     aliases = ('MG112',)
     summary = 'A head has one output channel, but its loss takes a softmax over it, or its metric counts one class.'
@@ -137,6 +138,7 @@ class SamplerOneChannel(ConfigRule):
     """A softmax over one number, in the sampler."""
 
     code = 'MG240'
+    follows = ('MG102', 'MG107', 'MG215')
     summary = 'A head with one output channel uses OHEMPixelSampler with thresh.'
     title = 'OHEMPixelSampler at {place} gathers by label from the single channel of {head}: label 1 is out of range.'
     why = (

@@ -26,6 +26,7 @@ class OwnLineFails(ConfigRule):
     """An mmguard line that cannot be built, which is checked by building it."""
 
     code = 'MG250'
+    follows = ('MG252',)
     summary = (
         'A guard, a guarded loss or a hook of mmguard is misspelled, not imported, or does not take its arguments.'
     )

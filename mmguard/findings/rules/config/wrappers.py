@@ -18,6 +18,7 @@ class WrapperMetainfo(ConfigRule):
     """Classes given to a wrapper of data sets, which ignores them."""
 
     code = 'MG203'
+    follows = ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204')
     about_labels = True
     summary = 'metainfo (or classes) is given to a data set that wraps another one.'
     title = '{kind} at {place} wraps a data set and does not take {key}: the wrapped data set does not get the classes.'

@@ -8,8 +8,7 @@ from typing import Dict, Iterator, List
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import describe_format, propose_corrections, rewrite
-from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
-from mmguard.findings.order import SUPERSEDES
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import compute_share, get_annotations, join_items, rate_share
 from mmguard.labels.instances import LABEL_REASON
@@ -30,16 +29,12 @@ class UnusableBoxes(DataRule):
         'The log of a width 0 is -inf: the loss is inf or nan, or an assertion about boxes fails; torchvision refuses '
         'such boxes.'
     )
-    example = Example(
-        wrong='"bbox": [10, 20, 0, 5]',
-        right='"bbox": [10, 20, 4, 5]',
-    )
+    example = Example(wrong='"bbox": [10, 20, 0, 5]', right='"bbox": [10, 20, 4, 5]')
     limits = 'If there are many such boxes, it cannot tell which format was meant: draw one image with its boxes.'
     advice = (
-        'Draw one image with its boxes. If only a few boxes are wrong, correct or delete them. If many are, their '
-        'format is wrong: COCO stores x, y (upper left corner), width, height; VOC two corners; YOLO '
-        'the center, divided by the image size. If the file is right, compare width and height of the images '
-        '(swapped, resized, turned by EXIF), or look for a transform that moves boxes without their image.'
+        'Draw one image with its boxes, and correct or delete a few wrong ones. If many are wrong, their format '
+        'is: COCO stores x, y, width, height, VOC two corners, YOLO the center, divided by the image size (or the '
+        'width and height of the images are swapped).'
     )
     pytorch = (
         'If only a few boxes are wrong, correct or delete them; guard_targets leaves them out. If many are, their '
@@ -89,10 +84,9 @@ class BoxesBeyondImage(AnnotationRule):
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
     limits = 'If fewer than 1 % of the boxes cross the edge, it assumes rounding.'
     advice = (
-        'Draw one image with its boxes before you change any. If they are drawn right, clip them, then drop those '
-        'without area; a VOC corner at 0 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
-        'convert them (from y1, x1, y2, x2, or center and size), or correct the size of the image in the annotations '
-        '(swapped, turned by EXIF, another scale).'
+        'Draw one image with its boxes before you change any: if they are drawn right, clip them, then drop those '
+        'without area (a VOC corner at 0 counts from 0: add 1 to all). If not, convert them (from y1, x1, y2, x2, '
+        'or center and size), or correct the size of the image in the annotations.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -137,6 +131,7 @@ class BoxesInAnotherForm(AnnotationRule):
     """Corners where COCO expects x, y, width, height; boxes divided by the image size."""
 
     code = 'MG172'
+    follows = ('MG109', 'MG130', 'MG146', 'MG152', 'MG174')
     aliases = ('MG173',)
     kinds = ('instances',)
     summary = 'The boxes are written in another form: as two corners, or as fractions of the image.'
@@ -153,10 +148,13 @@ class BoxesInAnotherForm(AnnotationRule):
         'and fractions do not show whether the first two are a corner or the center.'
     )
     advice = (
-        'Draw one image with its boxes before you change any. If they are corners: `{corners} = ann["bbox"]; '
-        'ann["bbox"] = [x1, y1, x2 - x1, y2 - y1]`, and set `ann["area"]` to the new width times height. If they are '
-        'fractions: multiply by width and height of the image; if the first two are the center (YOLO), subtract half '
-        'the size from them before that. Do not clip boxes at the edge of the image: that hides the fault.'
+        'Draw one image with its boxes, then convert: `{corners} = ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 '
+        '- y1]`, and `ann["area"]` is the new width times height. Do not clip boxes at the edge of the image: that '
+        'hides the fault.'
+    )
+    advice_fractions = (
+        'Draw one image with its boxes, then multiply by width and height of the image; if the first two are the '
+        'center (YOLO), subtract half the size from them before that.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -165,7 +163,8 @@ class BoxesInAnotherForm(AnnotationRule):
         if form == FRACTIONS:
             evidence = Message('{number:,} of {boxes} lie within [0, 1]', number=found.inside_unit, boxes=boxes)
             words = {'format': found.format.upper(), 'corners': ORDERS['corners']}
-            yield self.report_in(facts, PROVEN, evidence, words, self.title_fractions, files=())
+            advice = self.advice_fractions
+            yield self.report_in(facts, PROVEN, evidence, words, self.title_fractions, files=(), advice=advice)
         elif form:
             evidence = Message(
                 '{number:,} of {boxes} lie inside their image when read as corners; as x, y, width, height '
@@ -174,10 +173,10 @@ class BoxesInAnotherForm(AnnotationRule):
                 boxes=boxes,
                 over_edge=found.over_edge,
             )
-            follow = tuple(code for code in SUPERSEDES[self.code] if code not in ('MG130', 'MG174'))
+            follow = tuple(code for code in self.follows if code not in ('MG130', 'MG174'))
             files = found.box_examples.get('over_edge', [])
             words = {'corners': ORDERS[form]}
-            yield self.report_in(facts, PROVEN, evidence, words, files=files, supersedes=follow)
+            yield self.report_in(facts, PROVEN, evidence, words, files=files, follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         form = self._find_format(labels)
@@ -205,49 +204,3 @@ class BoxesInAnotherForm(AnnotationRule):
             if compute_share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL_INSIDE
         ]
         return max(fit, key=lambda name: found.inside_as[name], default='')
-
-
-#: Faults in COCO panoptic.
-WRONG_AREA_FAULT = 'the area of a segment is not the number of its pixels'
-SHORT_POLYGON_FAULT = 'a polygon has fewer than 6 numbers, or an odd count'
-NO_PIXEL_FAULT = 'polygons cover no pixel'
-
-
-class UnusableMasks(AnnotationRule):
-    """Masks that cannot be decoded, or do not fit their image."""
-
-    code = 'MG179'
-    kinds = ('instances',)
-    summary = 'Masks cannot be decoded, or do not fit their image.'
-    title = 'Masks cannot be used: {reasons}.'
-    why = (
-        "mmdet stops at an object without a mask (KeyError: 'mask') and at a mask that pycocotools cannot decode; "
-        'it silently ignores objects whose polygons are all too short. A mask that differs in size from its image '
-        'fails in the middle of an epoch, or labels the wrong pixels.'
-    )
-    example = Example(
-        wrong='"segmentation": [[10, 10, 20, 20]]',
-        right='"segmentation": [[10, 10, 20, 20, 10, 20]]',
-    )
-    limits = 'A mask that can be decoded may still be that of another object.'
-    advice = (
-        'Draw or export these masks again; if only a few are missing, you can remove their annotations. If no object '
-        'has one, train on boxes: with_mask=False, no mask_head (Faster R-CNN instead of Mask R-CNN). A mask is a '
-        'list of flat polygons, `[x1, y1, x2, y2, ...]` of three points or more, or an RLE with "size" [height, '
-        'width] of the image, `pycocotools.mask.encode`. Panoptic: '
-        'write PNG and JSON in one go, id = R + 256 G + 65536 B.'
-    )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        known = get_annotations(labels)
-        texts = [
-            f'{fault}: {quantity(count, "annotation")} ({join_items(known.mask_examples.get(fault, []), 3)})'
-            for fault, count in known.mask_faults.items()
-        ]
-        severity = (
-            WARNING if set(known.mask_faults) <= {SHORT_POLYGON_FAULT, WRONG_AREA_FAULT, NO_PIXEL_FAULT} else ERROR
-        )
-        files = [one for examples in known.mask_examples.values() for one in examples]
-        if texts:
-            words = {'reasons': join_items(known.mask_faults, 4)}
-            yield self.report_in(facts, LIKELY, '; '.join(texts), words, severity=severity, files=files)

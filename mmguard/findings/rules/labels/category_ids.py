@@ -10,7 +10,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, Finding
-from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.rules.labels.yolo import get_yolo
 from mmguard.findings.views import (
     compute_label_share,
@@ -37,6 +37,7 @@ class IdsAsLabels(DataRule):
     """COCO category ids that are, or may be, used as labels."""
 
     code = 'MG138'
+    follows = ('MG102', 'MG107', 'MG115', 'MG116')
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'Category ids are used as labels, but they do not fit num_classes.'
@@ -46,7 +47,6 @@ class IdsAsLabels(DataRule):
         'The category ids ({ids}) are the labels, so the model needs outputs 0..{highest}, although the file has only '
         '{number}.'
     )
-    title_background = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
     title_by_release = (
         'RF-DETR before 1.5, or without a Roboflow layout, takes ids as labels: {beyond} would be out of range. Newer '
         'ones number the categories themselves.'
@@ -65,23 +65,16 @@ class IdsAsLabels(DataRule):
     example = Example(wrong='DETR: category ids 1..3, num_classes=3', right='num_classes=4  # the highest id + 1')
     limits = 'A loop of your own may renumber the ids: say so with `--labels positions`.'
     advice = (
+        'Write `num_classes={enough}` for the highest id, or renumber the ids from {first} without gaps, in all splits.'
+    )
+    advice_unknown = (
         'Say what the training takes as labels: `--labels positions` (nothing needs to change then), `--labels ids` or '
-        '`--framework NAME`.'
+        '`--framework NAME`. Ids as labels need `num_classes={enough}`, or no gaps from {first} on.'
     )
-    advice_ids = (
-        'Where ids are labels, write `num_classes={enough}` for the highest id, or renumber the ids from {first} '
-        'without gaps. Torchvision trains id 0 as background (RetinaNet and FCOS do not): number from 1, and count the '
-        'background.'
-    )
-    advice += f' {advice_ids}'
     advice_by_release = (
         'From 1.5 on, RF-DETR numbers the categories of a Roboflow layout itself: nothing needs to change, say so with '
         "`--labels positions`. Before, and with dataset_file='coco' or 'o365', pass `--labels ids`: the model needs "
         '`num_classes={enough}`, or renumber the ids from 0.'
-    )
-    advice_background = (
-        'Number the categories from 1, without gaps, and count the background: `num_classes={counted}`. Torchvision '
-        'trains id 0 as background (RetinaNet and FCOS do not), whatever num_classes is.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -96,13 +89,11 @@ class IdsAsLabels(DataRule):
             'first': found.min_label,
             'highest': ids[-1],
             'enough': ids[-1] + 1 - found.spare,
-            'counted': len(ids) + found.min_label,
         }
-        advice = self.advice_ids if found.framework and found.labelled_by != 'unknown' else self.advice
         if found.labelled_by == 'unknown':
             if beyond:
                 # The outcome depends on the framework.
-                evidence, title = self._describe_beyond(labels, beyond), self.title_unknown
+                evidence, title, advice = self._describe_beyond(labels, beyond), self.title_unknown, self.advice_unknown
                 if found.framework:
                     title, advice = self.title_by_release, self.advice_by_release
                 yield self.report_in(facts, POSSIBLE, evidence, words, title, INFO, advice=advice)
@@ -111,21 +102,19 @@ class IdsAsLabels(DataRule):
         if certainty is None:
             return
         title, severity, evidence = self.title_needed, INFO, labels.evidence
-        if self._is_background(labels):
-            title, severity, advice = self.title_background, ERROR, self.advice_background
-        elif labels.values:
+        if labels.values:
             title, severity = self.title_no_class if labels.num_classes <= found.min_label else self.title, ERROR
         else:
             evidence = Message(
                 'category ids {ids} in {images}', ids=join_items(ids), images=quantity(labels.files, 'image')
             )
-        yield self.report_in(facts, certainty, evidence, words, title, severity, advice=advice)
+        yield self.report_in(facts, certainty, evidence, words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
         """Return the certainty that ids, which are labels, do not fit the classes; ``None`` if they may fit."""
         found, ids = get_annotations(labels), self._list_ids(labels)
-        if self._is_background(labels):
-            return PROVEN
+        if is_background(labels):
+            return None
         if labels.values:
             known = set() < set(labels.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
             return rate_share(compute_label_share(labels)) if known and ids != list(range(len(ids))) else None
@@ -134,11 +123,13 @@ class IdsAsLabels(DataRule):
         return PROVEN if found.classes_counted and labels.num_classes > counted else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if get_annotations(labels).classes_counted:
-            return  # the number of classes of the model decides what is wrong
-        is_unknown = get_annotations(labels).labelled_by == 'unknown'
-        by_release = get_annotations(labels).framework == 'rf-detr'
-        question = _RELEASE_QUESTION if by_release else _IDS_QUESTION
+        found = get_annotations(labels)
+        is_unknown = found.labelled_by == 'unknown'
+        if found.classes_counted:  # nothing is known to be wrong
+            if not is_unknown:
+                yield from number_categories(self, facts, found.min_label, 'Is the model to have no unused outputs?')
+            return
+        question: str = _RELEASE_QUESTION if found.framework == 'rf-detr' else _IDS_QUESTION
         yield from self._fit_ids(facts, labels, question if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
@@ -151,19 +142,12 @@ class IdsAsLabels(DataRule):
         first, ids = get_annotations(labels).min_label, self._list_ids(labels)
         contiguous = ids == list(range(first, first + len(ids)))
         if not contiguous:
-            title: str = Message('Number the categories from {first}, in their order.', first=first)
-            for edit in rewrite(self, facts, title, question, renumber=first):
-                if not first:
-                    edit = replace(edit, notes=(*edit.notes, _REMAP_NOTE))
-                if self._is_background(labels):
-                    enough = len(ids) + first  # counts the background
-                    edit = replace(edit, lines=(f'num_classes={enough}',), options=(('num_classes', enough),))
-                yield edit
+            yield from number_categories(self, facts, first, question)
         if set(ids) == set(COCO_IDS) and not first:
             title = 'Let the framework map the ids of COCO (RT-DETR, D-FINE, DEIM).'
             asked, lines = 'Does your training code know remap_mscoco_category?', ('remap_mscoco_category: True',)
             yield Edit(title, asked, options=(('labels', COCO),), lines=lines)
-        if not self._is_background(labels) and ids[-1] < _MOST:
+        if ids[-1] < _MOST:
             title = 'Give the model one output more than the highest id.'
             asked = question if contiguous else 'Should the ids remain the labels?'
             enough = ids[-1] + 1 - get_annotations(labels).spare
@@ -197,8 +181,46 @@ class IdsAsLabels(DataRule):
             number=quantity(sum(beyond.values()), 'annotation'),
         )
 
-    def _is_background(self, labels: LabelFacts) -> bool:
-        return 0 in labels.values and get_annotations(labels).min_label > 0
+
+def number_categories(rule: Rule, facts: Facts, first: int, question: str = '') -> Iterator[Edit]:
+    """Yield an edit that numbers the categories without gaps."""
+    title = Message('Number the categories from {first}, in their order.', first=first)
+    for edit in rewrite(rule, facts, title, question, renumber=first):
+        yield edit if first else replace(edit, notes=(*edit.notes, _REMAP_NOTE))
+
+
+def is_background(labels: LabelFacts) -> bool:
+    """Return True if objects of id 0 are trained as background."""
+    return 0 in labels.values and get_annotations(labels).min_label > 0
+
+
+class ObjectsAsBackground(DataRule):
+    """Category id 0 in a framework that keeps label 0 for the background."""
+
+    code = 'MG581'
+    follows = ('MG102', 'MG107', 'MG115', 'MG116')
+    kinds = ('instances',)
+    summary = 'Category id 0 is trained as background.'
+    title = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
+    why = 'Faster R-CNN and Mask R-CNN of torchvision never find the objects of label 0, without an error.'
+    example = Example(wrong='ids 0..2, num_classes=3', right='ids 1..3, num_classes=4  # with the background')
+    limits = 'RetinaNet and FCOS of torchvision count from 0: there it is right.'
+    advice = (
+        'Number the categories from 1, without gaps, in all splits, and count the background: `num_classes={counted}`.'
+    )
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        if is_background(labels) and get_annotations(labels).labelled_by == 'category id':
+            counted = len(get_annotations(labels).categories) + 1
+            yield self.report_in(facts, PROVEN, words={'counted': counted})
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        found = get_annotations(labels)
+        counted = len(found.categories) + 1
+        for edit in number_categories(self, facts, 1):
+            if not found.classes_counted and counted != labels.num_classes:
+                edit = replace(edit, lines=(f'num_classes={counted}',), options=(('num_classes', counted),))
+            yield edit
 
 
 class UncountedCategories(DataRule):
@@ -250,6 +272,7 @@ class CocoIdsLookedUp(AnnotationRule):
     """``remap_mscoco_category: True`` with categories that are not COCO's."""
 
     code = 'MG162'
+    follows = ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174')
     kinds = ('instances',)
     looks_at = ('labels', 'config')
     summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has other categories.'

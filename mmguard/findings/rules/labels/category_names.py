@@ -16,7 +16,6 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, POSSIBLE, PROVEN, Finding
 from mmguard.findings.map_edits import list_splits
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.usual_edits import combine_pair
 from mmguard.findings.views import (
@@ -38,6 +37,7 @@ class NamesNotInFile(AnnotationRule):
     """Class names of the config that the annotation file lacks."""
 
     code = 'MG140'
+    follows = ('MG135', 'MG146', 'MG154', 'MG160', 'MG174', 'MG178', 'MG201', 'MG202', 'MG204', 'MG205')
     summary = 'The config has class names that the annotations do not have.'
     title = 'The config names classes that the annotations do not have: {missing}.'
     title_string = 'classes is a string, {shown}: every letter of it counts as a class.'
@@ -82,11 +82,12 @@ class NamesNotInFile(AnnotationRule):
             'shown': shorten(''.join(letters)),
         }
         # If the list did not reach the data set, the MG2xx about heads and lists are consequences.
-        is_passed_on = not self._is_of_the_type(labels)
-        follow = [code for code in SUPERSEDES[self.code] if not (is_passed_on and code.startswith('MG2'))]
-        follow += ['MG178', 'MG205'] * bool(letters)
+        others: Tuple[str, ...] = () if self._is_of_the_type(labels) else ('MG201', 'MG202', 'MG204')
+        others += () if letters else ('MG178', 'MG205')
         title = self.title_string if letters else ''
-        yield self.report_in(facts, PROVEN, evidence, words, title, supersedes=tuple(follow))
+        yield self.report_in(
+            facts, PROVEN, evidence, words, title, follows=tuple(code for code in self.follows if code not in others)
+        )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None:
@@ -245,6 +246,7 @@ class NamesAlike(DataRule):
     """Two classes whose names are spellings of one name."""
 
     code = 'MG156'
+    follows = ('MG102', 'MG107', 'MG108')
     severity = 'warning'
     kinds = ('pixels', 'instances', 'voxels')
     needs = ()
@@ -312,6 +314,7 @@ class BackgroundListed(Rule):
     """The background as a class or category in detection."""
 
     code = 'MG160'
+    follows = ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202')
     looks_at = ('labels', 'config')
     summary = 'The background is listed as a class of a detector.'
     title = 'The background is listed as a class of a detector: {names}.'
@@ -323,8 +326,8 @@ class BackgroundListed(Rule):
     limits = 'It recognizes the background only by its name; an object class with such a name is mistaken for it.'
     advice = (
         'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and do not '
-        'count it in num_classes. If it is an object to be found, give it another name. In torchvision, label 0 is '
-        'reserved for the background: leave it free.'
+        'count it in num_classes (in torchvision leave label 0 free for it). If it is an object to be found, give '
+        'it another name.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:

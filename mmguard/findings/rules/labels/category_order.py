@@ -9,7 +9,6 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import find_class_lists, get_annotations, has_config, is_trained_on, join_items
 from mmguard.text import shorten
@@ -19,6 +18,7 @@ class OrderDiffers(AnnotationRule):
     """Config classes in a different order than the file's categories."""
 
     code = 'MG141'
+    follows = ('MG161',)
     summary = 'The classes of the config are in a different order from the categories of the file.'
     title_texts = (
         'The file lists its category ids sorted as strings, {ids}: their places differ from their order as numbers.'
@@ -38,10 +38,8 @@ class OrderDiffers(AnnotationRule):
     )
     limits = 'It compares names and order; it does not know which order a checkpoint was trained with.'
     advice = (
-        'List the same categories in the same order, that of the training, in all annotation files, and write the '
-        'classes of the config in this order: `metainfo=dict(classes=(...))`. To sort a file: '
-        '`data["categories"].sort(key=lambda one: int(one["id"]))`. If you train without mmdet, name the framework: '
-        '`--framework NAME`.'
+        'List the same categories in the same order, that of the training, in all annotation files and in '
+        '`metainfo=dict(classes=(...))`. If you train without mmdet, name the framework: `--framework NAME`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -58,8 +56,8 @@ class OrderDiffers(AnnotationRule):
             texts = '; the file lists its ids sorted as strings: 1, 10, 2' if is_sorted_as_texts else ''
             yield self.report_in(facts, PROVEN, join_items(wrong, 3) + texts)
         elif self._find_joined(labels):
-            evidence, follow = join_items(self._find_joined(labels), 3), (*SUPERSEDES[self.code], 'MG135')
-            yield self.report_in(facts, PROVEN, evidence, title=self.title_joined, supersedes=follow)
+            evidence, follow = join_items(self._find_joined(labels), 3), (*self.follows, 'MG135')
+            yield self.report_in(facts, PROVEN, evidence, title=self.title_joined, follows=follow)
         elif is_part_of_a_list(labels):
             words = {'number': len(ids), 'id': ids[-1], 'label': len(ids) - 1}
             yield self.report_in(facts, LIKELY, evidence, words, self.title_part, WARNING)

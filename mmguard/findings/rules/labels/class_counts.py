@@ -7,7 +7,8 @@ from typing import Iterator, List
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, Finding
+from mmguard.findings.patterns import OutsideRule
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import (
@@ -25,11 +26,11 @@ from mmguard.language import Message
 from mmguard.text import quantity
 
 
-class MoreClassesThanHead(DataRule):
+class MoreClassesThanHead(OutsideRule):
     """More class names in a data set than classes in the head."""
 
     code = 'MG108'
-    kinds = ('pixels', 'instances')
+    follows = ('MG102', 'MG107')
     summary = 'The data set lists more classes than the head has.'
     title = 'The data set lists {classes} classes, but the head has {num_classes}. Too many for it: {extra}.'
     why = (
@@ -43,17 +44,9 @@ class MoreClassesThanHead(DataRule):
     limits = 'Whether the class list or num_classes is right is unknown, and so is whether label maps follow the list.'
     advice = (
         'If all {classes} should be learned, write `num_classes={classes}` wherever the model counts them. If not, '
-        "list only the model's classes, in its order (mmdet, mmseg: `metainfo=dict(classes=(...))`); other labels "
-        'are left out or ignored then. If label maps are numbered by another list, write that one. Where folders are '
-        'the classes, move those out that are not.'
+        "list only the model's classes, in its order (`metainfo=dict(classes=(...))`; where folders are classes, "
+        'move the others out).'
     )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        listed = len(labels.class_names)
-        if labels.num_classes <= min(labels.values) <= max(labels.values) < listed:
-            # A list of names does not prove that the files use its numbering.
-            is_sure = labels.kind == 'instances' or max(labels.values) == listed - 1
-            yield self.report_in(facts, PROVEN if is_sure else LIKELY)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         listed = len(labels.class_names)
@@ -92,10 +85,9 @@ class OnlyOneClass(DataRule):
     )
     limits = 'It also reports a set that lacks some of the listed classes on purpose.'
     advice = (
-        'Compare the count of each class with that in the source of the labels, and with that after each step of the '
-        'pipeline, `mmguard trace CONFIG`. Usual reasons in label maps: ToTensor on a mask, 16 bits read as 8, the '
-        'foreground stored as the ignored value. In all files: ids that a converter renumbered, or files that were '
-        'not copied. If a class really has no label, the model cannot learn it: remove it from the class list.'
+        'Compare the count of each class with that in the source of the labels, and after each step of the pipeline, '
+        '`mmguard trace CONFIG`: ToTensor on a mask, 16 bits read as 8, a foreground stored as the ignored value, or '
+        'files that were not copied lose classes. A class that really has no label cannot be learned.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import AbstractSet, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
+from typing import AbstractSet, ClassVar, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from mmguard.config.parts import find_datasets, find_transforms, get_palette
 from mmguard.findings.edits import Edit
@@ -12,6 +12,7 @@ from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Fi
 from mmguard.findings.known_sets import CITYSCAPES, VOC, Color, compute_grays, compute_voc_color, match_grays
 from mmguard.findings.map_edits import convert_files, list_splits, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts, find_files_with
+from mmguard.findings.rules.labels.lossy import threshold, write_two_classes
 from mmguard.findings.views import (
     MANY_CHANNELS,
     VOID,
@@ -36,33 +37,19 @@ FEW_COLORS = 6
 BLACK = (0, 0, 0)
 
 
-class StoredAsColors(DataRule):
-    """Label files with more than one channel."""
+class ChannelRule(DataRule):
+    """Base class of rules about label files with more than one channel."""
 
-    code = 'MG120'
-    aliases = ('MG131',)
     needs = ('maps',)
-    summary = 'Label files have more than one channel: colors, not class indices.'
-    title = 'Label files have more than one channel ({forms}): colors, not class indices.'
-    why = (
-        'A loss expects one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
-        'becomes some number. PALETTE of a data set is for drawing only; it does not decode files.'
-    )
-    example = Example(
-        wrong='(128, 0, 0) for class 1 in an RGB file',
-        right='1 in a PNG of one channel',
-    )
-    limits = 'It knows the class of a color only from a known palette or the config.'
-    advice = (
-        'Look up which class each color is, in the class list of the tool that drew the files, and save one channel '
-        'as PNG, with one table for all splits: `label[(rgb == color).all(-1)] = index`. If all channels are equal, '
-        'keep the first. If there are more colors than classes, they number instances or panoptic segments, or JPEG '
-        'and soft edges mixed them: export the classes again.'
-    )
+    follows = ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136')
+    #: True if all channels hold the same values.
+    equal: ClassVar[bool]
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        maps, forms = get_maps(labels), self._count_forms(labels)
-        if not forms:
+        maps, forms = get_maps(labels), _count_forms(labels)
+        is_gray = maps.gray_in_color >= sum(forms.values())
+        is_alpha = set(maps.forms) == {'gray_alpha'} and bool(maps.raw)  # the labels are in the first channel
+        if not forms or (is_gray or is_alpha) != self.equal:
             return
         evidence = join_items(
             Message('{files} with {form}', files=quantity(count, 'file'), form=Message(MANY_CHANNELS[form]))
@@ -72,18 +59,47 @@ class StoredAsColors(DataRule):
         evidence += f'; {quantity(len(ranked), "color")}: {join_items(ranked, FEW_COLORS)}' if ranked else ''
         files = [file for form in forms for file in maps.form_examples.get(form, ())]
         files = files or find_files_with(labels, labels.values) or find_files_named(labels, '')
-        # If files with several channels are gray, values changed by compression (MG136) are the worse fault.
-        certainty = LIKELY if maps.lossy and self._is_gray(labels) else PROVEN
         words = {'forms': join_items(Message(MANY_CHANNELS[form]) for form in forms)}
+        # If files with several channels are gray, values changed by compression (MG136) are the worse fault.
+        certainty = LIKELY if maps.lossy and is_gray else PROVEN
         yield self.report_in(facts, certainty, evidence, words, files=files)
 
+
+def _count_forms(labels: LabelFacts) -> Dict[str, int]:
+    return {form: n for form, n in get_maps(labels).forms.items() if form in MANY_CHANNELS and n > 0}
+
+
+class StoredAsColors(ChannelRule):
+    """Label files with colors."""
+
+    code = 'MG120'
+    aliases = ('MG131',)
+    equal = False
+    summary = 'Label files hold colors, not class indices.'
+    title = 'Label files have more than one channel ({forms}): colors, not class indices.'
+    why = (
+        'A loss expects one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
+        'becomes some number. PALETTE of a data set is for drawing only; it does not decode files.'
+    )
+    example = Example(wrong='(128, 0, 0) for class 1 in an RGB file', right='1 in a PNG of one channel')
+    limits = 'It knows the class of a color only from a known palette or the config.'
+    advice = (
+        'Look up which class each color is, in the class list of the tool that drew the files. Save one channel as '
+        'PNG, with one table for all splits: `label[(rgb == color).all(-1)] = index`.'
+    )
+    advice_many = (
+        'There are more colors than classes: they number instances or panoptic segments, or JPEG and soft edges mixed '
+        'them. Export the classes again, as PNG of one channel.'
+    )
+
+    def advise(self, facts: Facts) -> str:
+        labels = facts.labels or LabelFacts()
+        most = labels.num_classes + 1 if has_num_classes(labels) else 256
+        return self.advice if 0 < len(get_maps(labels).colors) <= most else self.advice_many
+
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        maps = get_maps(labels)
-        if self._is_gray(labels) or self._is_alpha(labels):
-            yield from self._edit_equal_channels(facts, labels)
-            return
         colors = {color for split in list_splits(facts) for color in get_maps(split).colors}
-        if maps.lossy or not colors:
+        if get_maps(labels).lossy or not colors:
             return
         title, known = 'Rewrite the files, each color as the index of its class.', self._build_table(facts, colors)
         if known:
@@ -101,28 +117,6 @@ class StoredAsColors(DataRule):
             table = {color: int(color != BLACK) for color in sorted(colors)}
             yield from convert_files(facts, title, 'Is black the background?', colors=table)
 
-    def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        values = sorted(list_stored_values(facts))
-        if self._is_alpha(labels) and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
-            return  # the labels stay wrong without alpha: another rule finds the mistake once it is removed
-        if values == [0, VOID]:
-            question: str = 'Is white the object (not void)?'
-            title = 'Keep the first channel, as 0 and 1.'
-            yield from convert_files(facts, title, question, label_map={VOID: 1})
-        elif not self._find_levels(labels):
-            yield from convert_files(facts, 'Keep the first channel.')
-        elif len(values) == labels.num_classes:
-            name, table = _match_palette(facts, labels)
-            title = 'Keep the first channel, and map its levels to classes.'
-            if name:
-                question = Message(_CONVERTED, name=name)
-                yield from convert_files(facts, title, question, label_map=table)
-            if name or not rise_evenly(values):
-                return
-            table = {level: label for label, level in enumerate(values)}
-            question = Message('Are {values} the classes, in the order of your list?', values=join_items(values))
-            yield from convert_files(facts, title, question, label_map=table)
-
     def _build_table(self, facts: Facts, colors: Set[Color]) -> Dict[Color, int]:
         """Map colors to labels by the config, or by a palette that contains all of them."""
         for dataset in find_datasets(facts.config) if facts.config is not None else ():
@@ -139,11 +133,56 @@ class StoredAsColors(DataRule):
         classes = len(names) if facts.labels is None else facts.labels.num_classes
         return {color: label for color, label in known.items() if color in colors or label < classes}
 
-    def _count_forms(self, labels: LabelFacts) -> Dict[str, int]:
-        return {form: n for form, n in get_maps(labels).forms.items() if form in MANY_CHANNELS and n > 0}
 
-    def _is_gray(self, labels: LabelFacts) -> bool:
-        return get_maps(labels).gray_in_color >= sum(self._count_forms(labels).values())
+class EqualChannels(ChannelRule):
+    """Label files with several channels that hold the same values, or with an alpha channel."""
+
+    code = 'MG580'
+    equal = True
+    summary = 'Label files have several channels that are equal, or alpha: one is enough.'
+    title = 'Label files have more than one channel ({forms}), but no colors: the first holds the values.'
+    why = 'A loss expects one integer per pixel: with three channels the shapes do not fit.'
+    example = Example(wrong='Image.open(path).convert("RGB")', right='Image.open(path).convert("L")')
+    advice = 'Save the first channel as PNG: `Image.fromarray(np.array(Image.open(path))[..., 0]).save(path)`.'
+    advice_white = (
+        'Save one channel as PNG, with the object as 1: `Image.fromarray((mask[..., 0] > 127).astype(np.uint8))`, for '
+        '`mask = np.array(Image.open(path))`.'
+    )
+
+    def advise(self, facts: Facts) -> str:
+        labels = facts.labels
+        is_white = labels is not None and labels.num_classes <= 2 and max(get_maps(labels).raw, default=0) > 127
+        return self.advice_white if is_white else self.advice
+
+    def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+        values = sorted(list_stored_values(facts))
+        is_alpha = not get_maps(labels).gray_in_color
+        if is_alpha and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
+            return  # the labels stay wrong without alpha: another rule finds the mistake once it is removed
+        if values == [0, VOID]:
+            question: str = 'Is white the object (not void)?'
+            title = 'Keep the first channel, as 0 and 1.'
+            is_two = labels.num_classes <= 2 or not has_num_classes(labels)
+            write = write_two_classes if is_two else convert_files
+            yield from write(facts, title, question, label_map={VOID: 1})
+            return
+        thresholds = list(threshold(facts, labels))
+        yield from thresholds
+        if thresholds:
+            return
+        if not self._find_levels(labels):
+            yield from convert_files(facts, 'Keep the first channel.')
+        elif len(values) == labels.num_classes:
+            name, table = _match_palette(facts, labels)
+            title = 'Keep the first channel, and map its levels to classes.'
+            if name:
+                question = Message(_CONVERTED, name=name)
+                yield from convert_files(facts, title, question, label_map=table)
+            if name or not rise_evenly(values):
+                return
+            table = {level: label for label, level in enumerate(values)}
+            question = Message('Are {values} the classes, in the order of your list?', values=join_items(values))
+            yield from convert_files(facts, title, question, label_map=table)
 
     def _find_levels(self, labels: LabelFacts) -> List[int]:
         """Return the gray levels if they are too high for class indices and no more than the classes."""
@@ -155,10 +194,6 @@ class StoredAsColors(DataRule):
             and len(values) <= labels.num_classes
         )
         return values if high and values[0] == 0 and min(b - a for a, b in zip(values, values[1:])) >= 8 else []
-
-    def _is_alpha(self, labels: LabelFacts) -> bool:
-        """True if all files are gray with an alpha channel: the labels are in the first channel."""
-        return set(get_maps(labels).forms) == {'gray_alpha'} and bool(get_maps(labels).raw)
 
 
 def _find_palette(colors: Set[Color]) -> Optional[Dict[Color, int]]:
@@ -209,6 +244,7 @@ class PaletteReadAsColors(DataRule):
     """Palette PNGs whose colors are read instead of their indices."""
 
     code = 'MG121'
+    follows = ('MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'Palette PNGs are read, or were saved, as colors instead of indices.'
     title = 'Palette PNGs are read as colors: their indices are right, but the loader loses them.'
@@ -222,10 +258,7 @@ class PaletteReadAsColors(DataRule):
         'cv2.imread replaces each index by its color (128, 64, 192, ...), or by the gray level of that color (38, 75, '
         '113, ...).'
     )
-    example = Example(
-        wrong='cv2.imread(path, 0) of a palette PNG',
-        right='np.array(Image.open(path))',
-    )
+    example = Example(wrong='cv2.imread(path, 0) of a palette PNG', right='np.array(Image.open(path))')
     limits = 'Without the files it goes by the values only: gray levels chosen by hand may be the same.'
     advice = (
         "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in your own code "

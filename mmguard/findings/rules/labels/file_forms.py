@@ -9,7 +9,6 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import convert_files, list_stored_values
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
     as_map,
@@ -30,6 +29,7 @@ class NotEightBits(DataRule):
     """Label files of 16 bits or more, and PNGs of 1, 2 or 4 bits."""
 
     code = 'MG122'
+    follows = ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG137')
     aliases = ('MG151',)
     needs = ('maps',)
     summary = 'Label files have more or fewer than 8 bits; loaders change their values.'
@@ -46,16 +46,15 @@ class NotEightBits(DataRule):
     )
     limits = 'It knows how mmseg and OpenCV load such files; other loaders are not known.'
     advice = (
-        'Find out what a value means (the program that wrote the files says it), and save class indices 0..{last} '
-        'with 8 bits: `Image.fromarray(label.astype(np.uint8)).save(path)`. Map values below 0 ("no data" of a GIS) '
-        'to {void}, and the white (65535) of a drawn mask to 1. Instance files hold the class times 1000 (Cityscapes)'
-        ' or 256 (KITTI), plus the number of the object: use the semantic files instead. More than 255 classes need a'
-        ' loader of your own.'
+        'Look up what each value means, and save class indices 0..{last} with 8 bits, '
+        '`Image.fromarray(label.astype(np.uint8)).save(path)`: "no data" of a GIS (below 0) is {void}, the white '
+        '(65535) of a mask is 1. Instance files (class times 1000 or 256, plus a number) are the wrong ones: use '
+        'the semantic files.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         maps = get_maps(labels)
-        values = {value: count for value, count in maps.raw.items() if value > 255} or labels.values
+        values = {**labels.values, **{value: count for value, count in maps.raw.items() if value > 255}}
         if maps.loaded_otherwise.get('scaled'):
             before, after = join_items(sorted(count_stored(labels))), join_items(sorted(count_trained(labels)))
             evidence = f'{maps.loaded_otherwise["scaled"]:,} files; values as stored: {before}; as loaded: {after}'
@@ -76,8 +75,8 @@ class NotEightBits(DataRule):
             texts.append(f'values as stored: {join_items(sorted(maps.raw))}')
         evidence = '; '.join(texts) or f'{wrapped:,} files are loaded modulo 256'
         certainty, severity = (PROVEN, ERROR) if is_proven else (LIKELY, WARNING)
-        follow = tuple(code for code in SUPERSEDES[self.code] if code not in ('MG103', 'MG121'))
-        yield self.report_in(facts, certainty, evidence, severity=severity, values=values, supersedes=follow)
+        follow = tuple(code for code in self.follows if code not in ('MG103', 'MG121'))
+        yield self.report_in(facts, certainty, evidence, severity=severity, values=values, follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(list_stored_values(facts))
@@ -103,6 +102,7 @@ class Fractions(DataRule):
     """Labels with decimals."""
 
     code = 'MG123'
+    follows = ('MG107', 'MG122', 'MG135')
     needs = ('maps',)
     summary = 'Labels are fractions: an image transform (ToTensor divides by 255) or an averaging resize changed them.'
     why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learned.'
@@ -110,9 +110,8 @@ class Fractions(DataRule):
     limits = 'Class numbers divided by 255 and probabilities can have the same values: its edits ask.'
     advice = (
         'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize only '
-        'with nearest-neighbor interpolation. Save files that hold k/255 again as '
-        '`np.round(label * 255).astype(np.uint8)`; threshold files of probabilities. If they are neither, export the '
-        'labels again, as integers.'
+        'with nearest-neighbor interpolation. Save files that hold k/255 again as `np.round(label * '
+        '255).astype(np.uint8)`; threshold files of probabilities.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

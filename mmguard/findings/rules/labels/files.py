@@ -12,7 +12,7 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import set_suffix
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
-from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, is_about_records
+from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, WHOLE_FILE
 from mmguard.findings.views import count_listed, get_annotations, get_maps, has_config, join_items
 from mmguard.findings.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
 from mmguard.language import join
@@ -115,6 +115,7 @@ class SizeMismatch(DataRule):
     """Labels whose size differs from their images."""
 
     code = 'MG130'
+    follows = ('MG152',)
     aliases = ('MG175',)
     shows_values = False
     kinds = ('pixels', 'instances')
@@ -131,11 +132,9 @@ class SizeMismatch(DataRule):
     )
     limits = 'It compares sizes only; a label of the right size may belong to another image.'
     advice = (
-        'Look at one image with its label. If it is a smaller copy, scale the label: maps with INTER_NEAREST, boxes '
-        'by width_on_disk / width and height_on_disk / height. If height and width are swapped, write `label.T`, or '
-        'remove the EXIF tag that turns the image: `Image.fromarray(np.array(Image.open(path))).save(path)`. If '
-        'neither is the case, or the proportions differ, label and image do not belong together: do not resize '
-        'anything, use the images that were annotated.'
+        'Look at one image with its label: scale a smaller copy (maps with INTER_NEAREST, boxes by the ratio of the '
+        'sizes), write `label.T` for swapped sides, or remove the EXIF tag that turns the image. If the proportions '
+        'differ, they do not belong together: do not resize anything, use the images that were annotated.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -191,10 +190,7 @@ class UnreadableFiles(DataRule):
         'The loader fails at the iteration that draws them (nnU-Net stops before the first iteration); a truncated '
         'file may decode to rows of 0.'
     )
-    example = Example(
-        wrong='a Git LFS pointer of 130 bytes in place of 7.png',
-        right='git lfs pull',
-    )
+    example = Example(wrong='a Git LFS pointer of 130 bytes in place of 7.png', right='git lfs pull')
     limits = 'A file that can be read may still be cut short in a way that its format does not show.'
     advice = (
         'Copy or export these files again (check the free space, and replace Git LFS pointers with `git lfs pull`), '
@@ -216,7 +212,7 @@ class UnreadableFiles(DataRule):
                 found.setdefault(reason, []).extend(paths)
                 unlisted[reason] += max(maps.counts.get(f'unreadable {reason}', 0) - len(paths), 0)
         for reason, paths in get_annotations(labels).unreadable.items():
-            if paths and reason != NO_FOLDER_FAULT and not is_about_records(reason):
+            if paths and reason != NO_FOLDER_FAULT and reason.startswith(WHOLE_FILE):
                 more = _MORE.fullmatch(paths[-1])
                 found.setdefault(reason, []).extend(paths[:-1] if more else paths)
                 unlisted[reason] += int(more[1].replace(',', '')) if more else 0
@@ -252,9 +248,8 @@ class MissingImages(AnnotationRule):
         'It looks for the names that the annotations give, letter by letter, not for the same image under another name.'
     )
     advice = (
-        'Compare file_name with the folder of the images, `data_prefix=dict(img=...)`. A folder in both '
-        'is one too many; paths of another machine, and backslashes of Windows, match nothing. Remove the '
-        'entries of images that do not exist any more.'
+        'Compare file_name with the folder of the images, `data_prefix=dict(img=...)`: a folder in both is one too '
+        'many, and paths of another machine match nothing. Remove the entries of images that do not exist any more.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

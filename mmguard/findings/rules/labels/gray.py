@@ -38,6 +38,7 @@ class BinaryMask(DataRule):
     """A mask of 0 and 255, made for viewing."""
 
     code = 'MG103'
+    follows = ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135')
     needs = ()
     summary = 'These look like 0/255 masks: the foreground is stored as 255, not as class 1.'
     why = (
@@ -49,10 +50,9 @@ class BinaryMask(DataRule):
         'The values show neither whether 255 is the object or void, nor how a loader without a config converts them.'
     )
     advice = (
-        'Look at a file of each split. If 255 is the object, save the masks with 0 and 1, or write '
-        "`dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` directly after LoadAnnotations, and do not "
-        'ignore 255. Where the code that loads them divides by 255, or compares with 0, nothing needs to change. If '
-        '255 is void, no object is labeled yet.'
+        "If 255 is the object, save the masks with 0 and 1, or write `dict(type='GuardSegLabels', num_classes=2, "
+        'label_map={{255: 1}})` directly after LoadAnnotations, and do not ignore 255. Where the code that loads '
+        'them divides by 255, or compares with 0, nothing needs to change.'
     )
     pytorch = 'If 255 is the object: target = (target > 0).long(). If it is void: ignore_index=255.'
 
@@ -122,6 +122,7 @@ class GrayLevels(DataRule):
     """Many values over the whole range."""
 
     code = 'MG106'
+    follows = ('MG107',)
     needs = ()
     summary = 'Many different values: colors, gray levels or interpolated labels.'
     title = 'Many different values ({values}, ...): colors, gray levels or interpolated labels.'
@@ -136,8 +137,7 @@ class GrayLevels(DataRule):
     )
     pytorch = (
         'Load the masks as class indices: single-channel PNG, never JPEG, resized only with nearest-neighbor '
-        'interpolation; colors need a table to classes. Two classes in black and white: target = (target > '
-        '127).long().'
+        'interpolation; colors need a table to classes. Two classes in black and white: target = (target > 127).long().'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -174,14 +174,12 @@ class ScaledGray(DataRule):
     """One gray level per class, spread so that a human can tell them apart."""
 
     code = 'MG125'
+    follows = ('MG106', 'MG107', 'MG116')
     needs = ()
     summary = 'The labels are gray levels of a picture, one per class.'
     title = 'The labels are gray levels of a picture, one per class: {levels}.'
     why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'
-    example = Example(
-        wrong='files with 0, 128 and 254, num_classes=3',
-        right='label_map={128: 1, 254: 2}',
-    )
+    example = Example(wrong='files with 0, 128 and 254, num_classes=3', right='label_map={128: 1, 254: 2}')
     limits = (
         'It cannot know which class a level is; if the steps are equal, its edit asks if they ascend with the list.'
     )

@@ -40,14 +40,12 @@ class RawCityscapesIds(DataRule):
     """Cityscapes ids, up to 33, instead of train ids, up to 18."""
 
     code = 'MG101'
+    follows = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'The labels look like raw Cityscapes ids (labelIds), not train ids.'
     title_named = 'Files called *_labelTrainIds.png hold raw Cityscapes ids ({ids}): not every class was converted.'
     why = 'Ids below 19 mean other classes in the two numberings, so even the labels that look valid are wrong.'
-    example = Example(
-        wrong="seg_map_suffix='_gtFine_labelIds.png'",
-        right="seg_map_suffix='_gtFine_labelTrainIds.png'",
-    )
+    example = Example(wrong="seg_map_suffix='_gtFine_labelIds.png'", right="seg_map_suffix='_gtFine_labelTrainIds.png'")
     limits = 'The labels of another data set with 30 to 33 classes may look the same.'
     advice = (
         '*_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 classes: `seg_map_suffix` of each '
@@ -156,15 +154,13 @@ class RawCocoIds(DataRule):
     """COCO category ids (1..90), or COCO-Stuff's (up to 182), with their gaps."""
 
     code = 'MG117'
+    follows = ('MG102', 'MG106', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
     needs = ()
     summary = 'The labels look like raw COCO category ids, which have gaps.'
     title = 'The labels look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
     why = 'Raw ids exceed the class range; below it, every id after a gap in the numbering means another class.'
-    example = Example(
-        wrong='label = ann["category_id"]',
-        right='label = cat2label[ann["category_id"]]',
-    )
+    example = Example(wrong='label = ann["category_id"]', right='label = cat2label[ann["category_id"]]')
     limits = 'With few ids it cannot tell COCO from another data set with as many classes.'
     advice = (
         "Things: load the annotations with `dataset_type='CocoDataset'` (it numbers the names), or renumber: "
@@ -266,15 +262,16 @@ class AdeNotReduced(DataRule):
     """ADE20K's raw ids, 0..150, where 0 is not one of the 150 classes."""
 
     code = 'MG119'
+    follows = ('MG102', 'MG107')
     needs = ()
     summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
     why = 'Every class is trained as its neighbor, "other" as class 0 (wall), and 150 is out of range.'
     example = Example(wrong='reduce_zero_label=False  # files: 0..150', right='reduce_zero_label=True')
     limits = 'Without the class list of ADE20K it cannot tell other data with ids 0..150: its edit asks.'
     advice = (
-        'Look at a file of each split: in those of ADE20K 0 is "other" and 1 is the wall. If so, write '
-        '`reduce_zero_label=True` in the dataset and in LoadAnnotations, as `ADE20KDataset` does. If not, a split was '
-        'converted already, or 150 is one more class: do not reduce it.'
+        'In files of ADE20K 0 is "other" and 1 is the wall: if yours are such, write `reduce_zero_label=True` in '
+        'the dataset and in LoadAnnotations, as `ADE20KDataset` does. If not, a split was converted already, or '
+        '150 is one more class: do not reduce it.'
     )
     pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 comes from.'
 

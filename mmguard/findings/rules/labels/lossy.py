@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator, Optional
+from typing import Any, Iterator, Optional
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
@@ -29,6 +29,7 @@ class LossyOrInterpolated(DataRule):
     """Values between two labels, only at their borders, from JPEG or an interpolating resize."""
 
     code = 'MG136'
+    follows = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'Compression or interpolation changed the labels: values in between, at the edges of regions.'
     title = 'Compression or interpolation changed the labels: {number} different values occur.'
@@ -71,7 +72,7 @@ class LossyOrInterpolated(DataRule):
             return PROVEN if labels.values else LIKELY
         if self._is_speckled(labels):
             return PROVEN
-        if not labels.values and not has_num_classes(labels) and self._is_black_and_white(labels):
+        if not labels.values and not has_num_classes(labels) and _is_black_and_white(labels):
             return LIKELY
         if len(labels.values) < FEW:
             return None
@@ -85,39 +86,7 @@ class LossyOrInterpolated(DataRule):
         return LIKELY if compute_share(sum(peaks), sum(counts)) >= 0.9 else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        counts = count_stored(labels)
-        ends = sum(count for value, count in counts.items() if not NEAR < value < 255 - NEAR)
-        of_two = labels.num_classes == 2 and max(counts, default=0) > 127
-        of_two = of_two and compute_share(ends, sum(counts.values())) >= BLACK_AND_WHITE
-        if of_two or self._is_black_and_white(labels):
-            question = 'Are these masks of two classes, drawn in black and white?'
-            title = 'Rewrite the files as PNG, with a threshold.'
-            two = facts._replace(labels=replace(labels, num_classes=2))
-            for edit in convert_files(two, title, question, threshold=127):
-                note = 'From now on, resize label maps with INTER_NEAREST only.'
-                edit = replace(edit, unlabelled=tuple(range(1, 255)), notes=(*edit.notes, note))
-                if labels.num_classes == 1 and facts.config is None:
-                    # Background and object are two classes.
-                    edit = replace(edit, lines=('num_classes=2',), options=(('num_classes', 2),))
-                yield edit
-
-    def _is_black_and_white(self, labels: LabelFacts) -> bool:
-        """True if nearly all pixels have one of two peaks, near 0 and near 255, with some noise between."""
-        counts = count_stored(labels)
-        whole = sum(counts.values())
-        black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
-        white = sum(count for value, count in counts.items() if 255 - NEAR <= value <= 255)
-        # Classes below 32 and void would look the same, except for the values next to 255.
-        around = sum(1 for value in counts if 255 - NEAR <= value < 255)
-        exact = counts.get(0, 0) >= EXACT * black and counts.get(255, 0) >= EXACT * white / 2
-        return (
-            around >= FEW
-            and max(counts, default=0) <= 255
-            and compute_share(black + white, whole) >= PEAKS
-            and min(compute_share(black, whole), compute_share(white, whole)) >= A_LITTLE
-            and exact  # classes from 0 on, and void, have no peak at 0
-            and (labels.num_classes <= 2 or not has_num_classes(labels))
-        )
+        yield from threshold(facts, labels)
 
     def _is_speckled(self, labels: LabelFacts) -> bool:
         """True if a few labels fill the maps, and many values with hardly any pixels also occur in most files.
@@ -135,3 +104,46 @@ class LossyOrInterpolated(DataRule):
             return False
         everywhere = sum(files.get(value, 0) for value in rare) >= 0.5 * labels.files * len(rare)
         return everywhere and compute_share(sum(counts[value] for value in rare), whole) <= 0.25
+
+
+def write_two_classes(facts: Facts, title: str, question: str, **options: Any) -> Iterator[Edit]:
+    """Yield an edit that rewrites masks as 0 and 1; see :func:`convert_files`."""
+    assert facts.labels is not None
+    two = facts._replace(labels=replace(facts.labels, num_classes=2))
+    for edit in convert_files(two, title, question, **options):
+        if facts.labels.num_classes == 1 and facts.config is None:
+            # Background and object are two classes.
+            edit = replace(edit, lines=('num_classes=2',), options=(('num_classes', 2),))
+        yield edit
+
+
+def threshold(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
+    """Yield an edit that rewrites masks in black and white, with values in between, as 0 and 1."""
+    counts = count_stored(labels)
+    ends = sum(count for value, count in counts.items() if not NEAR < value < 255 - NEAR)
+    of_two = labels.num_classes <= 2 and max(counts, default=0) > 127
+    of_two = of_two and compute_share(ends, sum(counts.values())) >= BLACK_AND_WHITE
+    if of_two or _is_black_and_white(labels):
+        question = 'Are these masks of two classes, drawn in black and white?'
+        for edit in write_two_classes(facts, 'Rewrite the files as PNG, with a threshold.', question, threshold=127):
+            note = 'From now on, resize label maps with INTER_NEAREST only.'
+            yield replace(edit, unlabelled=tuple(range(1, 255)), notes=(*edit.notes, note))
+
+
+def _is_black_and_white(labels: LabelFacts) -> bool:
+    """Return True if nearly all pixels have one of two peaks, near 0 and near 255, with some noise between."""
+    counts = count_stored(labels)
+    whole = sum(counts.values())
+    black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
+    white = sum(count for value, count in counts.items() if 255 - NEAR <= value <= 255)
+    # Classes below 32 and void would look the same, except for the values next to 255.
+    around = sum(1 for value in counts if 255 - NEAR <= value < 255)
+    exact = counts.get(0, 0) >= EXACT * black and counts.get(255, 0) >= EXACT * white / 2
+    return (
+        around >= FEW
+        and max(counts, default=0) <= 255
+        and compute_share(black + white, whole) >= PEAKS
+        and min(compute_share(black, whole), compute_share(white, whole)) >= A_LITTLE
+        and exact  # classes from 0 on, and void, have no peak at 0
+        and (labels.num_classes <= 2 or not has_num_classes(labels))
+    )

@@ -25,6 +25,7 @@ class NoUsableInstance(AnnotationRule):
     """Annotation files without any trainable object."""
 
     code = 'MG174'
+    follows = ('MG146',)
     aliases = ('MG145', 'MG148')
     kinds = ('instances',)
     summary = 'No image has an object to train on.'
@@ -33,16 +34,12 @@ class NoUsableInstance(AnnotationRule):
         'Training fails with "need at least one array to concatenate", or its box losses are 0 from the first '
         'iteration.'
     )
-    example = Example(
-        wrong='"iscrowd": 1 in every annotation',
-        right='"iscrowd": 0',
-    )
+    example = Example(wrong='"iscrowd": 1 in every annotation', right='"iscrowd": 0')
     limits = 'It knows what mmdet leaves out; your own data set class may leave out more.'
     advice = (
         'An annotation is trained on if "iscrowd" (VOC: difficult) and "ignore" are 0 or missing, "area" is above 0, '
         'image_id is the id of a listed image (1 is not "1"), and the box is in pixels, inside the image and at least '
-        'one pixel wide: correct what is not. Small images are trained on with `filter_cfg=dict(min_size=1)`. Without '
-        'any annotation, name the file of the training, `ann_file=...`, not that of a test set.'
+        'one pixel wide. Without any annotation, name the file of the training, `ann_file=...`, not that of a test set.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -121,17 +118,17 @@ class ImagesWithoutTarget(AnnotationRule):
     )
     limits = 'It cannot judge a head that it does not know. Training on one GPU is not affected.'
     advice = (
-        'Keep such images: the model learns the background from them. Run the model on a batch of them, and compare '
-        'the names of the losses, and the parameters with a gradient, with those of another batch. If some are '
-        'missing, add zero times the output of the branch to the loss, or write '
-        '`losses = mmguard.distributed.align_losses(losses, model)` in the loop (with mmengine: RankGuardHook in '
-        'custom_hooks). If only parameters differ between the ranks, find_unused_parameters=True is enough.'
+        'Keep such images: the model learns the background from them. If a loss is missing for a batch of them, '
+        'write `losses = mmguard.distributed.align_losses(losses, model)` in the loop (with mmengine: '
+        'RankGuardHook in custom_hooks).'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found, config = get_annotations(labels), get_config(labels)
         is_filtered = _is_filtered(labels)
-        number = found.images_kept_empty if is_filtered else found.images_without_target
+        # Images whose targets have faults of their own (MG109, MG149) are not empty.
+        without = found.images_without_target - found.images_spoiled
+        number = found.images_kept_empty if is_filtered else without
         part = compute_share(number, found.images)
         denoises = any(
             name in kind.lower() for kind in (config.framework, *config.heads.values()) for name in DENOISING

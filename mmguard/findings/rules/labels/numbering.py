@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator, List, Sequence
+from typing import Iterator, Sequence
 
 from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.file_edits import rewrite, subtract_one
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.known_sets import VOID_EQUALS_NUM_CLASSES
+from mmguard.findings.file_edits import number_rows, rewrite, subtract_one
+from mmguard.findings.finding import Finding
 from mmguard.findings.map_edits import list_splits, list_stored_values, renumber, shift_down
+from mmguard.findings.patterns import OutsideRule, are_far, list_ids
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
-    as_map,
     compute_share,
     count_trained,
     find_files_named,
     get_annotations,
-    has_valid_counts,
-    is_rare,
     join_items,
     rate_share,
     rise_evenly,
@@ -30,11 +27,11 @@ from mmguard.language import Message
 from mmguard.text import shorten
 
 
-class CountsFromOne(DataRule):
+class CountsFromOne(OutsideRule):
     """Labels 1..N where 0..N-1 are expected."""
 
     code = 'MG115'
-    kinds = ('pixels', 'instances')
+    follows = ('MG102', 'MG107', 'MG116')
     needs = ('histogram',)
     summary = 'The labels count from 1, but classes count from 0.'
     title = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
@@ -42,24 +39,14 @@ class CountsFromOne(DataRule):
     example = Example(wrong='labels 1..19, num_classes=19', right='reduce_zero_label=True  # 0..18, and 0 becomes 255')
     limits = 'Labels whose class 0 (often the background) was never drawn look the same: its edits ask.'
     advice = (
-        'Look at the class list, and at a file of each split. If 1 is the first class, write `reduce_zero_label=True` '
-        'in the dataset (mmseg subtracts 1 and ignores 0); category ids are renumbered to 0..{last}, or the model gets '
-        '{enough} outputs where it takes ids as labels. If 0 is a class or the background that was never '
-        'drawn, count it: `num_classes={enough}`.'
+        'If 1 is the first class, write `reduce_zero_label=True` in the dataset (mmseg subtracts 1 and ignores 0), '
+        'or renumber category ids to 0..{last}. If 0 is a class or the background that was never drawn, count it: '
+        '`num_classes={enough}`.'
     )
     pytorch = (
         'If 1 is the first class, subtract 1 from every label that is not ignored. If 0 is a class that never occurs, '
         'or the background (as in torchvision detectors), the model needs {beyond} outputs.'
     )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        ids, last = select_ids(count_trained(labels)), labels.last
-        if not has_valid_counts(labels) or 0 in ids or 1 not in ids or any(value < 0 for value in labels.values):
-            return
-        most = max(ids)
-        if last < most <= last + 2 and len(ids) >= 0.5 * most:
-            words = {'least': min(ids), 'most': most, 'enough': most + labels.num_classes - last}
-            yield self.report_in(facts, PROVEN, words=words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
@@ -110,12 +97,12 @@ class CountsFromOne(DataRule):
 BRIGHT = 64
 
 
-class GapsInIds(DataRule):
+class GapsInIds(OutsideRule):
     """Ids with gaps whose number equals the number of classes."""
 
     code = 'MG116'
+    follows = ('MG107',)
     aliases = ('MG118',)
-    kinds = ('pixels', 'instances')
     needs = ('values', 'histogram')
     summary = 'The ids have gaps: there are as many as classes, but the highest is out of range.'
     title = 'The ids have gaps: {ids} are {number} ids, but the highest is {most} and num_classes={num_classes}.'
@@ -123,56 +110,34 @@ class GapsInIds(DataRule):
     example = Example(wrong='labels 0, 1, 4 with num_classes=3', right='label_map={4: 2}')
     limits = 'An id after the gap may also be void or a slip; its edit asks.'
     advice = (
-        'Find out which class each id is. If all are classes, renumber them in the order of the class list, with one '
-        'table for all splits: `label_map={pairs}` in GuardSegLabels, or when the files are written; in annotations '
-        'change the category ids. If one is void or a slip, ignore or correct it. Do not raise num_classes to the '
+        'If all ids are classes, renumber them in the order of the class list, with one table for all splits: '
+        '`label_map={pairs}` in GuardSegLabels, in annotations the category ids. Do not raise num_classes to the '
         'highest id.'
     )
     advice_gray = (
-        'Find out which class each value is. If they are the gray levels of colors, their order says nothing: look at '
-        'the colors of the tool that drew the files, or at an image with its label file. `metainfo.palette` with these '
-        'colors, in the order of the class list, lets `mmguard scan CONFIG` find the table. Then write one table for '
-        'all splits, `label_map` in GuardSegLabels. Do not raise num_classes to the highest id.'
+        'The gray levels of colors have no order: `metainfo.palette` with the colors, in the order of the class '
+        'list, lets `mmguard scan CONFIG` find the table. Do not raise num_classes to the highest level.'
     )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        ids = self._list_ids(labels)
-        if not has_valid_counts(labels) or len(ids) < 2 or min(labels.values) < 0 or ids[-1] >= 1000:
-            return
-        ignored = labels.ignore_index is not None and labels.histogram.get(labels.ignore_index, 0) > 0
-        span = ids[-1] - ids[0] + 1
-        if ignored and len(ids) < len({*ids, labels.ignore_index} & set(range(ids[0], ids[-1] + 1))) == span:
-            return  # the ignored label fills the gap
-        if len(ids) != labels.num_classes or ids[0] > 1 or ids[-1] < len(ids) + (ids[0] == 1):
-            return
-        # Not proven in three cases. The last id may be the void of a known set, and the gap a class without files; a
-        # rare last id may be a slip, and the gap the last class; ids far apart may not be a numbering at all.
-        void_behind = ids[-1] == labels.num_classes and labels.num_classes in VOID_EQUALS_NUM_CLASSES
-        is_open = void_behind or is_rare(labels) or self._are_far(ids)
-        moved = {value: label for label, value in enumerate(ids) if value != label}
-        words = {'ids': join_items(ids), 'number': len(ids), 'most': ids[-1], 'pairs': as_map(moved, 8)}
-        advice = self.advice_gray if self._are_gray(labels, ids) else self.advise(facts)
-        yield self.report_in(facts, LIKELY if is_open else PROVEN, words=words, advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
+            yield from number_rows(self, facts)
             return
         # One table for all splits: an id may be missing in one of them.
-        ids = sorted({value for split in list_splits(facts) for value in self._list_ids(split)})
-        if len(ids) == labels.num_classes and not self._are_gray(labels, ids):
+        ids = sorted({value for split in list_splits(facts) for value in list_ids(split)})
+        if len(ids) == labels.num_classes and not _are_gray(labels, ids):
             table = {value: label for label, value in enumerate(ids) if value != label}
             question = Message('Are the classes, in the order of your list, {ids}?', ids=join_items(ids))
             yield from renumber(facts, table, question)
 
-    def _list_ids(self, labels: LabelFacts) -> List[int]:
-        return sorted(select_ids(count_trained(labels)) - {labels.ignore_index})
+    def advise(self, facts: Facts) -> str:
+        is_gray = facts.labels is not None and _are_gray(facts.labels, list_ids(facts.labels))
+        return self.advice_gray if is_gray else super().advise(facts)
 
-    def _are_far(self, ids: Sequence[int]) -> bool:
-        return ids[-1] > 4 * len(ids) + 8
 
-    def _are_gray(self, labels: LabelFacts, ids: Sequence[int]) -> bool:
-        """Return True if these may be the gray levels of colors, whose order is not that of the classes."""
-        return labels.kind == 'pixels' and ids[-1] >= BRIGHT and self._are_far(ids) and not rise_evenly(ids)
+def _are_gray(labels: LabelFacts, ids: Sequence[int]) -> bool:
+    """Return True if these may be the gray levels of colors, whose order is not that of the classes."""
+    return labels.kind == 'pixels' and ids[-1] >= BRIGHT and are_far(ids) and not rise_evenly(ids)
 
 
 #: Ids from here on exceed the number of classes of any model.
@@ -183,6 +148,7 @@ class HugeIds(DataRule):
     """Ids of database rows, instances or panoptic segments."""
 
     code = 'MG137'
+    follows = ('MG106', 'MG107', 'MG138', 'MG581')
     kinds = ('pixels', 'instances')
     summary = 'Ids of a database, of instances or of segments are used as class labels.'
     title = 'Ids such as {values} are not class labels.'
@@ -193,10 +159,9 @@ class HugeIds(DataRule):
     example = Example(wrong='"category_id": 90000417', right='"category_id": 3')
     limits = 'Ids below 5,000 are left to other rules.'
     advice = (
-        'Renumber the ids to 0..{last}. For category ids write `label = sorted(cat_ids).index(cat_id)`, or use a data'
-        ' set class that does so (CocoDataset of mmdet); the boxes stay as they are. Label maps that hold instance or'
-        ' panoptic ids are the wrong files: use *_gtFine_labelTrainIds.png of Cityscapes; COCO panoptic stores the '
-        'category in segments_info of its JSON.'
+        'Renumber the ids to 0..{last}, `label = sorted(cat_ids).index(cat_id)`, or use a data set class that does '
+        'so (CocoDataset of mmdet). Label maps of instance or panoptic ids are the wrong files: use '
+        '*_gtFine_labelTrainIds.png of Cityscapes, segments_info of COCO panoptic.'
     )
     pytorch = (
         'Renumber the ids to 0..{last} when the data set is read (torchvision detectors count from 1): label = '

@@ -6,8 +6,7 @@ from typing import Iterator
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.file_edits import drop_rows
-from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
+from mmguard.findings.file_edits import drop_rows, number_rows
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_EQUALS_NUM_CLASSES, reserves_zero
 from mmguard.findings.map_edits import (
     convert_files,
@@ -17,19 +16,17 @@ from mmguard.findings.map_edits import (
     renumber,
     shift_down,
 )
-from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.patterns import OutsideRule
+from mmguard.findings.rule import Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import (
     VOID,
-    compute_label_share,
     compute_share,
     count_trained,
-    get_annotations,
     get_maps,
     has_valid_counts,
     is_rare,
     join_items,
-    rate_share,
     select_ids,
 )
 from mmguard.language import Message
@@ -38,11 +35,10 @@ from mmguard.language import Message
 MUCH_INVALID = 0.25
 
 
-class OutOfRange(DataRule):
+class OutOfRange(OutsideRule):
     """Labels outside the class range, without a known pattern."""
 
     code = 'MG107'
-    kinds = ('pixels', 'instances')
     summary = 'Labels outside the class range.'
     title = 'Labels outside 0..{last}: {values}.'
     why = (
@@ -55,21 +51,18 @@ class OutOfRange(DataRule):
     )
     limits = 'It cannot tell a slip from a class that the config does not count: that is the question of its edits.'
     advice = (
-        'Open one of these files. If the value is a slip, correct it there. If it is a class, add it to '
-        'metainfo.classes and to num_classes of every head. If the files have another numbering, write a label_map '
-        'from value to class for all of them: numbers that look valid mean other classes then.'
+        'Open one of these files: correct a slip there, or add a class to metainfo.classes and to num_classes of '
+        'every head. If the files have another numbering, write a label_map from value to class for all of them.'
     )
     pytorch = (
-        'Valid labels are 0..{last}. Find what the others mean: a slip, a class that is not counted (it needs an '
-        'output of the model, and in YOLO a name in data.yaml), or another numbering (COCO-Stuff with its gaps, a '
-        'labeling tool with classes of its own before yours), which needs a table from id to class.'
+        'Valid labels are 0..{last}: find whether the others are slips, a class that is not counted, or another '
+        'numbering. A class needs an output of the model (in YOLO a name in data.yaml), a numbering a table from '
+        'id to class.'
     )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        yield self.report_in(facts, POSSIBLE)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.kind != 'pixels':
+            yield from number_rows(self, facts)
             yield from drop_rows(self, facts)
             return
         seen = sorted(labels.values)
@@ -106,11 +99,11 @@ class OutOfRange(DataRule):
         return whole and len(labels.values) > 1 and not is_rare(labels) and set(labels.values) <= ids
 
 
-class NegativeLabels(DataRule):
+class NegativeLabels(OutsideRule):
     """Labels below 0."""
 
     code = 'MG105'
-    kinds = ('pixels', 'instances')
+    follows = ('MG107',)
     summary = 'Labels below 0.'
     title = 'Labels below 0: {values}.'
     why = 'A negative label is out of range in a softmax loss, and counts from the end where it indexes a table.'
@@ -120,24 +113,21 @@ class NegativeLabels(DataRule):
     )
     limits = 'It cannot tell an ignored value from a label that was shifted twice.'
     advice = (
-        'Find what makes them: an ignored value of another framework, a label_map that leads below 0, or 1 subtracted '
-        'from labels that count from 0. Keep only one shift. If -1 marks ignored pixels, map it: `label_map={{-1: '
-        '{void}}}`.'
+        'Find what makes them: an ignored value of another framework, a label_map that leads below 0, or 1 '
+        'subtracted from labels that count from 0. If -1 marks ignored pixels, map it: `label_map={{-1: {void}}}`.'
     )
     pytorch = (
-        'Find what makes them. If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels '
-        'should be ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another '
-        'value is ignored already.'
+        'If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels should be ignored, pass '
+        'one ignore_index to loss, metric and transforms, and map {values} to it.'
     )
     advice_boxes = (
-        'Find what makes them: a converter writes -1 for a name that it does not find (another spelling, a blank), and '
-        '1 subtracted from ids that count from 0 makes the first class -1. Correct it, and convert the originals again.'
+        'A converter writes -1 for a name that it does not find (another spelling, a blank), and 1 subtracted from '
+        'ids that count from 0 makes the first class -1. Correct it, and convert the originals again.'
     )
 
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        if all(value < 0 for value in labels.values):
-            advice = self.advice_boxes if labels.kind == 'instances' else self.advise(facts)
-            yield self.report_in(facts, PROVEN, advice=advice)
+    def advise(self, facts: Facts) -> str:
+        is_boxes = facts.labels is not None and facts.labels.kind == 'instances'
+        return self.advice_boxes if is_boxes else super().advise(facts)
 
 
 #: Share of the pixels below which 0 may be unlabeled.
@@ -146,11 +136,11 @@ CLASS_SHARE = 0.05
 HALF = 0.5
 
 
-class OneTooMany(DataRule):
+class OneTooMany(OutsideRule):
     """The largest label equals the number of classes."""
 
-    kinds = ('pixels', 'instances')
     code = 'MG102'
+    follows = ('MG107',)
     summary = 'The only invalid label equals num_classes.'
     title = 'The only invalid label equals num_classes={num_classes}; valid labels are 0..{last}.'
     why = (
@@ -164,23 +154,15 @@ class OneTooMany(DataRule):
     )
     limits = 'It cannot tell a class from void: that is the question of its edits.'
     advice = (
-        'Look at {num_classes} in one of the files, and at the class list. If it is a class (often the background was '
-        'not counted), list it and write `num_classes={more}` in every head. If it is void: '
-        '`label_map={{{num_classes}: {void}}}` in GuardSegLabels, or in LabelGuardHook if it has guard=True. If the '
-        'classes are 1..{num_classes}: `reduce_zero_label=True`, or subtract 1 from ids. If it is a slip, correct it.'
+        'Look at {num_classes} in one of the files: a class (often the background) needs `num_classes={more}` in '
+        'every head, void `label_map={{{num_classes}: {void}}}`. If the classes are 1..{num_classes}, write '
+        '`reduce_zero_label=True`, or subtract 1 from ids.'
     )
     pytorch = (
-        'Look at {num_classes} in the data. If it is a class (often the background was not counted), the model needs '
-        '{more} outputs; one output with a sigmoid takes 0 and 1 (scan with `--num-classes 2`). If the ids count from '
-        '1, subtract 1. If it is void, pass ignore_index={num_classes}, or map it to the label that is ignored '
-        'already. If it is a slip, correct it; until then mmguard.nn or guard_targets leaves it out.'
+        'Look at {num_classes} in the data: a class (often the background) needs {more} outputs, void '
+        'ignore_index={num_classes}. If the ids count from 1, subtract 1; one output with a sigmoid takes 0 and 1 '
+        '(scan with `--num-classes 2`).'
     )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        if set(labels.values) == {labels.num_classes}:
-            certainty = rate_share(compute_label_share(labels)) if labels.kind == 'instances' else PROVEN
-            if certainty is not None:
-                yield self.report_in(facts, certainty)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         beyond = labels.num_classes
@@ -220,16 +202,11 @@ class OneTooMany(DataRule):
         yield from (*ignored, counted) if is_likely_void else (counted, *ignored)
 
 
-FEW_VALUES = 4
-#: For few files: their minimum number, and the maximum share of files and elements with a slip.
-SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
-
-
-class StrayValue(DataRule):
+class StrayValue(OutsideRule):
     """A value in only a few files."""
 
     code = 'MG127'
-    kinds = ('pixels', 'instances')
+    follows = ('MG102', 'MG107', 'MG116')
     summary = 'Only a few files hold an invalid label: a slip of the annotator, not a class.'
     title = 'Only a few files hold {values}: a slip of the annotator, not a class.'
     why = 'One such label ends a stock training, at the iteration that happens to draw its file.'
@@ -239,39 +216,13 @@ class StrayValue(DataRule):
     )
     limits = 'A class that hardly any file shows looks the same.'
     advice = (
-        'Correct the files (the scan lists them all). num_classes is right as it is. Until then leave these labels out '
-        'with a guard (GuardSegLabels, GuardInstanceLabels). If another split holds the same number often, '
-        'check if it is a class that the list lacks.'
+        'Correct the files (the scan lists them all); num_classes is right as it is. Until then a guard leaves '
+        'these labels out (GuardSegLabels, GuardInstanceLabels).'
     )
     pytorch = (
-        'Correct these labels. The number of classes is right as it is; until then, mmguard.nn leaves such pixels out, '
-        'and guard_targets such boxes.'
+        'Correct these labels; the number of classes is right as it is. Until then, mmguard.nn leaves such pixels '
+        'out, and guard_targets such boxes.'
     )
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        if self._is_rarer_than_classes(labels):
-            yield self.report_in(facts, PROVEN)
-        elif is_rare(labels) and len(labels.values) <= FEW_VALUES:
-            # The first value after the classes is often a forgotten class, but not if it has only a handful of pixels.
-            is_next = set(labels.values) == {labels.num_classes}
-            is_sure = is_next and is_rare(labels, files=0.01, elements=1e-4)
-            yield self.report_in(facts, PROVEN if is_sure else LIKELY)
-
-    def _is_rarer_than_classes(self, labels: LabelFacts) -> bool:
-        """True if the first value after the classes is in fewer files than any class, and in only a few.
-
-        A class missing in the list is drawn as often as the others; a listed value is not a slip.
-        """
-        beyond, count, of_pixels = labels.num_classes, sum(labels.values.values()), labels.kind == 'pixels'
-        if set(labels.values) != {beyond} or beyond < 1 + of_pixels or len(labels.class_names) > beyond:
-            return False
-        holders = (get_maps(labels) if of_pixels else get_annotations(labels)).files_with_class
-        files = {label: number for label, number in holders.items() if 0 <= label < beyond and number}
-        # Boxes are also compared by number, because a file may contain many.
-        rarest = min((count_trained(labels).get(label, 0) for label in files), default=0)
-        few = compute_share(labels.offending_files, labels.files) <= FEW_FILES and labels.files >= SEVERAL_FILES
-        small = compute_share(count, labels.total) <= FEW_ELEMENTS and (of_pixels or count < rarest)
-        return few and small and min(files.values(), default=0) > labels.offending_files
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         question = Message(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Sequence, Tuple
+from typing import ClassVar, Iterator, List, Sequence, Tuple
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import NO_LABEL_MAP, AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.views import compute_share, get_annotations, join_items
 from mmguard.language import as_message
@@ -99,18 +99,51 @@ WHOLE_FILE = (
     'data sets of type',
 )
 NO_FOLDER_FAULT = 'the folder of images does not exist'
-#: Prefixes of faults of class folders.
-CLASS_FOLDERS = ('a hidden folder', 'the class folders', 'there are fewer class folders')
 
 
-class WrongRecords(AnnotationRule):
+class FaultRule(AnnotationRule):
+    """Base class of rules about faults that readers name, of records and of masks."""
+
+    kinds = ('instances',)
+    #: Beginnings of the faults that show it; empty: those in records, of no other rule.
+    faults: ClassVar[Tuple[str, ...]] = ()
+    #: Beginnings of those at which training does not stop.
+    mild: ClassVar[Tuple[str, ...]] = ()
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        found = get_annotations(labels)
+        texts = {fault: join_items(places, 3) for fault, places in found.unreadable.items() if places}
+        for fault, count in found.mask_faults.items():
+            texts[fault] = f'{quantity(count, "annotation")} ({join_items(found.mask_examples.get(fault, []), 3)})'
+        shown = [
+            fault for fault in texts if (fault.startswith(self.faults) if self.faults else is_about_records(fault))
+        ]
+        if shown:
+            evidence = '; '.join(f'{fault}: {texts[fault]}' for fault in shown)
+            files = [place for fault in shown for place in found.mask_examples.get(fault, [])]
+            severity = WARNING if all(fault.startswith(self.mild) for fault in shown) else ERROR
+            words = {'reasons': join_items(shown, 4)}
+            certainty = LIKELY if shown[0] in found.mask_faults else PROVEN  # a loader may leave masks out
+            yield self.report_in(facts, certainty, evidence, words, severity=severity, files=files)
+
+
+def is_about_records(reason: str) -> bool:
+    """True if a fault is in single records, not in the whole file, and no rule of its own is about it.
+
+    Example:
+        >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')
+        (True, False)
+    """
+    others = tuple(start for rule in FaultRule.__subclasses__() for start in rule.faults)
+    return not reason.startswith((*WHOLE_FILE, *others))
+
+
+class WrongRecords(FaultRule):
     """Records of annotation files whose content differs from what readers expect."""
 
     code = 'MG176'
-    kinds = ('instances',)
     summary = 'Records of the annotation file have wrong types or lack entries.'
     title = 'Records of the annotation file are not as readers expect them: {reasons}.'
-    title_folders = 'The class folders are not as readers expect them: {reasons}.'
     why = 'A reader stops there, or leaves the record out silently.'
     example = Example(
         wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
@@ -119,17 +152,9 @@ class WrongRecords(AnnotationRule):
     limits = 'It knows what the readers of each format need, not what your own reader allows.'
     advice = 'Correct the places listed, or export the file again.'
 
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        unreadable = get_annotations(labels).unreadable
-        reasons = {reason: places for reason, places in unreadable.items() if places and is_about_records(reason)}
-        evidence = '; '.join(f'{reason}: {join_items(places, 3)}' for reason, places in reasons.items())
-        words = {'reasons': join_items(reasons, 4)}
-        advice = as_message(get_annotations(labels).record_advice or self.advice).template
-        if any(reason.startswith(CLASS_FOLDERS) for reason in reasons):
-            # An extra folder shifts the number of every later class.
-            yield self.report_in(facts, PROVEN, evidence, words, self.title_folders, advice=advice)
-        elif reasons:
-            yield self.report_in(facts, PROVEN, evidence, words, supersedes=(), advice=advice)
+    def advise(self, facts: Facts) -> str:
+        advice = '' if facts.labels is None else get_annotations(facts.labels).record_advice
+        return as_message(advice or self.advice).template
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         names_from = get_annotations(labels).names_from
@@ -141,21 +166,36 @@ class WrongRecords(AnnotationRule):
             yield from rewrite(self, facts, 'Leave them out.', question)
 
 
-def is_about_records(reason: str) -> bool:
-    """True if a fault is in single records, not in the whole file.
+class ClassFolders(FaultRule):
+    """Folders that are not the classes that are meant."""
 
-    Example:
-        >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')
-        (True, False)
-    """
-    return not reason.startswith((*WHOLE_FILE, NO_LABEL_MAP))
+    code = 'MG393'
+    follows = ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161')
+    faults = ('a hidden folder', 'the class folders', 'there are fewer class folders')
+    summary = 'The class folders are not the classes.'
+    title = 'The class folders are not the classes: {reasons}.'
+    why = 'Folders are numbered in alphabetical order: one that is missing or too many shifts all later labels.'
+    example = Example(wrong='train/.ipynb_checkpoints, train/cat, train/dog', right='train/cat, train/dog')
+    advice = 'Keep the same class folders in each split, without hidden ones.'
 
 
-class MissingLabelMaps(AnnotationRule):
+class CategoriesWithoutLabel(FaultRule):
+    """Categories of a validation file that RF-DETR does not number."""
+
+    code = 'MG394'
+    faults = ('RF-DETR has no label',)
+    summary = 'RF-DETR has no label for a category: no annotation of train has it.'
+    title = 'RF-DETR has no label for categories of this file: no annotation of train has them.'
+    why = 'RF-DETR numbers the categories of train that have objects; an object of another one is a KeyError.'
+    example = Example(wrong='valid has objects of "cow", train has none', right='objects of "cow" in train, too')
+    advice = 'Move images of these categories to train, or remove their annotations from this file.'
+
+
+class MissingLabelMaps(FaultRule):
     """Label maps of a semantic branch that are not on disk."""
 
     code = 'MG157'
-    kinds = ('instances',)
+    faults = (NO_LABEL_MAP,)
     summary = 'The label maps of a semantic branch are missing.'
     title = 'with_seg=True loads label maps for a semantic branch, but they are missing. The annotation file is right.'
     why = 'HTC and similar models train a semantic head next to the boxes; the first batch ends with a missing file.'
@@ -169,11 +209,6 @@ class MissingLabelMaps(AnnotationRule):
         'not write empty ones: 0 is a class.'
     )
 
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        missing = get_annotations(labels).unreadable.get(NO_LABEL_MAP)
-        if missing:
-            yield self.report_in(facts, PROVEN, join_items(missing, 3))
-
 
 #: Share of the annotations above which the list of categories is wrong.
 MANY_UNNAMED = 0.2
@@ -183,6 +218,7 @@ class UnnamedCategories(DataRule):
     """Category ids missing in ``categories``."""
 
     code = 'MG149'
+    follows = ('MG102', 'MG107', 'MG115', 'MG116', 'MG127')
     #: If ids are labels, one without a category makes 1..N look like 1..N+1.
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
@@ -208,10 +244,9 @@ class UnnamedCategories(DataRule):
         ids = sorted(unnamed)
         evidence = join_items(f'id {value} in {quantity(unnamed[value], "annotation")}' for value in ids)
         words, files = {'ids': join_items(ids), 'first': ids[0]}, found.unnamed_examples
-        if found.labelled_by == 'category id' and set(labels.values) & set(unnamed):
-            yield self.report_in(facts, PROVEN, evidence, words, values=unnamed, files=files)
-        else:
-            yield self.report_in(facts, LIKELY, evidence, words, values=unnamed, files=files, supersedes=())
+        is_label = found.labelled_by == 'category id'  # else the values are positions
+        certainty, follow = (PROVEN, self.follows) if is_label and set(labels.values) & set(unnamed) else (LIKELY, ())
+        yield self.report_in(facts, certainty, evidence, words, values=unnamed, files=files, follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_annotations(labels)

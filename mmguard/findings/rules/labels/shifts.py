@@ -34,6 +34,7 @@ class ReduceZeroHidesClass(DataRule):
     """``reduce_zero_label=True`` although 0 is a class."""
 
     code = 'MG124'
+    follows = ('MG128', 'MG135', 'MG211')
     needs = ('config',)
     summary = 'reduce_zero_label=True where 0 is a class.'
     title = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'

@@ -12,7 +12,6 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import renumber
-from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray import map_object, may_be_subtracted
 from mmguard.findings.usual_edits import guard_losses, set_ignore_index
@@ -39,13 +38,11 @@ class VoidNotIgnored(DataRule):
     """255, the usual ignore value, with another ``ignore_index``."""
 
     code = 'MG104'
+    follows = ('MG107', 'MG116')
     summary = '255, the usual void value, is not ignored.'
     title = '255 is the usual value of ignored pixels and of padding, but ignore_index is {ignore_index}.'
     why = 'Every unlabeled or padded pixel is out of range for the loss: a device-side assert.'
-    example = Example(
-        wrong='ignore_index=-100, labels 0..10 and 255',
-        right='ignore_index=255',
-    )
+    example = Example(wrong='ignore_index=-100, labels 0..10 and 255', right='ignore_index=255')
     limits = '255 may be a class that was drawn in white.'
     advice = (
         'Look at one of the files. If 255 is void (unlabeled), use one ignored value everywhere: `ignore_index=255` '
@@ -79,6 +76,7 @@ class ShiftedVoid(DataRule):
     """255 minus 1; or 0 minus 1, which is 255 in 8 bits."""
 
     code = 'MG133'
+    follows = ('MG102', 'MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135')
     needs = ()
     summary = '1 was subtracted from the ignored value 255, or from 0.'
     title = '254 is the ignored value 255 after 1 was subtracted from it.'
@@ -94,10 +92,7 @@ class ShiftedVoid(DataRule):
         'A `label -= 1` copied from elsewhere makes the ignored value invalid; in 8 bits it turns 0 into 255, so the '
         'background is ignored.'
     )
-    example = Example(
-        wrong='label -= 1',
-        right='label = np.where(label == 255, 255, label - 1)',
-    )
+    example = Example(wrong='label -= 1', right='label = np.where(label == 255, 255, label - 1)')
     limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabeled on purpose.'
     advice = (
         'Find where 1 is subtracted (in the script that saved the files, or in a transform), and remove it. With '
@@ -112,8 +107,7 @@ class ShiftedVoid(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         is_mask, is_wrapped = _is_mask(labels), _is_wrapped(labels)
-        follow = SUPERSEDES[self.code]
-        follow = follow if is_mask else tuple(code for code in follow if code not in GRAY_RULES)
+        follow = self.follows if is_mask else tuple(code for code in self.follows if code not in GRAY_RULES)
         if is_mask or is_wrapped:
             counts, files = count_stored(labels), get_maps(labels).files_with.get(VOID, 0)
             evidence = Message(
@@ -134,12 +128,12 @@ class ShiftedVoid(DataRule):
                 title=title,
                 severity=ERROR if sure else WARNING,
                 values={VOID: counts[VOID]},
-                supersedes=follow,
+                follows=follow,
             )
         elif 254 in labels.values and len(labels.values) <= 2:
             is_both = has_valid_counts(labels) and VOID in count_trained(labels)
             certainty = POSSIBLE if is_both else PROVEN if len(labels.values) == 1 else LIKELY
-            yield self.report_in(facts, certainty, supersedes=follow)
+            yield self.report_in(facts, certainty, follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if _is_mask(labels):
@@ -196,10 +190,9 @@ class NothingToTrainOn(DataRule):
     )
     limits = 'It cannot tell a file that was not labeled from one that shows no object.'
     advice = (
-        'Compare the stored values with the loaded ones, `mmguard trace CONFIG`. Usual causes are reduce_zero_label on '
-        'files of 0, a label_map to the ignored label, and files of another class list. If the files really hold no '
-        'label, label them or leave them out of the split; `cat_max_ratio=0.75` in RandomCrop avoids most crops of '
-        'void only.'
+        'Compare the stored values with the loaded ones, `mmguard trace CONFIG`: usual causes are '
+        'reduce_zero_label on files of 0, and a label_map to the ignored label. If the files really hold no label, '
+        'label them or leave them out; `cat_max_ratio=0.75` in RandomCrop avoids most crops of void only.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

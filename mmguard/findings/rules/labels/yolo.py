@@ -67,6 +67,7 @@ class NoFractions(AnnotationRule):
     """Coordinates outside [0, 1]: pixels, or slips."""
 
     code = 'MG164'
+    follows = ('MG109', 'MG152', 'MG165', 'MG174')
     kinds = ('instances',)
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
@@ -83,11 +84,9 @@ class NoFractions(AnnotationRule):
     example = Example(wrong='0 320 240 64 48', right='0 0.5 0.5 0.1 0.1')
     limits = 'A row counts as pixels only if one of its coordinates is above 2.'
     advice = (
-        'Draw one image with its rows. If they are pixels, divide x and width by the width of the image, y and height '
-        'by its height; convert two corners to `(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1` before that. If they '
-        'are fractions, clip what is outside, and correct a row with no part inside. If many rows are outside, they '
-        'were divided by a wrong size (turned by EXIF, swapped). If a width or height is negative, draw the box with '
-        'its absolute value: if that fits the object, the converter swapped the corners, perhaps in other rows, too.'
+        'Draw one image with its rows: divide pixels by the width and height of the image (two corners become '
+        'center and size before that), and clip fractions that are outside. If many rows are outside, they were '
+        'divided by a wrong size (turned by EXIF, swapped).'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -103,7 +102,7 @@ class NoFractions(AnnotationRule):
             yield self.report_in(facts, PROVEN, evidence, words, self.title_axis, advice=self.advice_axis, files=files)
         else:
             title = self.title_turned if found.turned else ''
-            yield self.report_in(facts, PROVEN, evidence, title=title, files=files, supersedes=())
+            yield self.report_in(facts, PROVEN, evidence, title=title, files=files, follows=())
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_yolo(labels)
@@ -124,9 +123,8 @@ class RowsOfAnotherTask(AnnotationRule):
     title = '{others} of {rows} rows are {other}, the rest {task}.'
     why = (
         'In a label file with an outline ultralytics takes every row as an outline: the center and the size of a box '
-        'become two points, so the trained box is elsewhere. If another file holds only boxes, it removes all '
-        'outlines of the set ("only boxes will be used and all segments will be removed"): segmentation has no mask '
-        'to learn.'
+        'become two points, so the trained box is elsewhere. If another file holds only boxes, it removes all outlines '
+        'of the set ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
     )
     example = Example(wrong='0 0.5 0.5 0.1 0.1 among outlines', right='0 0.45 0.45 0.55 0.45 0.55 0.55 0.45 0.55')
     limits = 'It does not judge keypoints, nor know which task is trained: most rows do not decide it.'
@@ -189,7 +187,7 @@ class UnusableDataYaml(AnnotationRule):
             files=declared,
             places=tuple(found.elsewhere),
             advice=' '.join(way for key, way in self.ways.items() if key in keys),
-            supersedes=('MG169', 'MG174') if moved and moved == found.counts.get(NO_LABEL) else (),
+            follows=('MG169', 'MG174') if moved and moved == found.counts.get(NO_LABEL) else (),
         )
 
 
@@ -239,10 +237,9 @@ class ImagesWithoutLabelFile(AnnotationRule):
     example = Example(wrong='images/train/7.jpg without labels/train/7.txt', right='labels/train/7.txt, perhaps empty')
     limits = 'It does not open images, so it cannot tell whether one shows an object.'
     advice = (
-        'Look at a few of them. If they show objects, label these; if not, an empty label file says so: '
-        '`touch labels/7.txt`. If label files have no image, rename them: names agree letter by letter (case, leading '
-        'zeros, .jpg.txt), in folders that differ only in `images` and `labels`: images/train/a.jpg, '
-        'labels/train/a.txt.'
+        'Look at a few of them: label those that show objects, and write an empty label file for the others, '
+        '`touch labels/7.txt`. If label files have no image, rename them letter by letter, in folders that differ '
+        'only in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
