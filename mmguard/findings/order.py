@@ -70,6 +70,7 @@ ORDER: Tuple[str, ...] = (
     'MG204',
     'MG207',
     'MG209',  # a class is ignored: no other part agrees with it
+    'MG380',
     'MG208',
     'MG210',
     'MG211',
@@ -77,6 +78,9 @@ ORDER: Tuple[str, ...] = (
     'MG214',
     'MG240',
     'MG235',
+    'MG381',
+    'MG382',
+    'MG383',
     'MG215',
     'MG222',
     'MG251',

@@ -12,7 +12,7 @@ import numpy as np
 from mmguard.files.containment import find_inside
 from mmguard.findings.facts import NO_LABEL_MAP, AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.file import read_coco
-from mmguard.formats.coco.masks import MASK_FAULTS, find_mask_faults
+from mmguard.formats.coco.masks import MASK_FAULTS, OTHER_SIZE, find_mask_faults
 from mmguard.formats.coco.panoptic import describe_segments, find_png_folder
 from mmguard.formats.coco.records import MISSING_ID, CocoFile
 from mmguard.formats.coco.rfdetr import number_by_rfdetr
@@ -40,6 +40,8 @@ LARGEST_LABEL = 1 << 53
 _MOST_UNUSED = 5000
 #: Shorter side, in pixels, below which mmdet's own configs drop images.
 MIN_SIZE = 32
+#: Largest file, in bytes, whose masks are always decoded, so that the sizes of its RLEs are compared.
+_SMALL_FILE = 64 << 20
 _RECORD_ADVICE = (
     'Correct the places listed, or export the file again: "images", "annotations" and "categories" are lists; ids, '
     'iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings.'
@@ -95,7 +97,7 @@ def scan_coco(
     """
     faults = Faults()
     source = os.path.basename(path) or path
-    coco = read_coco(path, source, faults, by_url, masks)
+    coco = read_coco(path, source, faults, by_url, masks or _is_small(path))
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
     annotations.record_advice = _RECORD_ADVICE
     if framework == 'rf-detr' and labels != COCO:
@@ -112,8 +114,8 @@ def scan_coco(
     _describe_ids(coco, table, annotations, by_url)
     _describe_sizes(coco, faults, source)
     annotations.masks_read, annotations.names_from = masks, '' if lvis else 'categories'
-    if masks and not coco.panoptic:
-        _describe_masks(coco, table, annotations)
+    if len(coco.annotations.mask) and not coco.panoptic:
+        _describe_masks(coco, table, annotations, sizes_only=not masks)
     if images is not None:
         names = [name for name in coco.images.name if name]
         annotations.missing, annotations.missing_files = find_missing_files(images, names, faults)
@@ -305,13 +307,20 @@ def _describe_categories(
         }
 
 
-def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) -> None:
-    """Count mask faults of the annotations that a loader keeps."""
+def _is_small(path: str) -> bool:
+    try:
+        return os.path.getsize(path) <= _SMALL_FILE
+    except (OSError, ValueError):
+        return False  # read_coco names the reason
+
+
+def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts, sizes_only: bool) -> None:
+    """Count mask faults, or only sizes that differ, of the annotations that a loader keeps."""
     loaded = table.image >= 0
     for flags in table.left_out.values():
         loaded &= ~flags
     codes = np.where(loaded, find_mask_faults(coco.annotations.mask, table.extents), 0)
-    for code in np.unique(codes[codes > 0]).tolist():
+    for code in np.unique(codes[codes == OTHER_SIZE if sizes_only else codes > 0]).tolist():
         rows = np.flatnonzero(codes == code)
         annotations.mask_faults[MASK_FAULTS[code]] = len(rows)
         annotations.mask_examples[MASK_FAULTS[code]] = _list_places(coco, table, rows)
