@@ -41,6 +41,7 @@ ORDER: Tuple[str, ...] = (
     'MG125',  # one gray level per class
     'MG115',  # from 1
     'MG156',  # one class under two names, before a head that counts it once
+    'MG384',
     'MG108',  # the list is longer than the head
     'MG117',
     'MG119',
