@@ -103,7 +103,7 @@ def test_a_coco_json_is_no_config(tmp_path: Path, capsys: pytest.CaptureFixture)
 
 
 @pytest.mark.parametrize(
-    ('names', 'looks'), [([], ''), (['a.nii.gz', 'b.nii.gz'], '.nii.gz'), (['a.json'], 'COCO'), (['a.mat'], '.mat')]
+    ('names', 'looks'), [([], ''), (['a.nrrd', 'b.nrrd'], '.nrrd'), (['a.json'], 'COCO'), (['a.mat'], '.mat')]
 )
 def test_a_folder_of_which_nothing_is_read(
     names: List[str], looks: str, tmp_path: Path, capsys: pytest.CaptureFixture

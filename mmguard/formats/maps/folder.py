@@ -15,7 +15,7 @@ from mmguard.formats.files import (
     list_names,
     walk,
 )
-from mmguard.formats.maps.forms import ARRAY_ENDING, is_array_name
+from mmguard.formats.maps.forms import ARRAY_ENDING, VOLUME_ENDINGS, is_array_name, is_volume_name
 from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.source import MapSource
 from mmguard.formats.options import MapSettings
@@ -86,6 +86,10 @@ class FolderSource(MapSource):
         self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
 
     def _choose_suffix(self) -> str:
+        names = list_names(self._target)
+        volumes = [ending for ending in VOLUME_ENDINGS if any(name.lower().endswith(ending) for name in names)]
+        if volumes and not any(map(is_image_name, names)):
+            return volumes[0]
         for _folder, names in self._walk_folders(quiet=True):
             for ending in TRAINED_ENDINGS:
                 chosen = [name for name in names if name.endswith(ending)]
@@ -109,6 +113,7 @@ class FolderSource(MapSource):
 
     def _select_labels(self, names: List[str]) -> List[str]:
         is_label = is_array_name if self._are_arrays else is_image_name
+        is_label = is_volume_name if self.suffix.lower().endswith(VOLUME_ENDINGS) else is_label
         return [name for name in names if is_label(name) and name.endswith(self.suffix)]
 
     def _has_arrays_alone(self) -> bool:

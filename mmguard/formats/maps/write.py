@@ -147,7 +147,7 @@ def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSumm
     Values that no option maps are kept, so that they are visible; `mmguard fix` ignores them.
     """
     counts = _as_indices(summary, options)
-    if counts is None or any(not 0 <= value <= 255 for value in counts):
+    if 'volume' in summary.forms or counts is None or any(not 0 <= value <= 255 for value in counts):
         return None
     other = copy(summary)
     other.raw, other.loaded, other.files_with = counts, dict(counts), {}
