@@ -8,7 +8,7 @@ from typing import Any, Iterator, List, Optional
 from mmguard.config.parts import Part, find_pipelines, find_preprocessors
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
 from mmguard.language import Message
@@ -54,7 +54,8 @@ class GapsBetweenWindows(ConfigRule):
     advice = 'Write a stride of at most crop_size; two thirds of it is usual.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        test = config.part('model').get('test_cfg') or {}
+        test = config.part('model').get('test_cfg')
+        test = test if isinstance(test, dict) else {}
         window, stride = _read_size(test.get('crop_size')), _read_size(test.get('stride'))
         if test.get('mode') == 'slide' and any(step > side for step, side in zip(stride, window)):
             usual = tuple(max(2 * side // 3, 1) for side in window)
@@ -76,7 +77,7 @@ class NotCropped(ConfigRule):
         wrong="size=(512, 512), [dict(type='RandomResize', scale=(512, 512), ratio_range=(0.5, 2.0))]",
         right="size=(512, 512), [dict(type='RandomResize', ...), dict(type='RandomCrop', crop_size=(512, 512))]",
     )
-    limits = 'It does not know the sizes of the image files.'
+    limits = 'It does not know the sizes of the image files: if all are equal, Resize makes all equal.'
     advice = 'Write `dict(type="RandomCrop", crop_size={size})` after {step}.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -90,7 +91,9 @@ class NotCropped(ConfigRule):
                 words = {'size': size, 'step': last.name, 'largest': ' x '.join(map(str, largest))}
                 crop = Part('', {'type': 'RandomCrop', 'crop_size': size}, last.scope)
                 edit = _insert('Crop to this size.', steps, crop, last, after=True)
-                yield self.report_at(last.path, last.name, words, edits=[edit] if edit else [])
+                # A fixed scale gives images of one shape one size.
+                severity = WARNING if last.name == 'Resize' else ERROR
+                yield self.report_at(last.path, last.name, words, severity=severity, edits=[edit] if edit else [])
 
 
 def _read_size(value: Any) -> List[int]:
@@ -101,12 +104,14 @@ def _read_size(value: Any) -> List[int]:
 
 def _find_largest(resize: Part) -> List[int]:
     """Return the largest short and long side of what a resize of varying result makes; empty if unknown."""
-    said = resize.config.get('scales') if resize.says('scales') else [resize.config.get('scale')]
-    scales = [sorted(sides) for sides in map(_read_size, said if isinstance(said, (list, tuple)) else []) if sides]
-    most = max(resize.config.get('ratio_range') or [1.0])
-    if not scales or (resize.name == 'Resize' and not resize.config.get('keep_ratio')):
+    if resize.name == 'Resize' and not resize.config.get('keep_ratio'):
         return []
-    return [int(most * max(sides[0] for sides in scales)), int(most * max(sides[1] for sides in scales))]
+    said, ratios = resize.config.get('scales'), resize.config.get('ratio_range')
+    said = said if isinstance(said, (list, tuple)) else [resize.config.get('scale')]
+    scales = [sorted(sides) for sides in map(_read_size, said) if sides]
+    ratios = ratios if isinstance(ratios, (list, tuple)) else ()
+    most = max((one for one in ratios if isinstance(one, (int, float))), default=1.0)
+    return [int(most * max(sides)) for sides in zip(*scales)]
 
 
 def _insert(title: str, steps: List[Part], new: Part, at: Part, after: bool = False) -> Optional[Edit]:
