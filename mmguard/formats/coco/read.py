@@ -97,7 +97,8 @@ def scan_coco(
     """
     faults = Faults()
     source = os.path.basename(path) or path
-    coco = read_coco(path, source, faults, by_url, masks or _is_small(path))
+    is_small = os.path.isfile(path) and os.path.getsize(path) <= _SMALL_FILE
+    coco = read_coco(path, source, faults, by_url, masks or is_small)
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
     annotations.record_advice = _RECORD_ADVICE
     if framework == 'rf-detr' and labels != COCO:
@@ -305,13 +306,6 @@ def _describe_categories(
         annotations.left_out_names = {
             name: counts[place] for place, name in enumerate(names) if numbering.labels[place] < 0
         }
-
-
-def _is_small(path: str) -> bool:
-    try:
-        return os.path.getsize(path) <= _SMALL_FILE
-    except (OSError, ValueError):
-        return False  # read_coco names the reason
 
 
 def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts, sizes_only: bool) -> None:

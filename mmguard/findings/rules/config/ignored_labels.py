@@ -88,7 +88,7 @@ def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, 
 
 
 class DroppedNotIgnored(ConfigRule):
-    """Classes that a data set of mmseg leaves out, where another label than 255 is ignored."""
+    """Classes that a data set of mmseg leaves out, where a label other than 255 is ignored."""
 
     code = 'MG380'
     about_labels = True
