@@ -45,10 +45,10 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
         for number, path in enumerate(files, 1)
     )
     changes = tuple((path, written) for path in files)
-    notes = ('Then train with the copies instead of the originals.',)
+    notes = ['Then train with the copies instead of the originals.']
     if together and len(files) == 1:
-        notes += ('Number the files of the other splits in the same way.',)
-    yield Edit(title, question, files=changes, commands=commands, notes=notes)
+        notes.append('Number the files of the other splits in the same way.')
+    yield Edit(title, question, files=changes, commands=commands, notes=tuple(notes))
 
 
 def _has_faulty_boxes(labels: LabelFacts) -> bool:

@@ -110,7 +110,7 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
     for result in results:
         here = splits[result.name]
         rest = tuple(facts for name, facts in splits.items() if name != result.name)
-        result.known = here._replace(**{'siblings' if plan.tree is None else 'others': rest})
+        result.known = here._replace(siblings=rest) if plan.tree is None else here._replace(others=rest)
         found = diagnose(**result.known._asdict())
         result.findings = [finding for finding in found if (finding.code, finding.places) not in said]
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]

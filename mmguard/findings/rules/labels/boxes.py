@@ -118,9 +118,10 @@ class BoxesBeyondImage(AnnotationRule):
         seen = Message('{which}, of {annotations}', which=which, annotations=annotations)
         evidence = join('; ', filter(None, (seen, describe_format(found))))
         files = [*found.box_examples.get('negative', []), *found.box_examples.get('over_edge', [])]
-        axis, more = found.off_axis, {'title': self.title_axis, 'advice': self.advice_axis}
+        axis = found.off_axis
+        title, advice = (self.title_axis, self.advice_axis) if axis else ('', self.advice)
         words = {'which': which, 'axis': axis}
-        yield self.report_in(facts, LIKELY, evidence, words, files=files, **(more if axis else {}))
+        yield self.report_in(facts, LIKELY, evidence, words, title, files=files, advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_annotations(labels)

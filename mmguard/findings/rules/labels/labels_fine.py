@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, List
 
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.findings.finding import PROVEN, Finding
@@ -121,7 +121,7 @@ def _list_checks(facts: Facts, labels: LabelFacts) -> Iterator[str]:
     yield Message(
         'checked: {files} read{objects}{asked}', files=read, objects=objects if found.images else '', asked=asked
     )
-    left = [] if has_num_classes(labels) else [Message('the class range')]
+    left: List[str] = [] if has_num_classes(labels) else [Message('the class range')]
     left += _list_unread(facts, labels)
     if loader.unknown or not loader.files:
         left.append(
