@@ -45,6 +45,14 @@ def test_voxels_beyond_the_classes_are_counted_and_named(dtype: Any, tmp_path: P
     assert main(['fix', str(folder), '-o', str(tmp_path / 'out'), '--num-classes', '2']) == 2
 
 
+def test_the_next_value_in_few_cases_is_a_class_before_a_slip(tmp_path: Path) -> None:
+    cases = [organs(1) for _ in range(12)]
+    cases[3][9, 9, 7] = cases[7][9, 9, 7] = 2
+    found = scanned(write(tmp_path / 'labels', *cases), tmp_path, '--num-classes', 2)['findings'][0]
+    assert found['code'] == 'MG102'
+    assert found['edits'][0]['options'] == {'num_classes': 3}
+
+
 def test_a_binary_mask_of_255_and_one_file(tmp_path: Path) -> None:
     folder = write(tmp_path / 'labels', organs(255), organs(255), organs(255))
     for target in (folder, folder / 'p00.nii.gz'):

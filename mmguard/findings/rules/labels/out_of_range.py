@@ -249,12 +249,14 @@ class StrayValue(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        # The first value after the classes is often a forgotten class, but not if it has only a handful of pixels.
+        is_next = set(labels.values) == {labels.num_classes}
+        is_sure = is_next and is_rare(labels, files=0.01, elements=1e-4)
+        if is_next and not is_sure and 'volume' in get_maps(labels).forms:
+            return  # a tumor fills few voxels of few cases
         if self._is_rarer_than_classes(labels):
             yield self.report_in(facts, PROVEN)
         elif is_rare(labels) and len(labels.values) <= FEW_VALUES:
-            # The first value after the classes is often a forgotten class, but not if it has only a handful of pixels.
-            is_next = set(labels.values) == {labels.num_classes}
-            is_sure = is_next and is_rare(labels, files=0.01, elements=1e-4)
             yield self.report_in(facts, PROVEN if is_sure else LIKELY)
 
     def _is_rarer_than_classes(self, labels: LabelFacts) -> bool:
