@@ -83,6 +83,10 @@ class FolderSource(MapSource):
                 raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
         self.images = None if images is None else os.path.abspath(images)
         self.suffix = self._choose_suffix() if suffix is None else suffix
+        self._are_volumes = (self.suffix or whole).lower().endswith(VOLUME_ENDINGS)
+        if self._are_volumes and self.images is not None:
+            self.images = None
+            self.notes.append(Message('volumes are not compared with their images'))
         self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
 
     def _choose_suffix(self) -> str:
@@ -113,7 +117,7 @@ class FolderSource(MapSource):
 
     def _select_labels(self, names: List[str]) -> List[str]:
         is_label = is_array_name if self._are_arrays else is_image_name
-        is_label = is_volume_name if self.suffix.lower().endswith(VOLUME_ENDINGS) else is_label
+        is_label = is_volume_name if self._are_volumes else is_label
         return [name for name in names if is_label(name) and name.endswith(self.suffix)]
 
     def _has_arrays_alone(self) -> bool:

@@ -42,6 +42,7 @@ def test_voxels_beyond_the_classes_are_counted_and_named(dtype: Any, tmp_path: P
     assert data['facts']['histogram'] == {'0': 3 * 960 - 72, '1': 54, '2': 18}
     assert [Path(file).name for file in data['findings'][0]['files']] == ['p01.nii.gz']
     assert scanned(folder, tmp_path, '--num-classes', 3)['exit'] == 0
+    assert scanned(folder, tmp_path, '--num-classes', 3, '--images', folder)['exit'] == 0
     assert main(['fix', str(folder), '-o', str(tmp_path / 'out'), '--num-classes', '2']) == 2
 
 
