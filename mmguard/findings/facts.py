@@ -37,7 +37,7 @@ class MapFacts:
         at_edges (float, optional): Share of the invalid pixels at the border of two other values: with a lower and a
             higher one among their eight neighbors, as interpolation makes them.
         all_void (list[str]): Files without a single pixel to train on.
-        size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
+        size_mismatches (list[tuple]): Label file, its (height, width), or (z, y, x), and that of its image.
         missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
         unreadable (dict[str, list[str]]): Fault -> files.
         examples (dict[int, list[str]]): Value as stored -> first files that contain it.
@@ -63,7 +63,7 @@ class MapFacts:
     loaded_otherwise: Dict[str, int] = field(default_factory=dict)
     at_edges: Optional[float] = None
     all_void: List[str] = field(default_factory=list)
-    size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
+    size_mismatches: List[Tuple[str, Tuple[int, ...], Tuple[int, ...]]] = field(default_factory=list)
     missing_labels: List[str] = field(default_factory=list)
     missing_images: List[str] = field(default_factory=list)
     duplicates: List[str] = field(default_factory=list)

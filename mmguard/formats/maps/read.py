@@ -194,6 +194,9 @@ def _look_at_image(record: MapRecord, path: str) -> None:
         if record.image_fault:
             return
         with FILES.open(path) as file:
+            if forms.is_volume_name(os.path.basename(path)):
+                record.image_form, record.image_shape = 'volume', open_nifti(path, file, 'NibabelIO').shape[1:]
+                return
             head = file.read(_HEAD)
             with open_image(file) as image:
                 record.image_form = forms.get_form(image)
@@ -259,7 +262,7 @@ def _store_volume(record: MapRecord, file: BinaryIO) -> None:
     if volume.form:
         raise NoLabels(volume.form)
     count_labels(volume, seen, ())
-    record.form, record.shape = 'volume', (volume.shape[-2], volume.shape[-1])
+    record.form, record.shape = 'volume', volume.shape[1:]
     broken = {value: count for value, count in seen.values.items() if not is_integer(value)}
     for value, count in seen.values.items():
         whole = int(float(value))

@@ -42,7 +42,6 @@ def test_voxels_beyond_the_classes_are_counted_and_named(dtype: Any, tmp_path: P
     assert data['facts']['histogram'] == {'0': 3 * 960 - 72, '1': 54, '2': 18}
     assert [Path(file).name for file in data['findings'][0]['files']] == ['p01.nii.gz']
     assert scanned(folder, tmp_path, '--num-classes', 3)['exit'] == 0
-    assert scanned(folder, tmp_path, '--num-classes', 3, '--images', folder)['exit'] == 0
     assert main(['fix', str(folder), '-o', str(tmp_path / 'out'), '--num-classes', '2']) == 2
 
 
@@ -52,6 +51,26 @@ def test_the_next_value_in_few_cases_is_a_class_before_a_slip(tmp_path: Path) ->
     found = scanned(write(tmp_path / 'labels', *cases), tmp_path, '--num-classes', 2)['findings'][0]
     assert found['code'] == 'MG102'
     assert found['edits'][0]['options'] == {'num_classes': 3}
+
+
+def test_volumes_are_compared_with_their_images(tmp_path: Path) -> None:
+    folder = write(tmp_path / 'labels', organs(1), organs(1), organs(1))
+    images = tmp_path / 'images'
+    images.mkdir()
+    for number in range(3):
+        shape = (12, 10, 7) if number == 2 else (12, 10, 8)
+        nibabel.save(nibabel.Nifti1Image(np.zeros(shape, np.float32), np.eye(4)), images / f'p{number:02}_0000.nii.gz')
+    (found,) = scanned(folder, tmp_path, '--num-classes', 2, '--images', images)['findings']
+    assert (found['code'], [Path(file).name for file in found['files']]) == ('MG130', ['p02.nii.gz'])
+    (images / 'p02_0000.nii.gz').unlink()
+    (found,) = scanned(folder, tmp_path, '--num-classes', 2, '--images', images)['findings']
+    assert found['code'] == 'MG129'
+
+
+def test_a_case_without_a_class_is_named(tmp_path: Path) -> None:
+    folder = write(tmp_path / 'labels', organs(1), organs(), organs(1))
+    (found,) = scanned(folder, tmp_path, '--num-classes', 2)['findings']
+    assert (found['code'], [Path(file).name for file in found['files']]) == ('MG128', ['p01.nii.gz'])
 
 
 def test_a_binary_mask_of_255_and_one_file(tmp_path: Path) -> None:
