@@ -90,7 +90,9 @@ def collect(args: argparse.Namespace, targets: List[str]) -> int:
             folder, commands = work / 'set' / Path(name).name, reports[name].get('commands', CONFIGS)
             run(copy_report(found[name], work, commands), folder, environ, 20 * args.limit)
             run(edit_script(work / 'record'), folder, environ, 20 * args.limit)
-            run(pair_script(work / 'record'), folder, environ, 20 * args.limit)
+            typed = found[name] / 'run.sh'
+            text = typed.read_text() if typed.exists() else ''
+            run(pair_script(work / 'record', text), folder, environ, 20 * args.limit)
         else:
             run(f'mmguard scan {name}', work, environ, args.limit)
         recorded = list(read_record(work / 'record', str(work)))
@@ -165,15 +167,18 @@ def edit_script(record: Path) -> str:
     return '\n'.join(lines.values())
 
 
-def pair_script(record: Path) -> str:
-    """Return commands that explain each log with a config, and with labels, unless the report did."""
+def pair_script(record: Path, typed: str) -> str:
+    """Return commands that explain each log with a config, and with labels, unless the report did.
+
+    What is not named in its run.sh (``typed``) was made later, by following advice: the log is not of it.
+    """
     called = [
         path.read_text().split('\0')[:-1] for path in sorted(record.glob('*.args'), key=lambda one: int(one.stem))
     ]
     explained = [words[1:] for words in called if words[0] == 'explain']
     given: Dict[str, List[str]] = {}
     for command, *words in called:
-        if command in ('check', 'scan') and words:
+        if command in ('check', 'scan') and words and (not typed or words[0] in typed):
             option = '--config' if words[0].endswith('.py') else '--data'
             if option == '--config' or command == 'scan':
                 given.setdefault(option, words[:1] if option == '--config' else explain_options(words))

@@ -44,7 +44,7 @@ def diagnose(
         reread (callable, optional): Reads the labels again with another config and other options; without it only edits
             that the config decides are offered.
         others (list[Facts]): The other splits of the config, in which an edit must also hold.
-        more: Other fields of ``Facts``: ``environment``, ``run``, ``ranks``.
+        more: Other fields of ``Facts``: ``siblings``, ``environment``, ``run``, ``ranks``.
     """
     if labels is not None and labels.config is None and config is not None:
         labels.config = collect_config_facts(config)
@@ -220,7 +220,7 @@ def _passes_recheck_in(
 
 
 #: Maximum share and number of trainable objects that an edit may leave out; more are not slips.
-SLIPS, FEW = 0.05, 3
+SLIPS, FEW = 0.01, 3
 
 
 def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]:

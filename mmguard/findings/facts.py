@@ -39,8 +39,8 @@ class MapFacts:
     #: neighbors, as interpolation makes them.
     at_edges: Optional[float] = None
     all_void: List[str] = field(default_factory=list)  #: Files without a single pixel to train on.
-    #: Label file, its (height, width), that of its image.
-    size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
+    #: Label file, its (height, width), or (z, y, x), and that of its image.
+    size_mismatches: List[Tuple[str, Tuple[int, ...], Tuple[int, ...]]] = field(default_factory=list)
     #: This and the next two: stems without a partner, or with two.
     missing_labels: List[str] = field(default_factory=list)
     missing_images: List[str] = field(default_factory=list)
@@ -107,6 +107,7 @@ class AnnotationFacts:
         negative_boxes (int): Boxes with a corner below 0 (VOC: after 1 was subtracted), whatever their other faults.
         below_minus_one (int): Those of them with a corner below -1, which subtracting 1 does not explain.
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside.
+        off_axis (str): ``'x'`` or ``'y'`` if many boxes end outside in this direction, and none in the other.
         left_out (dict[str, int]): Why mmdet leaves annotations out silently -> how many: ``'category not in the
             class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
             ``'area is 0'``, ``'no box'``, ``'its image is not listed'``.
@@ -174,6 +175,7 @@ class AnnotationFacts:
     negative_boxes: int = 0
     below_minus_one: int = 0
     over_edge: int = 0
+    off_axis: str = ''
     left_out: Dict[str, int] = field(default_factory=dict)
     left_out_names: Dict[str, int] = field(default_factory=dict)
     left_out_files: List[str] = field(default_factory=list)

@@ -26,11 +26,14 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
     """
     if facts.options.get('suffix'):
         options['suffix'] = facts.options['suffix']
+    together = 'renumber' in options  # ids mean the same in all splits
     showing = [
         split.labels
-        for split in (facts, *facts.others)
-        if split.labels is not None and any(True for _ in rule.find(split))
+        for split in (facts, *facts.others, *(facts.siblings if together else ()))
+        if split.labels is not None and (together or any(True for _ in rule.find(split)))
     ]
+    if together and len({tuple(get_annotations(labels).categories.values()) for labels in showing}) > 1:
+        return  # the places of the names differ
     files = list(dict.fromkeys(path for labels in showing for path in get_annotations(labels).sources))
     if not files:
         return
@@ -42,8 +45,10 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
         for number, path in enumerate(files, 1)
     )
     changes = tuple((path, written) for path in files)
-    notes = ('Then train with the copies instead of the originals.',)
-    yield Edit(title, question, files=changes, commands=commands, notes=notes)
+    notes = ['Then train with the copies instead of the originals.']
+    if together and len(files) == 1:
+        notes.append('Number the files of the other splits in the same way.')
+    yield Edit(title, question, files=changes, commands=commands, notes=tuple(notes))
 
 
 def _has_faulty_boxes(labels: LabelFacts) -> bool:
@@ -122,6 +127,7 @@ _OTHER_FORMATS = {
     'sizes': 'nearly all boxes fit their images when xmax and ymax are read as width and height',
     'swapped': 'nearly all boxes fit their images when width and height of the images are swapped',
     'turned': 'some boxes have a negative width or height',
+    'off axis': 'boxes end outside in one direction only',
 }
 
 
@@ -148,6 +154,7 @@ def are_many(boxes: int, annotations: AnnotationFacts) -> bool:
 def describe_format(annotations: AnnotationFacts) -> str:
     """Return the format that the boxes seem to have if no edit converts it; else nothing."""
     ways = [*find_fitting_formats(annotations), *(['turned'] if annotations.turned_boxes else [])]
+    ways += ['off axis'] if annotations.off_axis else []
     return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
 
 
@@ -163,7 +170,7 @@ def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Ite
     if 'corners' in ways:
         question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
         yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')
-    if ways or found.turned_boxes:
+    if ways or found.turned_boxes or found.off_axis:
         return
     if not are_many(boxes, found):
         yield from rewrite(rule, facts, title)

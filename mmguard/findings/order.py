@@ -42,6 +42,7 @@ ORDER: Tuple[str, ...] = (
     'MG125',  # one gray level per class
     'MG115',  # from 1
     'MG156',  # one class under two names, before a head that counts it once
+    'MG384',
     'MG108',  # the list is longer than the head
     'MG117',
     'MG119',
@@ -79,6 +80,7 @@ ORDER: Tuple[str, ...] = (
     'MG204',
     'MG207',
     'MG209',  # a class is ignored: no other part agrees with it
+    'MG380',
     'MG208',
     'MG210',
     'MG211',
@@ -86,6 +88,9 @@ ORDER: Tuple[str, ...] = (
     'MG214',
     'MG240',
     'MG235',
+    'MG381',
+    'MG382',
+    'MG383',
     'MG215',
     'MG222',
     'MG251',

@@ -55,11 +55,13 @@ def read_pattern(labels: LabelFacts) -> Dict[str, str]:
     if classes <= min(values) and max(values) < listed:
         # A list of names does not prove that the files use its numbering.
         found['MG108'] = PROVEN if labels.kind == 'instances' or max(values) == listed - 1 else LIKELY
-    if _is_rarer_than_classes(labels):
+    # The first value after the classes is often a forgotten class, but not if it has only a handful of pixels.
+    is_sure = values == {classes} and is_rare(labels, files=0.01, elements=1e-4)
+    # A tumor fills few voxels of few cases.
+    is_small_class = values == {classes} and not is_sure and 'volume' in get_maps(labels).forms
+    if not is_small_class and _is_rarer_than_classes(labels):
         found['MG127'] = PROVEN
-    elif is_rare(labels) and len(values) <= FEW_VALUES:
-        # The first value after the classes is often a forgotten class, but not if it has only a handful of pixels.
-        is_sure = values == {classes} and is_rare(labels, files=0.01, elements=1e-4)
+    elif not is_small_class and is_rare(labels) and len(values) <= FEW_VALUES:
         found['MG127'] = PROVEN if is_sure else LIKELY
     if _has_gaps(labels):
         # Not proven in three cases. The last id may be the void of a known set, and the gap a class without files; a

@@ -49,6 +49,7 @@ class Facts(NamedTuple):
         options (dict): Command-line options of a scan, in place of a config.
         reread (callable, optional): Reads the labels again after config or options have changed.
         others (tuple[Facts]): The other splits of the same config, in which an edit must also hold.
+        siblings (tuple[Facts]): The other files of a scan without a config.
         environment (EnvironmentFacts, optional): The installation.
         run (RunFacts, optional): The training.
         ranks (tuple[RankFacts]): How each rank ended, the earliest first.
@@ -59,6 +60,7 @@ class Facts(NamedTuple):
     options: Mapping[str, Any] = MappingProxyType({})
     reread: Optional[Reread] = None
     others: Tuple[Facts, ...] = ()
+    siblings: Tuple[Facts, ...] = ()
     environment: Optional[EnvironmentFacts] = None
     run: Optional[RunFacts] = None
     ranks: Tuple[RankFacts, ...] = ()

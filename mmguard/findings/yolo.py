@@ -42,8 +42,6 @@ class YoloFacts:
         reasons (dict[str, int]): Reason why rows cannot be read -> number of rows.
         in_pixels (int): Rows with a coordinate above 2, which rounding does not explain.
         turned (int): Boxes outside of [0, 1] with a negative width or height.
-        off_axis (tuple[str, float]): Axis, ``'x'`` or ``'y'``, in which many rows reach beyond 1 although none does in
-            the other, and how far; empty without one.
         left_out (int): Images that ultralytics excludes from training, with all rows, because of one row.
         unswapped (int): Keypoints whose ``flip_idx`` of data.yaml is the identity; 0 without one.
         files (dict[str, list[str]]): Fault, one of ``ROWS`` to ``UNREADABLE`` -> every file that shows it.
@@ -60,7 +58,6 @@ class YoloFacts:
     reasons: Dict[str, int] = field(default_factory=dict)
     in_pixels: int = 0
     turned: int = 0
-    off_axis: Tuple[str, float] = ('', 0.0)
     left_out: int = 0
     unswapped: int = 0
     files: Dict[str, List[str]] = field(default_factory=dict)

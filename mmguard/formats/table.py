@@ -262,6 +262,10 @@ def _describe_boxes(
     over = (table.corners[:, 2] > extents[:, 1] + EDGE) | (table.corners[:, 3] > extents[:, 0] + EDGE)
     over &= looked_at & (codes == 0)
     annotations.negative_boxes, annotations.over_edge = int(negative.sum()), int(over.sum())
+    if annotations.over_edge:
+        sides = extents[looked_at][:, ::-1]
+        first, second = table.corners[looked_at, :2], table.corners[looked_at, 2:]
+        annotations.off_axis = find_off_axis(first / sides, second / sides)
     annotations.below_minus_one = int((negative & (table.corners < -1).any(axis=1)).sum())
     faults = {reason: codes == code for code, reason in enumerate(BOX_REASONS) if code}
     faults.update(negative=negative, over_edge=over)
@@ -270,6 +274,22 @@ def _describe_boxes(
         if first:
             annotations.box_examples[reason] = [_format_example(table, place) for place in first]
     return {**faults, 'unit': _describe_convention(table, looked_at, extents, annotations)}
+
+
+#: Share of the boxes that end outside in one direction which cannot be slips, and rounding, as a share of the image.
+_OFTEN, _ROUNDING = 0.1, 0.01
+
+
+def find_off_axis(first: np.ndarray, second: np.ndarray) -> str:
+    """Return ``'x'`` or ``'y'`` if many boxes end outside in this direction and none is outside in the other.
+
+    Args:
+        first, second (np.ndarray): (N, 2), corners of the boxes as fractions of their images.
+    """
+    beyond = (second > 1 + _ROUNDING).sum(axis=0)
+    outside = beyond + (first < -_ROUNDING).sum(axis=0)
+    often = (outside == beyond) & (beyond > max(_OFTEN * len(second), 3)) & (outside[::-1] == 0)
+    return 'xy'[int(often.argmax())] if often.any() else ''
 
 
 def _describe_convention(

@@ -107,9 +107,9 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
     }
     for result in results:
         here = splits[result.name]
-        others = [facts for name, facts in splits.items() if name != result.name] if plan.tree is not None else []
-        result.known = here._replace(others=tuple(others))
-        found = diagnose(here.labels, here.config, options=here.options, reread=here.reread, others=others)
+        rest = tuple(facts for name, facts in splits.items() if name != result.name)
+        result.known = here._replace(siblings=rest) if plan.tree is None else here._replace(others=rest)
+        found = diagnose(**result.known._asdict())
         result.findings = [finding for finding in found if (finding.code, finding.places) not in said]
         result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)

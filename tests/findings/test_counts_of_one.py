@@ -36,3 +36,10 @@ def test_a_log_of_one_line() -> None:
     reader = Reader()
     reader.read([b'Epoch 1\n'])
     assert 'no error that ended a training in 1 line\n' in describe_no_error(reader, 'train.log')
+
+
+@pytest.mark.parametrize(('log', 'lines'), [(b'Epoch 1\n', 3), (b'Epoch 1\nmIoU: 0.41\n', 2)])
+def test_a_log_without_a_known_score_says_so(log: bytes, lines: int) -> None:
+    reader = Reader()
+    reader.read([log])
+    assert len(describe_no_error(reader, 'train.log').splitlines()) == lines

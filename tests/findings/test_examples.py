@@ -35,6 +35,12 @@ def test_every_rule_has_its_own_stable_code_and_one_about_labels_an_example() ->
         assert rule.why
 
 
+@pytest.mark.parametrize(('said', 'found'), [(2, ['MG384']), (3, []), (None, [])])
+def test_an_option_that_dataset_json_contradicts_is_a_finding(said: Any, found: List[str]) -> None:
+    facts = voxels({0: 40_000_000, 1: 900_000, 2: 70_000})
+    assert [one.code for one in diagnose(facts, options={'num_classes': said}) if one.severity != 'info'] == found
+
+
 @pytest.mark.parametrize('code', sorted(EXAMPLES))
 def test_its_own_code_comes_first(code: str) -> None:
     assert FIRST[code].code == code

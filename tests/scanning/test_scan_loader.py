@@ -196,8 +196,8 @@ def test_the_data_set_of_a_detection_config_is_asked_too(
         type=kind, data_root=str(tmp_path), ann_file='a.json', metainfo=metainfo, pipeline=[]
     )
     if loader:
-        steps = [dict(type='LoadImageFromFile'), dict(type='Resize', scale=(32, 32), keep_ratio=True)]
-        dataset['pipeline'] = [*steps, dict(type=loader, with_bbox=True)]
+        resize = dict(type='Resize', scale=(32, 32), keep_ratio=True)
+        dataset['pipeline'] = [dict(type='LoadImageFromFile'), dict(type=loader, with_bbox=True), resize]
     dataset['data_prefix'] = dict(img='')
     head = dict(type='RetinaHead', num_classes=2)
     config = write_config(

@@ -103,7 +103,7 @@ def test_a_coco_json_is_no_config(tmp_path: Path, capsys: pytest.CaptureFixture)
 
 
 @pytest.mark.parametrize(
-    ('names', 'looks'), [([], ''), (['a.nii.gz', 'b.nii.gz'], '.nii.gz'), (['a.json'], 'COCO'), (['a.mat'], '.mat')]
+    ('names', 'looks'), [([], ''), (['a.nrrd', 'b.nrrd'], '.nrrd'), (['a.json'], 'COCO'), (['a.mat'], '.mat')]
 )
 def test_a_folder_of_which_nothing_is_read(
     names: List[str], looks: str, tmp_path: Path, capsys: pytest.CaptureFixture
@@ -261,4 +261,4 @@ def test_without_num_classes_the_advice_is_to_pass_it(tmp_path: Path, capsys: py
     assert [one['code'] for one in (unknown, known)] == ['MG100', 'MG100']
     assert '--num-classes' in unknown['advice']
     assert 'trace' not in unknown['advice']
-    assert 'trace' in known['advice']
+    assert '--images' in known['advice']  # before one looks elsewhere

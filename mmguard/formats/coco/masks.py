@@ -22,7 +22,7 @@ MASK_FAULTS = (
     'polygons cover no pixel',
     'too long to be checked',
 )
-_NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, _OTHER_SIZE, _COUNTS, _EMPTY, _NO_PIXEL, _LONG = range(1, len(MASK_FAULTS))
+_NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, OTHER_SIZE, _COUNTS, _EMPTY, _NO_PIXEL, _LONG = range(1, len(MASK_FAULTS))
 #: One element per annotation: fault code, bounding corners of its polygons, height and width of its RLE; NaN if
 #: missing.
 MASK = np.dtype([('fault', np.int8), ('span', float, (4,)), ('size', float, (2,))])
@@ -108,7 +108,7 @@ def find_mask_faults(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
         known = np.isfinite(extents).all(axis=1) & ~np.isnan(column['size'][:, 0])
         other = known & (column['size'] != extents).any(axis=1)
     faults[sound & far] = _FAR
-    faults[(sound | (faults == _COUNTS) | (faults == _EMPTY)) & other] = _OTHER_SIZE
+    faults[(sound | (faults == _COUNTS) | (faults == _EMPTY)) & other] = OTHER_SIZE
     return faults
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from mmguard.files.containment import find_inside
 from mmguard.findings.facts import NO_LABEL_MAP, AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.file import read_coco
-from mmguard.formats.coco.masks import MASK_FAULTS, find_mask_faults
+from mmguard.formats.coco.masks import MASK_FAULTS, OTHER_SIZE, find_mask_faults
 from mmguard.formats.coco.panoptic import describe_segments, find_png_folder
 from mmguard.formats.coco.records import MISSING_ID, CocoFile
 from mmguard.formats.coco.rfdetr import number_by_rfdetr
@@ -41,6 +41,8 @@ LARGEST_LABEL = 1 << 53
 _MOST_UNUSED = 5000
 #: Shorter side, in pixels, below which mmdet's own configs drop images.
 MIN_SIZE = 32
+#: Largest file, in bytes, whose masks are always decoded, so that the sizes of its RLEs are compared.
+_SMALL_FILE = 64 << 20
 _RECORD_ADVICE = (
     'Correct the places listed, or export the file again: "images", "annotations" and "categories" are lists; ids, '
     'iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings.'
@@ -96,7 +98,8 @@ class CocoScan:
 
     def __post_init__(self) -> None:
         self.faults, self.source = Faults(), os.path.basename(self.path) or self.path
-        self.coco = read_coco(self.path, self.source, self.faults, self.by_url, self.masks)
+        is_small = os.path.isfile(self.path) and os.path.getsize(self.path) <= _SMALL_FILE
+        self.coco = read_coco(self.path, self.source, self.faults, self.by_url, self.masks or is_small)
         self.about = AnnotationFacts(
             format='lvis' if self.lvis else 'coco',
             min_size=self.min_size,
@@ -119,7 +122,7 @@ class CocoScan:
         self._describe_categories()
         self._describe_ids()
         self._describe_sizes()
-        if self.masks and not coco.panoptic:
+        if len(coco.annotations.mask) and not coco.panoptic:
             self._describe_masks()
         if images is not None:
             names = [name for name in coco.images.name if name]
@@ -270,13 +273,14 @@ class CocoScan:
             }
 
     def _describe_masks(self) -> None:
-        """Count mask faults of the annotations that a loader keeps."""
+        """Count mask faults of the annotations that a loader keeps: without ``masks`` only other sizes."""
         table, about = self.table, self.about
         loaded = table.image >= 0
         for flags in table.left_out.values():
             loaded &= ~flags
         codes = np.where(loaded, find_mask_faults(self.coco.annotations.mask, table.extents), 0)
-        for code in np.unique(codes[codes > 0]).tolist():
+        counted = codes > 0 if self.masks else codes == OTHER_SIZE
+        for code in np.unique(codes[counted]).tolist():
             rows = np.flatnonzero(codes == code)
             about.mask_faults[MASK_FAULTS[code]] = len(rows)
             about.mask_examples[MASK_FAULTS[code]] = self._list_places(rows)

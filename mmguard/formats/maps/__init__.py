@@ -9,6 +9,7 @@ from mmguard.findings.facts import ConfigFacts
 from mmguard.formats.correction import CannotCorrect, LabelFiles, get_ending
 from mmguard.formats.files import IMAGE_ENDINGS, find_label_and_image_folders
 from mmguard.formats.format import CannotScan, Format, Sets
+from mmguard.formats.maps.forms import VOLUME_ENDINGS
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
 from mmguard.labels.rules import LabelRule
 from mmguard.labels.spaces import read_label_map
@@ -22,7 +23,7 @@ class LabelMaps(Format):
     """A folder of label maps, or a single one."""
 
     name = 'maps'
-    endings = (*IMAGE_ENDINGS, '.npy')
+    endings = (*IMAGE_ENDINGS, '.npy', *VOLUME_ENDINGS)
     beside_suffix = renames = True
 
     def detect(self, target: str) -> bool:
@@ -30,6 +31,7 @@ class LabelMaps(Format):
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.maps.folder import FolderSource
+        from mmguard.formats.nnunet.source import explain_unread
         from mmguard.formats.options import build_settings
         from mmguard.formats.unsupported_formats import describe_files, has_photos_with_texts
 
@@ -49,6 +51,10 @@ class LabelMaps(Format):
         for labels, images in pairs:
             try:
                 source = FolderSource(labels, build_settings(options), images, options.suffix)
+                if (source.suffix or labels).lower().endswith(VOLUME_ENDINGS):
+                    why = explain_unread('NibabelIO', '.nii')
+                    if why:
+                        raise CannotScan(f'{labels}: {why}')
                 instead = source.list_other_files()
             except OSError as error:
                 raise CannotScan(str(error)) from error
@@ -87,6 +93,8 @@ class LabelMaps(Format):
             if options.suffix:
                 raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')
             return super().files(target, options)
+        if maps[0].lower().endswith(VOLUME_ENDINGS):
+            raise CannotCorrect(f'{target}: NIfTI files are not rewritten. Map the values where your code loads them')
         import PIL.Image  # noqa: F401  without it no label map can be written
 
         if options.num_classes is None:

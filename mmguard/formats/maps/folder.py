@@ -15,7 +15,7 @@ from mmguard.formats.files import (
     list_names,
     walk,
 )
-from mmguard.formats.maps.forms import ARRAY_ENDING, is_array_name
+from mmguard.formats.maps.forms import ARRAY_ENDING, VOLUME_ENDINGS, is_array_name, is_volume_name
 from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.source import MapSource
 from mmguard.formats.options import MapSettings
@@ -28,7 +28,11 @@ LABEL_TAILS = (
     '_instance_color_RGB', '_segmentation', '_labelTrainIds', '_train_id', '_manual1', '_labels', '_label', '_mask',
     '_masks', '_seg', '_gt', '_L', '-label', '-mask', '.label', '.mask',
 )  # fmt: skip
-IMAGE_TAILS = ('_leftImg8bit', '_image', '_img', '_rgb', '_sat')
+IMAGE_TAILS = ('_leftImg8bit', '_image', '_img', '_rgb', '_sat', '_0000')
+
+
+def _get_stem(name: str) -> str:
+    return os.path.splitext(name[:-3] if name.lower().endswith('.nii.gz') else name)[0]
 
 
 def _strip_tail(stem: str, tails: Tuple[str, ...]) -> str:
@@ -44,7 +48,7 @@ class Partners:
         self._by_stem: Dict[str, str] = {}
         self._by_key: Dict[str, str] = {}
         for name in names:
-            stem = os.path.splitext(name)[0]
+            stem = _get_stem(name)
             self._by_stem.setdefault(stem, name)
             self._by_key.setdefault(_strip_tail(stem, IMAGE_TAILS), name)
         self._found = set()  # type: ignore[var-annotated]
@@ -83,9 +87,14 @@ class FolderSource(MapSource):
                 raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
         self.images = None if images is None else os.path.abspath(images)
         self.suffix = self._choose_suffix() if suffix is None else suffix
+        self._are_volumes = (self.suffix or whole).lower().endswith(VOLUME_ENDINGS)
         self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
 
     def _choose_suffix(self) -> str:
+        names = list_names(self._target)
+        volumes = [ending for ending in VOLUME_ENDINGS if any(name.lower().endswith(ending) for name in names)]
+        if volumes and not any(map(is_image_name, names)):
+            return volumes[0]
         for _folder, names in self._walk_folders(quiet=True):
             for ending in TRAINED_ENDINGS:
                 chosen = [name for name in names if name.endswith(ending)]
@@ -109,7 +118,11 @@ class FolderSource(MapSource):
 
     def _select_labels(self, names: List[str]) -> List[str]:
         is_label = is_array_name if self._are_arrays else is_image_name
+        is_label = is_volume_name if self._are_volumes else is_label
         return [name for name in names if is_label(name) and name.endswith(self.suffix)]
+
+    def _is_image(self, name: str) -> bool:
+        return is_volume_name(name) if self._are_volumes else is_image_name(name)
 
     def _has_arrays_alone(self) -> bool:
         """Return True if the label maps are numpy files: there are images only in ``images``, next to them."""
@@ -151,10 +164,10 @@ class FolderSource(MapSource):
             images = self.images
             if images is not None:
                 images = os.path.normpath(os.path.join(images, os.path.relpath(folder, self._target)))
-                partners = Partners([name for name in list_names(images) if is_image_name(name)])
+                partners = Partners([name for name in list_names(images) if self._is_image(name)])
             previous = ''
             for name in self._select_labels(names):
-                stem = os.path.splitext(name)[0]
+                stem = _get_stem(name)
                 if stem == previous:
                     self.noticed.duplicates.add(os.path.join(folder, stem))
                 previous = stem
@@ -182,7 +195,7 @@ class FolderSource(MapSource):
     def _note_folders_without_labels(self, images: str, visited: Set[str]) -> None:
         for folder, names in walk(images, lambda folder, error: None):
             if folder not in visited:
-                for name in filter(is_image_name, names):
+                for name in filter(self._is_image, names):
                     self.noticed.missing_labels.add(os.path.join(folder, name))
 
     def count(self) -> Optional[int]:

@@ -77,6 +77,7 @@ def is_lossy(image: Any, head: bytes) -> bool:
 
 
 ARRAY_ENDING = '.npy'
+VOLUME_ENDINGS = ('.nii', '.nii.gz')
 #: Maximum number of bytes of a label map.
 _LARGEST_ARRAY = 1 << 29
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -84,6 +85,10 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 def is_array_name(name: str) -> bool:
     return name.lower().endswith(ARRAY_ENDING) and not name.startswith('.')
+
+
+def is_volume_name(name: str) -> bool:
+    return name.lower().endswith(VOLUME_ENDINGS) and not name.startswith('.')
 
 
 def read_array(file: BinaryIO, size: int) -> np.ndarray:

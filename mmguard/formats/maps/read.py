@@ -7,7 +7,7 @@ import stat
 import warnings
 from collections import Counter
 from contextlib import suppress
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, BinaryIO, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, describe_fault
 from mmguard.formats.files import FILES, read_shown_size
 from mmguard.formats.maps import forms
 from mmguard.formats.maps.record import MapItem, MapRecord
+from mmguard.formats.nnunet.nifti import open_nifti
+from mmguard.formats.nnunet.record import FileRecord, count_labels, is_integer
 from mmguard.formats.options import DEFAULT_BACKEND, MapSettings
 from mmguard.labels.rules import count_values
 
@@ -116,6 +118,9 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
             with FILES.open(item.path) as file:
                 head = file.read(_HEAD)
                 file.seek(0)
+                if forms.is_volume_name(os.path.basename(item.path)):
+                    _store_volume(record, file)
+                    return record
                 if forms.is_array_name(os.path.basename(item.path)):
                     stored = forms.read_array(file, length)
                     _store_array(record, stored)
@@ -189,6 +194,9 @@ def _look_at_image(record: MapRecord, path: str) -> None:
         if record.image_fault:
             return
         with FILES.open(path) as file:
+            if forms.is_volume_name(os.path.basename(path)):
+                record.image_form, record.image_shape = 'volume', open_nifti(path, file, 'NibabelIO').shape[1:]
+                return
             head = file.read(_HEAD)
             with open_image(file) as image:
                 record.image_form = forms.get_form(image)
@@ -246,6 +254,23 @@ def _store_array(record: MapRecord, stored: np.ndarray) -> None:
         record.raw = count_values(stored.astype(np.uint8))
     else:
         _store_wide(record, stored)
+
+
+def _store_volume(record: MapRecord, file: BinaryIO) -> None:
+    """Count the voxels of a NIfTI file as nibabel reads them."""
+    volume, seen = open_nifti(record.path, file, 'NibabelIO'), FileRecord(record.path)
+    if volume.form:
+        raise NoLabels(volume.form)
+    count_labels(volume, seen, ())
+    record.form, record.shape = 'volume', volume.shape[1:]
+    broken = {value: count for value, count in seen.values.items() if not is_integer(value)}
+    for value, count in seen.values.items():
+        whole = int(float(value))
+        record.raw[whole] = record.raw.get(whole, 0) + count
+    record.fractions = dict(list(broken.items())[:FEW_FRACTIONS])
+    wrapped = not 0 <= min(record.raw, default=0) <= max(record.raw, default=0) <= 255
+    record.changes += ['truncated'] * bool(broken) + ['wrapped'] * wrapped
+    record.loaded = _move(record.raw, lambda value: value % 256) if wrapped else None
 
 
 def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-Shape = Tuple[int, int]
+Shape = Tuple[int, ...]
 
 
 class MapItem(NamedTuple):
@@ -23,7 +23,7 @@ class MapRecord:
     image: Optional[str] = None  #: The image that it labels.
     backend: str = 'pillow'  #: Decoder that ``loaded`` refers to.
     form: str = ''  #: Form of the file, see :class:`~mmguard.findings.facts.MapFacts`.
-    shape: Optional[Shape] = None  #: (height, width).
+    shape: Optional[Shape] = None  #: (height, width), or (z, y, x) of a volume.
     image_form: str = ''  #: Form of the image.
     image_shape: Optional[Shape] = None  #: (height, width) of the image as it is shown, turned if its EXIF tag says so.
     #: Value as stored -> pixels, the most frequent ones; of color files only if they hold gray values.

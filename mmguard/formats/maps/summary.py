@@ -117,7 +117,7 @@ class MapSummary:
         classes.pop(self.settings.ignore_index, None)
         for label in classes:
             _count(self.pixels_with_class, label, sum(classes.values()))
-        if set(labels) == {self.settings.ignore_index}:
+        if set(labels) == {0 if record.form == 'volume' else self.settings.ignore_index}:
             self.all_void.add(record.path)
         invalid = {label: count for label, count in labels.items() if not self.settings.is_valid(label)}
         if invalid:

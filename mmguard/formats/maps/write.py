@@ -157,6 +157,8 @@ def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSumm
 
     Values that no option maps are kept, so that they are visible; `mmguard fix` ignores them.
     """
+    if 'volume' in summary.forms:
+        return None
     counts: Dict[int, int] = {}
     try:
         for stored, form, numbers in _list_stored(summary, options):

@@ -18,7 +18,7 @@ from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.records import CocoFile
 from mmguard.formats.faults import MAX_PLACES, Faults
 from mmguard.formats.format import Mapper, scan_here, split_into_chunks
-from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, stack_columns
+from mmguard.formats.table import EXAMPLES, Table, choose_boxed_images, facts_of, find_off_axis, stack_columns
 from mmguard.formats.yolo.data_yaml import DataYaml
 from mmguard.formats.yolo.listing import YoloListing, get_label_folder
 from mmguard.formats.yolo.rows import BOX, COLUMNS, CORNERS, IS_BEYOND, IS_IN_PIXELS, SLACK, TextsRead, TextTask
@@ -199,7 +199,8 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
     about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
     left, top, right, bottom = columns[:, 3:7].T
     about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())
-    about.off_axis = _find_off_axis({'x': right, 'y': bottom}, {'x': left, 'y': top})
+    if labels.annotations is not None:
+        labels.annotations.off_axis = find_off_axis(columns[:, 3:5], columns[:, 5:7])
     about.reasons = {
         why: one.count for why, one in sorted(results.refused.items(), key=lambda item: (-item[1].count, item[0]))
     }
@@ -246,20 +247,6 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
     if results.faulty:
         about.files[yolo.UNREADABLE] = [results.name(*one) for one in sorted(results.faulty)]
     return about
-
-
-#: Share of the boxes beyond the image in one axis that cannot be a slip.
-_OFTEN = 0.1
-
-
-def _find_off_axis(highest: Dict[str, np.ndarray], lowest: Dict[str, np.ndarray]) -> Tuple[str, float]:
-    """Return the axis in which many boxes end beyond 1, if none is outside in the other, and the highest number."""
-    for axis, other in ('xy', 'yx'):
-        beyond = highest[axis] > 1 + SLACK
-        is_inside = (highest[other] <= 1 + SLACK).all() and (lowest[other] >= -SLACK).all()
-        if is_inside and beyond.sum() > max(_OFTEN * len(beyond), 3) and (lowest[axis] >= -SLACK).all():
-            return axis, float(highest[axis].max())
-    return '', 0.0
 
 
 def _find_task(widths: np.ndarray, declared: DataYaml) -> str:

@@ -195,6 +195,8 @@ def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), 
         translate('{name}: no error that ended a training in {lines}', name=name, lines=quantity(log.lines, 'line'))
     ]
     lines.append(translate('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_list_signs()))
+    if not log.scores.values:
+        lines.append(translate('no score of a validation was recognized in it: look at the scores yourself'))
     if log.classes.summary:
         note = f'. {NAN_IN_SOME_EPOCHS_NOTE}' if log.classes.is_on_patches else ''
         lines.append(visible(f'note: {log.classes.summary}{note}'))

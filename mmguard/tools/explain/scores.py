@@ -33,6 +33,9 @@ _SCORE = re.compile(
     rb'^(?P<all>\s{1,40}all)(?:\s{1,20}[\d.e-]{1,12}){4}\s{1,20}' + _NUMBER,
     re.MULTILINE,
 )
+#: Heads and rows of the table that transformers shows in a notebook, and its column of the score.
+_TABLE = re.compile(rb'^\|? ?(?:Epoch|Step|\d{1,7}) ?[\t|][^\n]*', re.MULTILINE)
+_TABLE_SCORE = re.compile(rb'(?i)^(?:mean[ _]?iou|miou|map|(?:mean )?dice)$')
 _AP_OF = re.compile(rb'(?:annotation type \*|IoU metric: )(\w{1,20})')
 #: Number of bytes before a score that are searched for its epoch.
 _NEAR = 1 << 11
@@ -113,6 +116,8 @@ class Scores:
         self.values: Dict[str, List[float]] = {}
         self._last: Dict[str, Tuple[int, str]] = {}
         self._epoch = 0
+        #: Column of the score in the table of a notebook, and its name.
+        self._column = (0, '')
         self._boxes = ZeroLoss(_BOX_WORDS, _BOX_LOSS)
         #: Loss of label maps.
         self.maps = ZeroLoss(_MAP_WORDS, _MAP_LOSS)
@@ -127,14 +132,31 @@ class Scores:
                     name = ' '.join(
                         [name, *[part.decode() for part in _AP_OF.findall(text[max(start - _NEAR, 0) : start])][-1:]]
                     )
-                values = self.values.setdefault(name, [])
-                if len(values) < _KEPT:
-                    values.append(float(found.group(found.lastindex or 0)))
-                    self._last[name] = _number_row(text, start, line, first)
+                if self._add(name, found.group(found.lastindex or 0), _number_row(text, start, line, first)):
                     for epoch in _EPOCH.finditer(text, max(start - _NEAR, 0), start + len(line)):
                         self._epoch = max(self._epoch, int(epoch.group(1) or epoch.group(2)))
+        if self._column[0] or b'Training Loss' in text:
+            self._take_table(text, first)
         self._boxes.take(text, first)
         self.maps.take(text, first)
+
+    def _add(self, name: str, value: bytes, row: Tuple[int, str]) -> bool:
+        values = self.values.setdefault(name, [])
+        if len(values) < _KEPT:
+            values.append(float(value))
+            self._last[name] = row
+        return len(values) < _KEPT
+
+    def _take_table(self, text: bytes, first: int) -> None:
+        for row in _TABLE.finditer(text):
+            cells = [cell.strip() for cell in re.split(rb'[\t|]', row.group().strip(b'| '))]
+            number, name = self._column
+            if not cells[0].isdigit():
+                scores = [(place, cell.decode()) for place, cell in enumerate(cells) if _TABLE_SCORE.search(cell)]
+                self._column = scores[0] if scores else (0, '')
+            elif number and number < len(cells) and re.fullmatch(_NUMBER, cells[number]):
+                self._add(name, cells[number], _number_row(text, row.start(), row.group(), first))
+                self._epoch = max(self._epoch, int(cells[0]))
 
     @property
     def sign(self) -> Optional[Sign]:

@@ -202,7 +202,7 @@ def _write_edits(args: argparse.Namespace) -> int:
         path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()
     }
     with Spinner('fix', args.target), redirect_stdout(sys.stderr):
-        again = scan_again(offered.plan, in_place, written)
+        again = scan_again(offered.plan, in_place, written, chosen.guesses)
     print('\n'.join(filter(None, [again, *_list_next_steps(offered.plan, in_place, chosen.config)])))
     return code
 

@@ -26,7 +26,7 @@ from mmguard.labels.instances import BOX_REASONS
 from mmguard.scanning.plans import Plan, plan_again, plan_format, plan_target
 from mmguard.scanning.processes import create_mapper
 from mmguard.scanning.run import list_offers, run_plan
-from mmguard.text import quantity
+from mmguard.text import quantity, visible_name
 from mmguard.tools.fix.copies import Copies
 
 
@@ -44,6 +44,7 @@ class ChosenEdits(NamedTuple):
     formats: Dict[str, Format]
     excluded: List[str]
     config: str = ''
+    guesses: bool = False  #: True if an edit has a question.
 
 
 def scan(target: str, options: ScanOptions) -> ScanOffers:
@@ -93,7 +94,13 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
         for path, _ in offer.edit.files
         if offer.facts.labels is not None
     }
-    return ChosenEdits(files, formats, left, _apply(scan_offers.plan, *both) if both else '')
+    return ChosenEdits(
+        files,
+        formats,
+        left,
+        _apply(scan_offers.plan, *both) if both else '',
+        any(offer.edit.question for offer in chosen),
+    )
 
 
 def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
@@ -107,7 +114,7 @@ def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
     )
 
 
-def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies]) -> str:
+def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies], guesses: bool) -> str:
     """Describe the findings of a scan of the copies; empty if they cannot simply replace the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(places) != {plan.target}:
@@ -118,6 +125,10 @@ def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies]) -
         with FILES.replaced(_read_contents(places, copies)):
             left = list_findings(plan_again(plan, plan.tree, {}))
     codes = ', '.join(dict.fromkeys(finding.code for finding in left))
+    if guesses and not left:
+        changed = next((f'{place}/{one["written"]}' for path, place in places.items() for one in copies[path].done), '')
+        picture = changed if plan.format is not None and plan.format.name == 'maps' else 'one image with its objects'
+        return f'scanned again: every value is legal now; look at {visible_name(picture)} whether they are right'
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
@@ -186,7 +197,7 @@ def _check(labels: LabelFacts, data_format: Format) -> None:
     rules = {rule.code: rule() for rule in select_rules() if not rule.package}
     for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
         edits = list(rules[finding.code].edits(finding, facts))
-        is_way = finding.code not in _SINGLE or are_many(wrong, found)
+        is_way = finding.code not in _SINGLE or are_many(wrong, found) or bool(found.off_axis)
         is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
         if is_way and all(map(_converts, edits)) and (edits or is_other_format):
             ways = replace(finding, edits=tuple(edits)).next_step

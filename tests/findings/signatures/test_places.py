@@ -93,6 +93,8 @@ PLACES: Dict[str, Place] = {
     'pixels in a training of boxes': Place('MG356', 'not-normalized', 'train: WARNING /d/images/7.jpg: ignoring corrupt image/label: non-normalized or out of bounds coordinates [        212          20]\n'),
     'an id that RF-DETR does not list': Place('MG475', 'unlisted-id', format_traceback('KeyError: 17', (f'{SITE}/rfdetr/datasets/coco.py', 'classes = [self.cat2label[obj["category_id"]] for obj in anno]')), frozenset({'unknown-name'})),
     'images that are all refused': Place('MG472', 'images-refused', format_traceback('RuntimeError: No valid images found in /d/labels.cache', (f'{SITE}/ultralytics/data/dataset.py', 'raise RuntimeError(')), frozenset({'key-missing', 'class-names'})),
+    'table of transformers in a notebook': Place('MG351', 'reduced-twice', 'Epoch\tTraining Loss\tValidation Loss\tMean Iou\tMean Accuracy\n' + ''.join(f'{n}\t4.1\t3.9\t0.00{n}\t0.02\n' for n in range(1, 5))),
+    'the same with bars': Place('MG351', 'labels-elsewhere', '| Step | Training Loss | mIoU |\n|---|---|---|\n' + ''.join(f'| {n}00 | 4.1 | 0.00{n} |\n' for n in range(1, 5))),
     'scores of transformers': Place('MG351', 'reduced-twice', ''.join(f"{{'eval_loss': {3 - n / 9:.2f}, 'eval_mean_iou': 0.00{n}, 'epoch': {n}.0}}\n" for n in range(1, 9))),
     'scores of torchmetrics': Place('MG351', 'labels-elsewhere', ''.join(f'Epoch {n}: val_miou: 0.001\n' for n in range(20))),
     'KeyError of an edge map': Place('MG476', 'pipeline-step', format_traceback("KeyError: 'gt_edge_map'", (f'{SITE}/mmseg/datasets/transforms/formatting.py', "results['gt_edge_map']"))),
@@ -118,6 +120,7 @@ def test_the_place_decides(name: str) -> None:
         "config_file='configs/mask_rcnn_R_50.yaml'\niter: 99  loss_rpn_cls: 0.21  loss_rpn_loc: 0.1\n",
         "config_file='configs/retinanet_R_50.yaml'\niter: 99  loss_cls: 0.21  loss_box_reg: 0.1\n",
         "{'eval_loss': 2.1, 'eval_mean_iou': 0.41, 'epoch': 7.0}\n" * 4,
+        'Epoch\tTraining Loss\tMean Iou\n1\t2.1\t0.003\n2\t1.4\t0.31\n3\t1.1\t0.42\n4\t1.0\t0.44\n',
     ],
 )
 def test_a_log_of_a_training_that_goes_well_has_no_sign(log: str) -> None:

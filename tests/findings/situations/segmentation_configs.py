@@ -103,6 +103,18 @@ SITUATIONS: Dict[str, Situation] = {
         seg_config(scenes(range(5), 6), FIVE, seg_model(5, dict(ignore_index=0))),
         first=dict(ignore_index=255),
     ),
+    'a part of the classes, another ignored label': Situation(
+        'three of the nine classes of Synapse are trained; the six others are loaded as 255, and 100 is ignored',
+        ('MG380',),
+        seg_config(
+            scenes(range(9), 6),
+            ['background', 'aorta', 'liver'],
+            seg_model(3, dict(ignore_index=100)),
+            type='SynapseDataset',
+        ),
+        first=dict(ignore_index=255),
+        never=dict(ignore_index=[100], seg_pad_val=[100]),
+    ),
     'padding is a class': Situation(
         'seg_pad_val=0 although 255 is ignored: padding is trained as road',
         ('MG208',),

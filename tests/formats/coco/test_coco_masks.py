@@ -135,6 +135,13 @@ def test_what_is_not_loaded_needs_no_mask(tmp_path: Path) -> None:
     assert about(tmp_path, record).mask_faults == {NONE: 1}
 
 
+def test_sizes_of_rles_are_compared_unasked(tmp_path: Path) -> None:
+    turned = {'size': [100, 80], 'counts': [8000 - 9, 9]}
+    record = coco([ann(0, segmentation=turned), ann(1, segmentation=[]), ann(2, segmentation='garbage')])
+    facts = scan_coco(write(tmp_path, record), class_names=NAMES).annotations
+    assert (facts.mask_faults, facts.masks_read) == ({OTHER_SIZE: 1}, False)
+
+
 def test_images_behind_the_annotations(tmp_path: Path) -> None:
     record = coco([ann(0, segmentation={'size': [100, 80], 'counts': [8000 - 9, 9]})])
     (tmp_path / 'train.json').write_text(

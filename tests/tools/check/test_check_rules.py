@@ -101,6 +101,15 @@ SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test'
 SIDES = {META: dict(classes=('hat', 'Left-arm', 'Right-arm', *names(16)))}
 FLIP = {**train(dict(type='RandomFlip', prob=0.5), pack()), **SIDES}
 LOVASZ = dict(type='LovaszLoss', loss_type='binary', per_image=True)
+#: Two of the 19 classes of Cityscapes, and an ignored label that mmseg does not write for the others.
+DROPPED = {
+    META: dict(classes=('car', 'road')),
+    f'{HEAD}.ignore_index': 100,
+    'model.auxiliary_head.ignore_index': 100,
+    'model.data_preprocessor.seg_pad_val': 100,
+}
+RESIZE = dict(type='RandomResize', scale=(1024, 512), ratio_range=(0.5, 2.0), keep_ratio=True)
+SLIDE = dict(mode='slide', crop_size=(512, 512), stride=(768, 512))
 
 CASES = [
     Case('MG201', PSPNET, {f'{HEAD}.num_classes': 20}),
@@ -161,6 +170,12 @@ CASES = [
     Case('MG234', PSPNET, FLIP, (f'{STEPS}[2].swap_seg_labels',)),
     Case('MG235', PSPNET, {LOSS: LOVASZ}, (f'{LOSS}.loss_type',)),
     Case('MG235', PSPNET, {f'{HEAD}.num_classes': 2, LOSS: [SIGMOID, LOVASZ]}, (f'{LOSS}[1].loss_type',)),
+    Case('MG380', PSPNET, DROPPED, ('model.decode_head.ignore_index', 'model.auxiliary_head.ignore_index')),
+    Case('MG381', PSPNET, {STEPS: [LOAD[0], RESIZE, LOAD[1], pack()]}, (f'{STEPS}[2]',)),
+    Case('MG381', RETINANET, {STEPS: [LOAD[0], dict(type='RandomFlip', prob=0.5), LOAD[1]]}, (f'{STEPS}[2]',)),
+    Case('MG382', PSPNET, {'model.test_cfg': SLIDE}, ('model.test_cfg.stride',)),
+    Case('MG383', PSPNET, train(RESIZE, pack()), (f'{STEPS}[2]',)),
+    Case('MG383', PSPNET, train(dict(type='Resize', scale=(2048, 1024), keep_ratio=True), pack()), (f'{STEPS}[2]',)),
     Case('MG233', RETINANET, crops(), (f'{STEPS}[2].allow_negative_crop',)),
     Case('MG233', CASCADE, {**crops(), f'{TRAIN}.filter_cfg.min_size': 8}, (f'{STEPS}[2].allow_negative_crop',)),
     Case(
@@ -300,6 +315,15 @@ SILENT = [
     ('MG234', PSPNET, {**FLIP, META: dict(classes=('leftover', 'right', *names(17)))}),
     ('MG235', PSPNET, {**ONE_CHANNEL_OF_TWO, LOSS: LOVASZ}),
     ('MG235', PSPNET, {LOSS: dict(LOVASZ, loss_type='multi_class')}),
+    ('MG380', PSPNET, {META: dict(classes=('car', 'road'))}),
+    ('MG380', PSPNET, {f'{HEAD}.ignore_index': 19}),
+    ('MG381', PSPNET, train(RESIZE, pack())),
+    ('MG381', RETINANET, {STEPS: [LOAD[0], dict(type='PhotoMetricDistortion'), LOAD[1]]}),
+    ('MG382', PSPNET, {'model.test_cfg': dict(SLIDE, stride=(512, 384))}),
+    ('MG383', PSPNET, train(dict(RESIZE, ratio_range=(0.5, 1.0)), pack())),
+    ('MG383', PSPNET, train(RESIZE, dict(type='RandomCrop', crop_size=(512, 1024)), pack())),
+    ('MG383', PSPNET, train(dict(type='Resize', scale=(4096, 2048)), pack())),  # all images have this size
+    ('MG383', PSPNET, {**train(RESIZE, pack()), 'train_dataloader.batch_size': 1}),
     ('MG233', RETINANET, {**crops(), f'{TRAIN}.filter_cfg.filter_empty_gt': True}),
     ('MG233', RETINANET, crops(allow_negative_crop=True)),
     ('MG233', DINO, {f'{TRAIN}.filter_cfg.filter_empty_gt': False}),

@@ -118,6 +118,29 @@ def test_the_map_that_is_offered_for_a_bare_folder_leaves_a_clean_one(
         assert is_clean(out, *said), capsys.readouterr().out
 
 
+def test_after_a_guess_it_says_legal_and_not_right(tmp_path: Path, capsys: Any) -> None:
+    binary_masks(tmp_path, '', 64, '.jpg')
+    maps, words = tmp_path / 'masks', ('--num-classes', 2)
+    (first, *_) = numbers_of(maps, 'MG136', capsys, *words)
+    assert run('fix', maps, '-o', tmp_path / 'out', *words, '--edit', first) == 0
+    said = capsys.readouterr().out
+    assert 'nothing found' not in said
+    assert str(tmp_path / 'out' / '0.png') in said.splitlines()[-2]  # the picture to look at
+
+
+def test_ids_of_all_splits_are_numbered_together_or_none(tmp_path: Path, capsys: Any) -> None:
+    known = ('--framework', 'detr', '--num-classes', 2)
+    files = [write(tmp_path / 'in' / f'{split}.json', boxes(corners=False), first=5) for split in ('train', 'val')]
+    (number, *_) = set(numbers_of(tmp_path / 'in', 'MG138', capsys, *known))
+    assert run('fix', tmp_path / 'in', '-o', tmp_path / 'out', *known, '--edit', number) == 0
+    written = [json.loads(path.read_text())['categories'] for path in (tmp_path / 'out').rglob('*.json')]
+    assert [[one['id'] for one in categories] for categories in written] == [[0, 1], [0, 1]]
+    record = json.loads(files[1].read_text())
+    record['categories'].reverse()  # the same names have other places
+    files[1].write_text(json.dumps(record))
+    assert numbers_of(tmp_path / 'in', 'MG138', capsys, *known) == []
+
+
 def test_two_edits_of_one_file_are_one_copy(tmp_path: Path, capsys: Any) -> None:
     source = write(tmp_path / 'in' / 'train.json', boxes(corners=True), first=5)
     known = ('--num-classes', 2)

@@ -7,14 +7,17 @@ from typing import Iterator, List
 
 from mmguard.config.head_classes import count_classes
 from mmguard.config.ignored_labels import IgnoredLabel, find_disagreeing_labels, find_ignored_labels
+from mmguard.config.parts import find_datasets, find_guarding_hook, find_transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
+from mmguard.findings.config_facts import find_label_map
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import propose, set_ignore_index
 from mmguard.findings.views import has_num_classes
+from mmguard.labels.spaces import VOID
 from mmguard.language import Message
 from mmguard.text import quantity
 
@@ -47,7 +50,8 @@ class IgnoredLabelsAgree(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for place, first in find_disagreeing_labels(config):
+        dropped = any(_find_dropped(config))  # MG380 says it
+        for place, first in () if dropped else find_disagreeing_labels(config):
             classes = count_classes(first.part if first.role == 'head' else place.part)
             is_class = classes is not None and 0 <= place.value < classes
             titles = {'metric': self.title_metric, 'reads': self.title_reads, 'fill': self.title_fill}
@@ -81,6 +85,35 @@ def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, 
         there = replace(there, question='')
     both = [here] if is_class or filled or place.value < 0 else [here, there]
     return [there] if first.value < classes and not is_class and place.value >= 0 else both
+
+
+class DroppedNotIgnored(ConfigRule):
+    """Classes that a data set of mmseg leaves out, where a label other than 255 is ignored."""
+
+    code = 'MG380'
+    about_labels = True
+    summary = 'mmseg loads the classes that metainfo.classes leaves out as 255, but another label is ignored.'
+    title = 'The classes that metainfo.classes leaves out are loaded as 255, but {value} is ignored here.'
+    why = (
+        'A data set that names some classes of its METAINFO maps the others to 255 (0.x: to -1, which is 255 in 8 '
+        'bits), whatever is ignored elsewhere: these pixels are out of range, and the run ends with an index error.'
+    )
+    example = Example(wrong="metainfo=dict(classes=('road', 'car')), ignore_index=100", right='ignore_index=255')
+    limits = 'It knows label maps that a data set class makes, not those of your own transforms.'
+    advice = 'Write ignore_index=255 in the heads, the losses and the metric.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for place in _find_dropped(config):
+            edit = set_ignore_index(Facts(config=config), VOID)
+            yield self.report_at(place.path, place.value, {'value': place.value}, edits=[edit])
+
+
+def _find_dropped(config: ReadConfig) -> Iterator[IgnoredLabel]:
+    """Yield heads and losses that do not ignore the 255 of classes that a training set leaves out."""
+    guarded = find_guarding_hook(config) or any(step.name == 'GuardSegLabels' for step in find_transforms(config))
+    sets = (one for one in find_datasets(config) if one.split == 'train')
+    if not guarded and any(VOID in find_label_map(one).values() for one in sets):
+        yield from (one for one in find_ignored_labels(config) if one.role in ('head', 'loss') and one.value != VOID)
 
 
 class IgnoredClass(ConfigRule):

@@ -77,6 +77,14 @@ class BoxesBeyondImage(AnnotationRule):
     severity = 'warning'
     summary = 'Boxes reach beyond the image.'
     title = 'Boxes reach beyond the image: {which}.'
+    title_axis = (
+        'Boxes reach beyond the image in {axis}, and none in the other direction: {which}. Their scale, or the size of '
+        'the images in the file, is wrong in {axis}.'
+    )
+    advice_axis = (
+        'Do not clip them: draw one image with its boxes. If they were scaled by a wrong size, correct {axis} in all '
+        'boxes, those inside of their image, too.'
+    )
     why = (
         'A transform clips them, some to nothing: a box without area makes the loss inf or nan. If there are many, the '
         'boxes follow another convention, or the size of the image is wrong.'
@@ -104,7 +112,10 @@ class BoxesBeyondImage(AnnotationRule):
         seen = Message('{which}, of {annotations}', which=which, annotations=annotations)
         evidence = join('; ', filter(None, (seen, describe_format(found))))
         files = [*found.box_examples.get('negative', []), *found.box_examples.get('over_edge', [])]
-        yield self.report_in(facts, LIKELY, evidence, {'which': which}, files=files)
+        axis = found.off_axis
+        title, advice = (self.title_axis, self.advice_axis) if axis else ('', self.advice)
+        words = {'which': which, 'axis': axis}
+        yield self.report_in(facts, LIKELY, evidence, words, title, files=files, advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_annotations(labels)

@@ -7,7 +7,7 @@ from typing import Iterator, List
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, Finding
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.patterns import OutsideRule
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
@@ -24,6 +24,26 @@ from mmguard.findings.views import (
 from mmguard.labels.numbering import POSITIONS, get_framework_titles
 from mmguard.language import Message
 from mmguard.text import quantity
+
+
+class OptionContradicted(DataRule):
+    """``--num-classes`` next to a file that declares another number, which was used."""
+
+    code = 'MG384'
+    kinds = ('voxels',)
+    needs = ()
+    shows_values = False
+    summary = '--num-classes contradicts the number of classes that the data set declares.'
+    title = '--num-classes {said} contradicts dataset.json, which declares {num_classes} classes: these were used.'
+    why = 'A model with the number of the option has no output for the other labels, or outputs without a label.'
+    example = Example(wrong='--num-classes 2, "labels": {"background": 0, "liver": 1, "tumor": 2}', right='3 classes')
+    limits = 'It cannot tell which of the two numbers is right.'
+    advice = 'Scan without --num-classes if dataset.json is right. If the option is, correct "labels" in dataset.json.'
+
+    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
+        said = facts.options.get('num_classes')
+        if said not in (None, labels.num_classes):
+            yield self.report_in(facts, PROVEN, f'--num-classes {said}', {'said': said}, files=['dataset.json'])
 
 
 class MoreClassesThanHead(OutsideRule):

@@ -149,9 +149,10 @@ class SizeMismatch(DataRule):
             evidence = f'{len(found):,} of {of_boxes.sizes_compared:,} images compared, e.g. {path}: {sizes}'
             title = self.title_boxes
         else:
-            sizes = f'label {first[0]}x{first[1]}, image {second[0]}x{second[1]} (height x width)'
+            order = 'z, y, x' if len(first) == 3 else 'height x width'
+            sizes = f'label {"x".join(map(str, first))}, image {"x".join(map(str, second))} ({order})'
             evidence = f'{quantity(number, "file")}, e.g. {path}: {sizes}'
-            title = '' if any(_are_copies(label, image) for _, label, image in found) else self.title_other
+            title = '' if any(_are_copies(label[-2:], image[-2:]) for _, label, image in found) else self.title_other
             if all(tuple(label) == tuple(image)[::-1] for _, label, image in found):
                 title = self.title_swapped
         yield self.report_in(
@@ -164,7 +165,7 @@ class SizeMismatch(DataRule):
         )
 
 
-def _are_copies(label: Tuple[int, int], image: Tuple[int, int]) -> bool:
+def _are_copies(label: Tuple[int, ...], image: Tuple[int, ...]) -> bool:
     """True if one size is the other at another scale, up to rounding."""
     (height, width), (of_image, wide) = sorted((label, image))
     return abs(height * wide - width * of_image) <= max(of_image, wide)

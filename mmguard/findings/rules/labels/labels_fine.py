@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, List
 
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.findings.finding import PROVEN, Finding
@@ -41,9 +41,7 @@ class LabelsFine(AllClear):
         'and uint8 labels in `num_classes * label`.'
     )
     advice_not_judged = 'Pass the number of classes: `mmguard scan TARGET --num-classes N`.'
-    advice_masks = (
-        'Masks were not read. If you train them, check them before you look elsewhere: `mmguard scan TARGET --masks`.'
-    )
+    advice_open = 'Check what was not read before you look elsewhere: {unread}.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         read = labels.histogram or (labels.annotations is not None and labels.annotations.images)
@@ -53,11 +51,12 @@ class LabelsFine(AllClear):
             return
         loader = labels.loader or LoaderFacts()
         title = '' if loader.files and not loader.unknown else self.title_not_asked
-        advice = self.advice_masks if _has_unread_masks(labels) else self.advice
+        unread = join_items(_list_unread(facts, labels))
+        advice = self.advice_open if unread else self.advice
         if not has_num_classes(labels):
             title, advice = self.title_not_judged, self.advice_not_judged
-        evidence = join('; ', [*_count(labels), *_list_checks(labels)])
-        yield self.report_in(facts, PROVEN, evidence, title=title, advice=advice)
+        evidence = join('; ', [*_count(labels), *_list_checks(facts, labels)])
+        yield self.report_in(facts, PROVEN, evidence, {'unread': unread}, title=title, advice=advice)
 
 
 def _has_unnamed(labels: LabelFacts) -> bool:
@@ -92,12 +91,21 @@ def _count(labels: LabelFacts) -> Iterator[str]:
         yield Message('never seen: {never}', never=join_items(never))
 
 
-def _has_unread_masks(labels: LabelFacts) -> bool:
+def _list_unread(facts: Facts, labels: LabelFacts) -> Iterator[str]:
+    """Yield what a scan with other arguments would read."""
     found = get_annotations(labels)
-    return bool(found.images) and found.masks_read is False
+    if found.images and found.masks_read is False:
+        yield Message('masks (--masks)')
+    lists_images = found.names_from == 'categories'
+    if not (
+        get_maps(labels).image_forms or found.sizes_compared or (found.images and not lists_images) or labels.loader
+    ):
+        yield Message('the images (--images DIR)')
+    if facts.options and facts.config is None and not facts.siblings and labels.kind == 'instances':
+        yield Message('the categories of other splits (scan the folder of all splits)')
 
 
-def _list_checks(labels: LabelFacts) -> Iterator[str]:
+def _list_checks(facts: Facts, labels: LabelFacts) -> Iterator[str]:
     """Yield what was checked, on how many files and how, and what was not checked."""
     loader, found = labels.loader or LoaderFacts(), get_annotations(labels)
     lists_images = found.names_from == 'categories'
@@ -113,12 +121,8 @@ def _list_checks(labels: LabelFacts) -> Iterator[str]:
     yield Message(
         'checked: {files} read{objects}{asked}', files=read, objects=objects if found.images else '', asked=asked
     )
-    left = [] if has_num_classes(labels) else [Message('the class range')]
-    left += [Message('masks (--masks)')] if _has_unread_masks(labels) else []
-    compared = (
-        get_maps(labels).image_forms or found.sizes_compared or (found.images and not lists_images) or labels.loader
-    )
-    left += [] if compared else [Message('the images (--images DIR)')]
+    left: List[str] = [] if has_num_classes(labels) else [Message('the class range')]
+    left += _list_unread(facts, labels)
     if loader.unknown or not loader.files:
         left.append(
             Message(

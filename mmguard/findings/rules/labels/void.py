@@ -55,7 +55,8 @@ class VoidNotIgnored(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        if set(labels.values) == {VOID} and labels.num_classes > 2:
+        dropped = VOID in get_config(labels).label_map.values()  # by the data set's class: MG380
+        if set(labels.values) == {VOID} and labels.num_classes > 2 and not dropped:
             yield self.report_in(facts, PROVEN)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -180,6 +181,9 @@ class NothingToTrainOn(DataRule):
     summary = 'Label files without a pixel to train on.'
     title = 'Label files without a pixel to train on: {number} of {files}.'
     title_all = 'Every pixel of every file is ignored.'
+    title_volumes = (
+        'Label files without a voxel of a class: {number} of {files}. A crop around one finds no place there.'
+    )
     why = (
         'A batch of them has no valid pixel: OHEM indexes an empty tensor, losses that divide by the number of valid '
         'pixels (avg_non_ignore, nn.CrossEntropyLoss) give nan, and under DDP a rank without a graph hangs the others.'
@@ -206,6 +210,7 @@ class NothingToTrainOn(DataRule):
         evidence = f'{void:,} {labels.kind} are ignored; values as stored: {join_items(sorted(count_stored(labels)))}'
         words = {'number': number, 'files': quantity(labels.files, 'file')}
         certainty, title, severity = (PROVEN, self.title_all, ERROR) if is_empty else (LIKELY, '', WARNING)
+        title = self.title_volumes if 'volume' in maps.forms else title
         yield self.report_in(facts, certainty, evidence, words, title, severity, files=maps.all_void)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:

@@ -72,8 +72,8 @@ class NoFractions(AnnotationRule):
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
     title_axis = (
-        'Many boxes reach beyond the image in {axis} (up to {highest:.3g}), and none in the other direction, as after '
-        'a division by a wrong size.'
+        'Many boxes reach beyond the image in {axis}, and none in the other direction, as after a division by a wrong '
+        'size.'
     )
     advice_axis = (
         'Do not clip them before you have drawn one image. If they were divided by a wrong size, divide x and width by '
@@ -97,8 +97,8 @@ class NoFractions(AnnotationRule):
         files = found.faults.get(BEYOND, [])
         if _are_pixels(found):
             yield self.report_in(facts, PROVEN, evidence, title=self.title_pixels, files=files)
-        elif found.off_axis[0]:
-            words = dict(zip(('axis', 'highest'), found.off_axis))
+        elif get_annotations(labels).off_axis:
+            words = {'axis': get_annotations(labels).off_axis}
             yield self.report_in(facts, PROVEN, evidence, words, self.title_axis, advice=self.advice_axis, files=files)
         else:
             title = self.title_turned if found.turned else ''
@@ -106,7 +106,7 @@ class NoFractions(AnnotationRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_yolo(labels)
-        if not _are_pixels(found) and not found.turned and not found.off_axis[0]:
+        if not _are_pixels(found) and not found.turned and not get_annotations(labels).off_axis:
             yield from rewrite(self, facts, 'Clip the boxes to the image.')
 
 
