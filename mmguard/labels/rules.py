@@ -50,6 +50,8 @@ class BaseRule:
         self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
         self.on_invalid = check_on_invalid(on_invalid, self.choices)
         checked = self._check_map(label_map)
+        #: The label map as given, with the key ``'*'`` if it maps all other values.
+        self.whole_map: Dict[Any, int] = dict(checked)
         #: Target of all other values, if the map has the key ``'*'``.
         self.others: Optional[int] = checked.pop(OTHERS, None)
         self.label_map: Dict[int, int] = checked
@@ -77,11 +79,6 @@ class BaseRule:
         return checked
 
     @property
-    def whole_map(self) -> Dict[Any, int]:
-        """The label map as given, with the key ``'*'`` if it maps all other values."""
-        return {**self.label_map, **({} if self.others is None else {OTHERS: self.others})}
-
-    @property
     def is_map_idempotent(self) -> bool:
         """True if applying the map twice equals applying it once."""
         label_map = self.whole_map
@@ -90,7 +87,7 @@ class BaseRule:
     def drop_map(self: Rule) -> Rule:
         """Return the rule without its map, for labels that are already mapped."""
         rule = copy.copy(self)
-        rule.label_map, rule.others = {}, None
+        rule.whole_map, rule.label_map, rule.others = {}, {}, None
         return rule
 
     def to_json(self) -> Dict[str, Any]:
