@@ -41,10 +41,11 @@ def outlives_call(tensor: Tensor) -> bool:
 
     A tensor in a graph that ``torch.compile`` traces can be kept: it represents the real one.
     """
-    if is_fake(tensor):
-        return False
-    if is_compiling():
-        return True
+    return not is_fake(tensor) and (is_compiling() or has_memory(tensor))
+
+
+def has_memory(tensor: Tensor) -> bool:
+    """Return True if ``tensor`` has data of its own. torch 2.1 does not compile this."""
     try:
         return tensor.data_ptr() != 0
     except RuntimeError:  # a wrapper of a transform has no memory of its own
@@ -55,10 +56,8 @@ def is_recomputed() -> bool:
     """Return True if activation checkpointing (``use_reentrant=False``) repeats this call for the backward pass.
 
     With ``use_reentrant=True`` the call in the backward pass is the first one with gradient. PyTorch has no public name
-    for either; the second call comes from the hook that unpacks a saved tensor.
+    for either; the second call comes from the hook that unpacks a saved tensor. Not to be compiled.
     """
-    if is_compiling():
-        return False
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_name.startswith('unpack') and frame.f_globals.get('__name__') == 'torch.utils.checkpoint':
@@ -94,6 +93,7 @@ def get_default_store() -> Any:
 __all__ = [
     'exclude_from_compile',
     'get_default_store',
+    'has_memory',
     'is_compiling',
     'is_fake',
     'is_recomputed',

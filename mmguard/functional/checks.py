@@ -22,15 +22,19 @@ def check_scores(logits: Tensor, name: str = 'cls_score') -> None:
 def check_index_target(logits: Tensor, target: Tensor) -> None:
     """Check class indices (N, *) of an integer dtype against logits (N, C, *)."""
     check_scores(logits)
-    both = f'label has shape {format_shape(target)} ({target.dtype}), cls_score {format_shape(logits)}'
     if logits.dim() < 2:
-        raise ValueError(f'cls_score must have shape (N, C) or (N, C, ...): {both}')
+        raise ValueError(f'cls_score must have shape (N, C) or (N, C, ...): {_describe_label(logits, target)}')
     _check_label_shape(logits, target)
     if target.is_floating_point() or target.dtype.is_complex:
         raise TypeError(
-            f'{both}; class indices must be integers. Was the label map resized bilinearly (use nearest), or divided '
-            f'by 255 (ToTensor is for images)? If the values are whole, convert them with label.long()'
+            f'{_describe_label(logits, target)}; class indices must be integers. Was the label map resized bilinearly '
+            f'(use nearest), or divided by 255 (ToTensor is for images)? If the values are whole, convert them with '
+            f'label.long()'
         )
+
+
+def _describe_label(logits: Tensor, target: Tensor) -> str:
+    return f'label has shape {format_shape(target)} ({target.dtype}), cls_score {format_shape(logits)}'
 
 
 def _check_label_shape(logits: Tensor, target: Tensor) -> None:

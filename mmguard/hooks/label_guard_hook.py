@@ -193,16 +193,14 @@ class LabelGuardHook(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
     ) -> None:
-        samples = select_trained(data_batch)
-        stats = Stats.from_samples(samples)
+        loop, samples = runner.train_loop, select_trained(data_batch)
         losses = self._read_losses(runner)
-        if losses:
-            stats.add_losses(losses)
-            if stats:
-                stats.add_loss_samples(self._find_offending(runner, samples, losses))
-        self._see(runner, 'train', get_train_position(runner, batch_idx), stats, samples)
+        stats = Stats.from_samples(samples, losses)
+        if losses and stats:
+            stats.add_loss_samples(self._find_offending(runner, samples, losses))
+        self._see(runner, 'train', get_train_position(runner, loop, batch_idx), stats, samples)
         self._rank_counts = add_numbers(self._rank_counts, stats.vector())
-        loop, is_shown = runner.train_loop, self._schedule.is_logged(batch_idx)
+        is_shown = self._schedule.is_logged(batch_idx)
         is_last = loop.iter + 1 == getattr(loop, 'max_iters', 0)
         if is_shown or is_last or self._schedule.is_added_up(runner, batch_idx):
             self._add_up(runner)
@@ -220,7 +218,8 @@ class LabelGuardHook(Hook):
         """Sum the counts since the last call over all ranks."""
         if not self._rank_counts:  # the same on every rank
             return
-        totals = add_to_run(runner.message_hub, sum_over_ranks(self._rank_counts))
+        numbers = self._rank_counts if self._schedule.is_alone else sum_over_ranks(self._rank_counts)
+        totals = add_to_run(runner.message_hub, numbers)
         self._rank_counts, limit = [], self.max_skipped_ratio
         ratio = 0.0 if limit is None else find_skipped_ratio(totals)
         if limit is not None and ratio > limit:

@@ -82,7 +82,7 @@ class RankGuardHook(HookAroundTraining):
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         self._samples = [make_relative(get_source(sample), self._roots) for sample in find_samples(data_batch)]
-        self._place = get_train_position(runner, batch_idx)
+        self._place = get_train_position(runner, runner.train_loop, batch_idx)
 
     def after_train(self, runner: Any) -> None:
         log = run_log_of(runner)

@@ -35,9 +35,8 @@ def warn_of_problems(runner: Any) -> None:
         runner.logger.warning(f'guard: {visible(problem)}')
 
 
-def get_train_position(runner: Any, batch_idx: int) -> Dict[str, int]:
+def get_train_position(runner: Any, loop: Any, batch_idx: int) -> Dict[str, int]:
     """Return the iteration as the console counts it: over the loop, or in the epoch if logs go by epoch."""
-    loop = runner.train_loop
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
     return {'iter': loop.iter + 1}
@@ -55,7 +54,8 @@ class Schedule:
         # Other hooks may read the message hub even without a LoggerHook: use the default interval then.
         self._loggers = [hook for hook in hooks if isinstance(hook, LoggerHook)] or [LoggerHook()]
         self._savers = [hook for hook in hooks if isinstance(hook, CheckpointHook) and not hook.by_epoch]
-        self._is_alone = dist.get_world_size() == 1
+        #: True if this process is the only rank.
+        self.is_alone = dist.get_world_size() == 1
         self._length = 0  # of a stream
         with suppress(TypeError):
             self._length = len(get_loaders(runner, 'train')[0])  # LoggerHook only supports this one
@@ -73,7 +73,7 @@ class Schedule:
     def is_added_up(self, runner: Any, batch_idx: int) -> bool:
         """True if ranks add up their counts, although no logger shows them; they wait for each other in this case."""
         return (
-            self._is_alone
+            self.is_alone
             or batch_idx + 1 == self._length
             or any(hook.every_n_train_iters(runner, hook.interval, hook.save_begin) for hook in self._savers)
         )

@@ -92,7 +92,8 @@ class Tally:
         self.skipped += other.skipped
         self.remapped += other.remapped
         self.mapped += other.mapped
-        self.source = _join_sources(self.source, other.source)
+        if self.source != other.source:
+            self.source = _join_sources(self.source, other.source)
         self.other_values += other.other_values
         if other.reasons:
             self.reasons = add_counts(self.reasons, other.reasons)
@@ -250,9 +251,10 @@ Record = Dict[str, Dict[str, Any]]
 
 def adapt_rule(rule: Rule, sample: Any) -> Rule:
     """Return the rule for a sample: without its label map if an earlier guard has applied the same one."""
-    label_map = rule.label_map
+    if not rule.label_map:
+        return rule
     record: Record = sample.get(LABEL_GUARD) or {}
-    return rule.drop_map() if label_map and record.get(rule.kind, {}).get(LABEL_MAP) == label_map else rule
+    return rule.drop_map() if record.get(rule.kind, {}).get(LABEL_MAP) == rule.label_map else rule
 
 
 def leave_in_results(results: Dict[str, Any], kind: str, tally: Tally, label_map: Mapping[Any, int]) -> None:

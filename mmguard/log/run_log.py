@@ -180,7 +180,7 @@ class RunLog:
             sources (iterable of str): The files that were seen, also those without invalid labels.
         """
         shown = self.modes[mode].add(stats, place, sources)
-        self._write_line({'mode': mode, **place, **shown.to_line()} if shown else {})
+        self._write_line({} if shown is None else {'mode': mode, **place, **shown.to_line()})
 
     def add_filled_losses(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
         """Report ranks that lacked losses in this iteration, and trained with zeros in their place."""

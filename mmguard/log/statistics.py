@@ -93,9 +93,9 @@ class Stats:
     loss_samples: ByKind = field(default_factory=group_tallies)
 
     @classmethod
-    def from_samples(cls, samples: Iterable[BaseDataElement]) -> Stats:
-        """Add up the tallies that guards left in the samples of one iteration."""
-        stats = cls()
+    def from_samples(cls, samples: Iterable[BaseDataElement], losses: Optional[Dict[str, Tally]] = None) -> Stats:
+        """Add up the tallies that guards left in the samples of one iteration, and the counts of its losses."""
+        stats = cls(losses=losses or {})
         for sample in samples:
             stats.add_image(sample.get(LABEL_GUARD) or {})
             instances = find_instances(sample)
@@ -171,8 +171,9 @@ class Stats:
         for kind in KINDS:
             self.kinds[kind] += other.kinds[kind]
         for name, tally in other.losses.items():
-            total = self.losses.setdefault(name, Tally())
-            total += tally
+            if name not in self.losses:
+                self.losses[name] = Tally()
+            self.losses[name] += tally
         for name, by_rank in other.filled.items():
             self.filled[name] = add_counts(self.filled.get(name, {}), by_rank)
 
@@ -183,21 +184,22 @@ class Stats:
 
     def vector(self) -> List[int]:
         """Return the numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
-        pixels, instances, losses = self.kinds['pixels'], self.kinds['instances'], Tally()
+        pixels, instances = self.kinds['pixels'], self.kinds['instances']
+        skipped = remapped = total = 0
         for loss in self.losses.values():
-            losses += loss
+            skipped, remapped, total = skipped + loss.skipped, remapped + loss.remapped, total + loss.total
         return [
             pixels.skipped,
             pixels.remapped,
             instances.skipped,
             instances.remapped,
-            losses.skipped,
-            losses.remapped,
+            skipped,
+            remapped,
             pixels.mapped,
             self.empty_images,
             pixels.total,
             instances.total,
-            losses.total,
+            total,
         ]
 
     def to_line(self) -> Dict[str, Any]:
@@ -403,17 +405,18 @@ class ModeStats:
         self.roots, self.sums, self._place = list(roots), Stats(), {}
         self.files.start_loop()
 
-    def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str] = ()) -> Stats:
+    def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str] = ()) -> Optional[Stats]:
         """Add an iteration, see :meth:`RunLog.see`.
 
         Returns:
-            Stats: The iteration for its line: file names shortened, without values that a file had last time.
+            Stats, optional: The iteration for its line: file names shortened, without values that a file had last
+            time. ``None`` if nothing was skipped or remapped.
         """
         self._place = place
         self.files.see(map(self.shorten, sources))
         self.sums.add_sums(stats)
         if not stats:
-            return stats
+            return None
         offending, loss_samples = (
             {kind: [self._add_image(kind, tally) for tally in tallies] for kind, tallies in found.items()}
             for found in (stats.offending, stats.loss_samples)

@@ -185,7 +185,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
                 raise self._add_source(error, weight if self.use_mask else label) from None
         else:
             loss, valid = self._choose_criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
-        self._record_valid(len(label) if self.use_mask else label.numel(), valid)
+        self._record(valid, len(label) if self.use_mask else label.numel())
         # A factor of 1 changes no bit, but costs an operation here and one in the backward pass.
         is_one = isinstance(self.loss_weight, (int, float)) and self.loss_weight == 1
         return loss if is_one else self.loss_weight * loss

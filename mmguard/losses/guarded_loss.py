@@ -194,7 +194,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         except LabelGuardError as error:
             raise self._add_source(error, label) from None
         loss = self.guard(self.guard.blank_scores(pred, sanitized), sanitized, num_classes, *others, *args, **kwargs)
-        self._record_valid(label.numel(), sanitized.valid)
+        self._record(sanitized.valid, label.numel())
         # The mean of nothing is NaN in some losses, 1 or a detached 0 in others.
         nothing = ~sanitized.keep.any()
         return map_parts(loss, lambda part: _attach(part.masked_fill(nothing, 0), pred))

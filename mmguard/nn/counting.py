@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-from mmguard.compat.torch_names import is_compiling, is_recomputed, outlives_call
+from mmguard.compat.torch_names import has_memory, is_compiling, is_fake, is_recomputed
 from mmguard.functional.sanitize import build_counts, read_tally
 from mmguard.labels.rules import describe_values
 from mmguard.labels.tally import SEVERAL, LabelGuardError, Tally
@@ -109,21 +109,24 @@ class AddsCounts:
         replica.__dict__.update(_counts=None, _replica_of=self._replica_of or self)
         return replica
 
-    def _record(self, counts: Tensor, seen: int = 0) -> None:
+    def _record(self, counts: Tensor, seen: Optional[int] = None) -> None:
         """Add the counts of a training call, unless they are fake or exist only inside a ``torch.func`` transform."""
-        is_counted = self.training or self._counts_in_eval
-        if not (is_counted and torch.is_grad_enabled() and outlives_call(counts)) or is_recomputed():
+        if not ((self.training or self._counts_in_eval) and torch.is_grad_enabled()) or is_fake(counts):
             return
-        # Labels of a Tensor subclass give counts of that class. torch 2.1 does not compile type().
-        if not is_compiling() and type(counts) is not Tensor:
+        number: Union[int, Tensor, None] = seen
+        if is_compiling():  # a graph would be compiled again for every value of a Python number
+            number = None if seen is None else torch.full_like(counts, seen)
+        elif not has_memory(counts) or is_recomputed():
+            return
+        elif type(counts) is not Tensor:  # labels of a subclass give counts of that class
             counts = counts.as_subclass(Tensor)
         if self._replica_of is None:
-            self._add(counts, seen)
+            self._add(counts, number)
         else:
             with _replicas:
-                self._replica_of._add(counts, seen)
+                self._replica_of._add(counts, number)
 
-    def _add(self, counts: Tensor, seen: int) -> None:
+    def _add(self, counts: Tensor, seen: Union[int, Tensor, None]) -> None:
         before = self._counts
         self._counts = counts if before is None else before.to(counts.device) + counts
 
@@ -194,7 +197,7 @@ class CountsLabels(AddsCounts):
     def take_valid(self) -> Optional[Tuple[Union[int, Tensor], Tensor]]:
         """Return the numbers of elements seen and valid since the last call; ``None`` if nothing was seen."""
         seen, valid = self._seen, self._counts
-        self._seen, self._counts = 0, None
+        vars(self).update(_seen=0, _counts=None)  # Module.__setattr__ looks for parameters first
         _unread.discard(self)
         return None if valid is None else (seen, valid)
 
@@ -203,18 +206,11 @@ class CountsLabels(AddsCounts):
         taken = self.take_valid()
         return None if taken is None else build_counts(*taken, self.on_invalid)
 
-    def _record_valid(self, seen: int, valid: Tensor) -> None:
-        """Add the numbers of elements of a training call."""
-        if not is_compiling():
-            warn_unreported(type(self).__name__)
-        self._record(valid, seen)
-
-    def _add(self, counts: Tensor, seen: int) -> None:
-        # A compiled graph would be compiled again for every value of a Python number.
-        number = torch.full_like(counts, seen) if is_compiling() else seen
-        self._seen = number if self._counts is None else self._seen + number
+    def _add(self, counts: Tensor, seen: Any) -> None:
+        self._seen = seen if self._counts is None else self._seen + seen
         super()._add(counts, seen)
-        if not is_compiling():
+        if not isinstance(seen, Tensor):  # else compiled
+            warn_unreported(type(self).__name__)
             _unread.add(self)
 
     def _add_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
@@ -237,14 +233,19 @@ class CountsLabels(AddsCounts):
 
 def take_tallies(losses: Mapping[str, CountsLabels]) -> Dict[str, Tally]:
     """Read the counts of all losses since the last call, with one copy from the device."""
-    taken = {name: loss.take_valid() for name, loss in losses.items()}
-    present = {name: numbers for name, numbers in taken.items() if numbers is not None}
-    on_device = [number for numbers in present.values() for number in numbers if isinstance(number, Tensor)]
+    present: Dict[str, Tuple[Union[int, Tensor], Tensor]] = {}
+    on_device: List[Tensor] = []
+    for name, loss in losses.items():
+        taken = loss.take_valid()
+        if taken is not None:
+            present[name] = taken
+            on_device += (number for number in taken if isinstance(number, Tensor))
     # stack() takes as long as the rest.
     read = iter(torch.stack(on_device).tolist() if len(on_device) > 1 else [one.item() for one in on_device])
     tallies = {}
-    for name, numbers in present.items():
-        seen, valid = (next(read) if isinstance(number, Tensor) else number for number in numbers)
+    for name, (given, _) in present.items():
+        seen = next(read) if isinstance(given, Tensor) else given
+        invalid = seen - next(read)
         clipped = losses[name].on_invalid == 'clip'
-        tallies[name] = Tally(seen, *((0, seen - valid) if clipped else (seen - valid, 0)))
+        tallies[name] = Tally(seen, remapped=invalid) if clipped else Tally(seen, invalid)
     return tallies

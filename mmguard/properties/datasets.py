@@ -78,7 +78,7 @@ def read_labels_by_name(dataset: Any) -> Dict[str, int]:
             known = {str(one['name']): ids[one['id']] for one in categories if one['id'] in ids}
     for step in getattr(dataset.pipeline, 'transforms', ()):
         if type(step).__name__ == 'GuardInstanceLabels':
-            known = {name: apply_label_map(step.rule.whole_map, label) for name, label in known.items()}
+            known = {name: apply_label_map(step.rule.label_map, label) for name, label in known.items()}
     return known
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import contextmanager
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Iterable, Iterator, List, Optional
 
 from mmguard.errors import CannotRun
 from mmguard.formats.format import Task
-from mmguard.scanning.processes import LocalProcesses, run_suspects
+from mmguard.scanning.processes import LocalProcesses, run_ahead, run_suspects
 
 #: Chunks in flight. Executors do not tell their number of workers; with all chunks at once a million names take 1 GB.
 AHEAD = 64
@@ -30,90 +30,53 @@ class AnyExecutor:
         self.executor = executor
         # Part of every call: dask would return the result of an equal call before, though the files have changed.
         self.run = uuid.uuid4().hex
+        self._looked_for = ''
 
     def __call__(self, chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
-        source = iter(chunks)
-        waiting: Dict[Future, List[Any]] = {}
-        suspects: List[List[Any]] = []
-        looked, is_broken = False, False
-        try:
-            while not is_broken or waiting:
-                while not is_broken and len(waiting) < AHEAD:
-                    chunk = next(source, None)
-                    if chunk is None:
-                        break
-                    try:
-                        looked = looked or self._check_paths(chunk)
-                        waiting[self.executor.submit(_run_chunk, self.run, settings, chunk)] = chunk
-                    except (BrokenExecutor, RuntimeError):  # it takes no more
-                        is_broken = True
-                        suspects.append(chunk)
-                if not waiting:
-                    break
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    chunk = waiting.pop(future)
-                    error = CancelledError() if future.cancelled() else future.exception()
-                    if error is None:
-                        yield future.result()
-                    elif not _is_dead_worker(error):
-                        raise _explain(error) from error
-                    else:
-                        suspects.append(chunk)
-            if suspects:
-                rest = 'the other files are' if is_broken else 'its files are'
-                logging.getLogger('mmguard').warning(
-                    'mmguard: a worker of the executor died; %s read on this machine, in one process', rest
+        source, self._looked_for = iter(chunks), ''
+        killed: List[List[Any]] = []
+        broken: List[List[Any]] = []
+        for chunk, future in run_ahead(lambda chunk: self._submit(chunk, settings), source, AHEAD, broken):
+            try:
+                result = future.result()
+            except ModuleNotFoundError as error:
+                message = (
+                    f'a worker of the executor lacks a package: {error}. Install what is installed here there, too'
                 )
-            for chunk in suspects:
-                yield from run_suspects(chunk, settings)
-            if is_broken:
-                yield from LocalProcesses(1)(source, settings)
-        finally:
-            for future in waiting:
-                future.cancel()
-
-    def _check_paths(self, chunk: List[Any]) -> bool:
-        """Return True if a worker sees a file of the chunk, False if this machine sees no file of it either.
-
-        Raises:
-            CannotRun: It does not.
-        """
-        path = next((item.path for item in chunk if os.path.exists(item.path)), None)
-        if path is None:
-            return False
-        try:
-            there, folder = self.executor.submit(_look_for, self.run, path).result()
-        except Exception as error:
-            if _is_dead_worker(error):
-                raise BrokenExecutor from error
-            raise _explain(error) from error
-        if not there:
-            raise CannotRun(
-                f'{path} does not exist for a worker of the executor, which runs in {folder}. Workers need the same '
-                'paths: keep the data on a file system that all machines mount, and name them by absolute paths'
+                raise CannotRun(message) from error
+            except BrokenExecutor:
+                broken.append(chunk)
+            except Exception as error:
+                # dask's KilledWorker has no base class that is known without dask.
+                if not isinstance(error, CancelledError) and type(error).__name__ != 'KilledWorker':
+                    raise
+                killed.append(chunk)
+            else:
+                yield result
+        if killed or broken:
+            rest = 'the other files are' if broken else 'its files are'
+            logging.getLogger('mmguard').warning(
+                'mmguard: a worker of the executor died; %s read on this machine, in one process', rest
             )
-        return True
+        for chunk in killed + broken:
+            yield from run_suspects(chunk, settings)
+        if broken:
+            yield from LocalProcesses(1)(source, settings)
+
+    def _submit(self, chunk: List[Any], settings: Task) -> Future:
+        """Start a chunk in a worker; the first with a file that exists here looks for it there, too."""
+        path = '' if self._looked_for else next((item.path for item in chunk if os.path.exists(item.path)), '')
+        self._looked_for = self._looked_for or path
+        return self.executor.submit(_run_chunk, self.run, settings, chunk, path)
 
 
-def _run_chunk(run: str, settings: Task, chunk: List[Any]) -> Any:
-    return settings.scan(chunk)
-
-
-def _look_for(run: str, path: str) -> Any:
-    return os.path.exists(path), os.getcwd()
-
-
-def _is_dead_worker(error: BaseException) -> bool:
-    # dask's KilledWorker has no base class that is known without dask.
-    return isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ == 'KilledWorker'
-
-
-def _explain(error: BaseException) -> BaseException:
-    if isinstance(error, ModuleNotFoundError):
-        return CannotRun(
-            f'a worker of the executor lacks a package: {error}. Install what is installed here there, too'
+def _run_chunk(run: str, settings: Task, chunk: List[Any], path: str) -> Any:
+    if path and not os.path.exists(path):
+        raise CannotRun(
+            f'{path} does not exist for a worker of the executor, which runs in {os.getcwd()}. Workers need the same '
+            'paths: keep the data on a file system that all machines mount, and name them by absolute paths'
         )
-    return error
+    return settings.scan(chunk)
 
 
 @contextmanager

@@ -11,8 +11,9 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import wait as wait_for_one
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from mmguard.formats.format import Mapper, Task, scan_here
 
@@ -51,29 +52,42 @@ class LocalProcesses:
                 yield from run_suspects(chunk, settings)
 
     def _run_until_broken(self, source: Iterator[List[Any]], settings: Task, broken: List[List[Any]]) -> Iterator[Any]:
-        waiting: Dict[Future, List[Any]] = {}
-        exhausted = False
         with _pool(self.processes) as pool:
-            while True:
-                while not exhausted and not broken and len(waiting) < _AHEAD * self.processes:
-                    chunk = next(source, None)
-                    if chunk is None:
-                        exhausted = True
-                    else:
-                        try:
-                            waiting[_submit(pool, chunk, settings)] = chunk
-                        except BrokenProcessPool:
-                            broken.append(chunk)
-                if not waiting:
-                    return
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    chunk = waiting.pop(future)
-                    try:
-                        result = future.result()
-                    except BrokenProcessPool:
-                        broken.append(chunk)
-                        continue
-                    yield result
+            submit = partial(_submit, pool, settings)
+            for chunk, future in run_ahead(submit, source, _AHEAD * self.processes, broken):
+                try:
+                    result = future.result()
+                except BrokenProcessPool:
+                    broken.append(chunk)
+                    continue
+                yield result
+
+
+def run_ahead(
+    submit: Callable[[List[Any]], Future], source: Iterator[List[Any]], ahead: int, broken: List[List[Any]]
+) -> Iterator[Tuple[List[Any], Future]]:
+    """Start chunks, at most ``ahead`` at once, and yield each with its future when that is done.
+
+    No more are submitted once ``broken`` holds a chunk: one that was not taken, or that the caller has put there.
+    """
+    waiting: Dict[Future, List[Any]] = {}
+    try:
+        while True:
+            while not broken and len(waiting) < ahead:
+                chunk = next(source, None)
+                if chunk is None:
+                    break
+                try:
+                    waiting[submit(chunk)] = chunk
+                except RuntimeError:  # a pool that is broken or shut down
+                    broken.append(chunk)
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield waiting.pop(future), future
+    finally:
+        for future in waiting:
+            future.cancel()
 
 
 def run_suspects(chunk: List[Any], settings: Task) -> Iterator[Any]:
@@ -83,7 +97,7 @@ def run_suspects(chunk: List[Any], settings: Task) -> Iterator[Any]:
     """
     try:
         with _pool(1) as pool:
-            found = _submit(pool, chunk, settings).result()
+            found = _submit(pool, settings, chunk).result()
     except BrokenProcessPool:
         if len(chunk) == 1:
             yield settings.report_crash(chunk[0])
@@ -114,7 +128,7 @@ def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=True)
 
 
-def _submit(pool: ProcessPoolExecutor, chunk: List[Any], settings: Task) -> Future:
+def _submit(pool: ProcessPoolExecutor, settings: Task, chunk: List[Any]) -> Future:
     with _delay_interrupts():  # Ctrl-C while the pool starts its processes would leave them running
         return pool.submit(settings.scan, chunk)
 

@@ -104,7 +104,7 @@ class Coco(Format):
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
 #: Prefixes of files with whole images, with captions, or without annotations.
 _OTHERS = ('image_info', 'captions', 'labels')
-#: Number of names of a folder to look at, number of JSON files to open, and bytes of each that identify its format.
+#: Number of names of a folder to look at, number of JSON files that tell its format, and bytes to read of each.
 _NAMES, _OPENED, _HEAD = 5000, 20, 1 << 16
 #: Number of images to look for when locating their folder.
 _LOOKED_FOR = 20
@@ -143,7 +143,8 @@ def _find_files(root: str, place: str) -> Iterator[FoundFile]:
     heads = {name: read_head(os.path.join(folder, name), _HEAD) for name in named[:_OPENED]}
     if not any(map(_is_coco, heads.values())):
         return
-    for name, head in heads.items():
+    for name in named:
+        head = heads.pop(name, None) or _read_head(os.path.join(folder, name))
         # The format of a damaged file is unknown: include it, the scan reports the damage.
         if _is_coco(head) or head.lstrip()[:1] not in (b'{', b'['):
             path = os.path.join(folder, name)
