@@ -15,9 +15,9 @@ from mmguard.language import Message, as_message, join, translate
 INTRODUCTION = """# What mmguard can find
 
 Every finding has a stable code, its evidence, and its correction. Findings about labels have codes MG1xx, about a
-config MG2xx, about a run and its ranks MG3xx, about the installed packages MG5xx. Error messages (MG4xx) have
-[a page of their own](errors.md). `mmguard explain CODE` prints one of them; words in capitals are filled in from your
-files and your config.
+config MG2xx (both also MG39x and MG58x), about a run and its ranks MG3xx, about the installed packages MG5xx. Error
+messages (MG4xx) have [a page of their own](errors.md). `mmguard explain CODE` prints one of them; words in capitals are
+filled in from your files and your config.
 
 (Written by `python -m mmguard.findings.catalogue > docs/findings.md`; a test keeps it current.)
 """

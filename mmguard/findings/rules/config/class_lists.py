@@ -114,8 +114,8 @@ class StuffAmongThings(ConfigRule):
     why = 'Heads count the things first: a later thing is trained as stuff, and stuff before it as a thing.'
     example = Example(wrong="classes=('sky', 'cat'), thing_classes=['cat']", right="classes=('cat', 'sky')")
     advice = (
-        'List the things first, then the stuff, also in "categories" of the files. Only then set num_things_classes '
-        'and num_stuff_classes of the heads.'
+        'Write `classes={ordered}`, the things first, and the same order in "categories" of the files. Only then set '
+        'num_things_classes and num_stuff_classes of the heads.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -123,7 +123,8 @@ class StuffAmongThings(ConfigRule):
             classes, things = get_class_names(dataset) or (), read_part_of_classes(dataset, 'thing_classes')
             if has_stuff_among_things(classes, things):
                 label = next(label for label, name in enumerate(classes) if name not in things)
-                words: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things))
+                ordered = tuple(sorted(classes, key=lambda name: name not in things))
+                words: Dict[str, Any] = dict(label=label, name=classes[label], things=len(things), ordered=ordered)
                 yield self.report_at(get_classes_path(dataset), classes, words)
 
 

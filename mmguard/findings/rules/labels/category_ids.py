@@ -125,11 +125,12 @@ class IdsAsLabels(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_annotations(labels)
         is_unknown = found.labelled_by == 'unknown'
-        if found.classes_counted:  # nothing is known to be wrong
-            if not is_unknown:
-                yield from number_categories(self, facts, found.min_label, 'Is the model to have no unused outputs?')
-            return
         question: str = _RELEASE_QUESTION if found.framework == 'rf-detr' else _IDS_QUESTION
+        if found.classes_counted:  # nothing is known to be wrong
+            if found.framework or not is_unknown:
+                asked = question if is_unknown else 'Is the model to have no unused outputs?'
+                yield from number_categories(self, facts, found.min_label, asked)
+            return
         yield from self._fit_ids(facts, labels, question if is_unknown else '')
         if is_unknown:
             title = 'Change nothing, and say so: --labels positions, or --framework NAME.'

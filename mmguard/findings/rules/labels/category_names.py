@@ -82,8 +82,8 @@ class NamesNotInFile(AnnotationRule):
             'shown': shorten(''.join(letters)),
         }
         # If the list did not reach the data set, the MG2xx about heads and lists are consequences.
-        others: Tuple[str, ...] = () if self._is_of_the_type(labels) else ('MG201', 'MG202', 'MG204')
-        others += () if letters else ('MG178', 'MG205')
+        others = [*(() if self._is_of_the_type(labels) else ('MG201', 'MG202', 'MG204'))]
+        others += [] if letters else ['MG178', 'MG205']
         title = self.title_string if letters else ''
         yield self.report_in(
             facts, PROVEN, evidence, words, title, follows=tuple(code for code in self.follows if code not in others)

@@ -1,4 +1,4 @@
-"""Masks of annotations that are missing, empty, of another size than their image, or cannot be decoded."""
+"""Masks of annotations that are missing or empty, differ in size from their image, or cannot be decoded."""
 
 from __future__ import annotations
 
