@@ -48,6 +48,22 @@ def test_a_tag_publishes_what_was_checked_and_no_token_is_stored() -> None:
     assert (workflow['permissions'], publish['permissions']) == ({'contents': 'read'}, {'id-token': 'write'})
     assert 'permissions' not in build
     assert 'secrets.' not in text
+    # A tag can be moved to other code, a commit cannot; a cache may hold what another workflow wrote.
+    used = [step['uses'] for job in (build, publish) for step in job['steps'] if 'uses' in step]
+    assert len(used) >= 5
+    assert [one for one in used if not re.fullmatch(r'[\w/-]+@[0-9a-f]{40}', one) or 'cache' in one] == []
+
+
+def test_windows_and_macos_run_tests_that_exist_and_install_no_framework() -> None:
+    yaml = pytest.importorskip('yaml')
+    text = (ROOT / '.github/workflows/portable.yml').read_text(encoding='utf-8')
+    job = yaml.safe_load(text)['jobs']['portable']
+    assert {name.partition('-')[0] for name in job['strategy']['matrix']['os']} == {'windows', 'macos'}
+    commands = [step['run'] for step in job['steps'] if 'run' in step]
+    folders = re.findall(r'tests/\w+', commands[-1])
+    assert len(folders) > 5
+    assert [folder for folder in folders if not list((ROOT / folder).rglob('test_*.py'))] == []
+    assert not re.search(r'mmcv|mmengine|mmseg|mmdet', ' '.join(commands))
 
 
 def is_named(name: str, code: str) -> bool:

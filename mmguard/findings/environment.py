@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from mmguard.compat.stack import list_distributions
 
@@ -26,6 +26,25 @@ DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
     'mmguard': ('mmguard',),
 }
 
+
+class Cuda(NamedTuple):
+    """The CUDA of torch, and the GPUs that torch can use.
+
+    Args:
+        version (str): CUDA that torch was built for, such as ``'12.1'``; empty: for the CPU.
+        gpus (tuple[str, ...]): Names.
+        capability (tuple[int, ...]): Compute capability of the newest GPU, such as ``(12, 0)``; empty: no GPU.
+    """
+
+    version: str
+    gpus: Tuple[str, ...] = ()
+    capability: Tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        built = f'CUDA {self.version}' if self.version else 'the CPU'
+        return f'torch for {built}; {", ".join(self.gpus) or "no GPU that it can use"}'
+
+
 #: Packages to install: (distribution, version); ``None``: uninstall.
 EnvironmentChanges = Tuple[Tuple[str, Optional[str]], ...]
 
@@ -39,7 +58,7 @@ class EnvironmentFacts:
         versions (dict[str, str]): Distribution -> version.
         missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
         errors (dict[str, str]): Module -> why it cannot be imported.
-        cuda (str): The CUDA that torch was built for, and the usable GPUs; empty: unknown.
+        cuda (Cuda, optional): ``None``: unknown.
         ops (bool, optional): True if mmcv has compiled ops; ``None``: no mmcv.
         reads_objects (bool, optional): True if mmengine reads checkpoints that hold more than tensors with any torch;
             ``None``: no mmengine.
@@ -50,7 +69,7 @@ class EnvironmentFacts:
     versions: Dict[str, str] = field(default_factory=dict)
     missing: List[str] = field(default_factory=list)
     errors: Dict[str, str] = field(default_factory=dict)
-    cuda: str = ''
+    cuda: Optional[Cuda] = None
     ops: Optional[bool] = None
     reads_objects: Optional[bool] = None
 

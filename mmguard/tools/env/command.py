@@ -11,14 +11,19 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 #: Width at which no line is broken: a terminal wraps long lines itself.
 _UNBROKEN = 1 << 20
 
+_NEW_ENVIRONMENT = 'mmsegmentation and mmdetection for this machine, in a new environment'
+_EXECUTED = 'executed for this Python and torch, without a GPU'
+_NOT_EXECUTED = 'not executed for this Python, torch and GPU: see docs/stacks.md'
+
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'env',
         help='say what is installed, whether it works together, and what to do if not',
         description='Prints one line each for Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
-        'mmengine, mmcv and its ops, mmsegmentation and mmdetection; then what is wrong (MG5xx) and what to do. Exit '
-        'code: 1 if there is an error, else 0. Packages are imported in a child process; --no-import only reads files.',
+        'mmengine, mmcv and its ops, mmsegmentation and mmdetection; then what is wrong (MG5xx) and what to do, and '
+        'the line that installs mmsegmentation and mmdetection for this Python, torch and GPU. Exit code: 1 if there '
+        'is an error, else 0. Packages are imported in a child process; --no-import only reads files.',
     )
     parser.add_argument('--json', metavar='FILE', help='write the lines and findings as JSON (-: to standard output)')
     parser.add_argument('--no-import', action='store_true', help='do not try the imports: faster, but finds less')
@@ -32,16 +37,23 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.findings.messages import format_finding, unpack
     from mmguard.text import visible
     from mmguard.tools.env.facts import describe_environment, gather
+    from mmguard.tools.env.install import build_install_line
     from mmguard.tools.outputs import write_json
 
     environment = gather(try_imports=not args.no_import)
     findings, lines = diagnose(environment=environment), describe_environment(environment)
+    install = build_install_line(environment)
     if args.json != '-':
         width = max(map(len, lines))
         for name, found in lines.items():
             print(visible(f'{name:<{width}}  {found}'))
         for finding in findings:
             print(visible(f'\n{format_finding(finding, _UNBROKEN, args.verbose)}'))
+        if install is not None:
+            print(
+                visible(f'\n{_NEW_ENVIRONMENT} ({_EXECUTED if install.executed else _NOT_EXECUTED}):\n  {install.line}')
+            )
     if args.json is not None:
-        write_json(args.json, {'lines': lines, 'findings': [unpack(finding) for finding in findings]})
+        record = {'lines': lines, 'findings': [unpack(finding) for finding in findings]}
+        write_json(args.json, {**record, 'install': install and install._asdict()})
     return FOUND if any(finding.severity == ERROR for finding in findings) else CLEAN

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.compat.stack import find_module_folder, find_stacks
 from mmguard.files.regular import read_regular
-from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
+from mmguard.findings.environment import DISTRIBUTIONS, Cuda, EnvironmentFacts
 from mmguard.tools.child import build_python_command
 
 #: Rows of versions (``torch``, ``numpy``, ``python``) with the result of the tests, the oldest first.
@@ -44,10 +44,10 @@ for name in sys.argv[1:]:
     print('@mmguard', json.dumps([name, error]), flush=True)
 torch = sys.modules.get('torch')
 if torch is not None:
-    number = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    gpus = [torch.cuda.get_device_name(gpu) for gpu in range(number)]
-    built = 'CUDA ' + torch.version.cuda if torch.version.cuda else 'the CPU'
-    print('@mmguard', json.dumps(['cuda', 'torch for ' + built + '; ' + (', '.join(gpus) or 'no GPU that it can use')]))
+    gpus = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
+    names = [torch.cuda.get_device_name(gpu) for gpu in gpus]
+    newest = max([torch.cuda.get_device_capability(gpu) for gpu in gpus], default=())
+    print('@mmguard', json.dumps(['cuda', [torch.version.cuda or '', names, newest]]))
 """
 
 
@@ -90,13 +90,13 @@ def _reads_objects() -> Optional[bool]:
         return None
 
 
-def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], str]:
+def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[Cuda]]:
     """Import modules in a child process, so that a crash or hang does no harm.
 
-    Return name -> why the module cannot be imported, and the CUDA of torch with its GPUs (empty: unknown).
+    Return name -> why the module cannot be imported, and the CUDA of torch (``None``: unknown).
     """
     errors: Dict[str, str] = {}
-    cuda = ''
+    cuda: Optional[Cuda] = None
     left = list(names)
     while left:
         command = [*build_python_command(_CHILD_CODE), *left]
@@ -112,7 +112,8 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], str]:
                 continue
             name, result = json.loads(line[len('@mmguard ') :])
             if name == 'cuda':
-                cuda = result
+                version, gpus, capability = result
+                cuda = Cuda(version, tuple(gpus), tuple(capability))
                 continue
             left.remove(name)
             if result:
@@ -140,7 +141,7 @@ def describe_environment(environment: EnvironmentFacts) -> Dict[str, str]:
         fails = 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors
         lines["mmcv's compiled ops"] = 'missing' if not environment.ops else 'cannot be loaded' if fails else 'found'
     if environment.cuda:
-        lines['CUDA'] = environment.cuda
+        lines['CUDA'] = str(environment.cuda)
     for name in ('torch', 'numpy'):
         tried = [row[name] for row in read_matrix()]
         version = environment.get_version(name).partition('+')[0]
