@@ -22,6 +22,7 @@ from mmguard.properties.runner import (
     describe_failure,
     enter_autocast,
     judge_failure,
+    judge_start,
     make_loader,
     start_runner,
 )
@@ -166,7 +167,11 @@ def check_batches(program: Program) -> List[Result]:
         return [*results, judge_failure('your loader', error)]
     if not number:
         return [*results, broken('your loader', 'ends without a batch')]
-    runner, steps, trained, began = start_runner(program), _Steps(), [], time.process_time()
+    try:
+        runner = start_runner(program)
+    except Exception as error:
+        return [*results, judge_start(error)]
+    steps, trained, began = _Steps(), [], time.process_time()
     for place in range(number):
         which, invalid = f'batch {place + 1} of your loader', []
         try:

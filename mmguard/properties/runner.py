@@ -35,8 +35,9 @@ from mmguard.text import quantity
 _PACKAGES = ('mmengine', 'mmseg', 'mmdet', 'mmcv')
 #: Errors of what is installed here, not of the program.
 _OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|no kernel|memory')
-#: Function of the runner -> the part of the config that it builds.
+#: Function that builds a training -> the part of the config that it builds.
 _PARTS = {
+    'build_model': 'model',
     'build_train_loop': 'train_cfg',
     'build_optim_wrapper': 'optim_wrapper',
     'scale_lr': 'auto_scale_lr',
@@ -179,8 +180,7 @@ def check_build(program: Program) -> List[Result]:
     try:
         runner = start_runner(program)
     except Exception as error:
-        frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-        return [*results, judge_failure(next((_PARTS[one] for one in frames if one in _PARTS), 'the runner'), error)]
+        return [*results, judge_start(error)]
     words = f'built: {type(runner.model).__name__}, {type(runner.optim_wrapper).__name__}, '
     words += f'{quantity(len(runner.hooks), "hook")}' + (', evaluator' if has_validation(program) else '')
     results.append(ran('training', f'{words}; hooks called until before_run'))
@@ -190,6 +190,12 @@ def check_build(program: Program) -> List[Result]:
     if load_from and '://' in load_from:
         results.append(note('load_from', f'{load_from} was not loaded: the program runs without network'))
     return results
+
+
+def judge_start(error: Exception) -> Result:
+    """Judge an exception of :func:`start_runner`, and name the part of the config that raised it."""
+    frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    return judge_failure(next((_PARTS[one] for one in frames if one in _PARTS), 'the runner'), error)
 
 
 def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
