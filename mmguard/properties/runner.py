@@ -19,6 +19,7 @@ from mmguard.config.classes import get_type_name
 from mmguard.properties.pretrained import is_missing
 from mmguard.properties.program import Program, cache_result, prepare_message_hub
 from mmguard.properties.result import (
+    DROPPED,
     Result,
     Unavailable,
     broken,
@@ -34,7 +35,12 @@ from mmguard.text import quantity
 #: Packages whose hooks are called before the first iteration; other hooks are only built.
 _PACKAGES = ('mmengine', 'mmseg', 'mmdet', 'mmcv')
 #: Errors of what is installed here, not of the program.
-_OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|no kernel|memory')
+_OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|not installed|no kernel|memory')
+#: Cause -> sign of it in an exception; other exceptions are causes of their own.
+_CAUSES = {
+    'meta_keys': re.compile("KeyError: '(img_id|img_path|img_shape|ori_shape|pad_shape|scale_factor|flip)'"),
+    DROPPED: re.compile('Cannot find valid image'),
+}
 #: Function that builds a training -> the part of the config that it builds.
 _PARTS = {
     'build_model': 'model',
@@ -200,16 +206,17 @@ def judge_start(error: Exception) -> Result:
 
 def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
     """Judge an exception: broken if a training on any machine would raise it, not run if it concerns this machine."""
-    data = dict(split=split) if split else {}
-    missing = describe_missing(error)
+    failure, missing = describe_failure(error), describe_missing(error)
+    data = dict(split=split, failure=next((cause for cause, sign in _CAUSES.items() if sign.search(failure)), failure))
     if reports_no_samples(error):
-        words = 'the data set has no samples: `mmguard scan CONFIG` says why'
-        return broken(subject, words, dict(data, failure=describe_failure(error)))
+        return broken(subject, 'the data set has no samples: `mmguard scan CONFIG` says why', data)
     if missing or isinstance(error, Unavailable):
-        return not_run('' if missing else subject, missing or str(error), dict(data, failure=describe_failure(error)))
+        return not_run('' if missing else subject, missing or str(error), data)
     if _OF_THIS_MACHINE.search(str(error)):
-        return not_run(subject, describe_failure(error), dict(data, failure=describe_failure(error)))
-    return broken(subject, describe_failure(error), dict(data, failure=describe_failure(error)))
+        return not_run(subject, failure, data)
+    if data['failure'] == 'meta_keys':
+        failure += ': is it among the meta_keys of the Pack step?'
+    return broken(subject, failure, data)
 
 
 def describe_failure(error: Exception) -> str:
