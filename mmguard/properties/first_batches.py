@@ -304,15 +304,10 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
 def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
     results: List[Result] = []
     readings = read_samples(program, 'train')
-    hidden = program.find_invalid_labels(label for one in readings for label in one.cropped)
-    invalid = program.find_invalid_labels(steps.labels)
+    invalid = program.find_invalid_labels({*steps.labels, *(label for one in readings for label in one.after)})
     if invalid:
         words = f'no output for the labels {", ".join(map(str, invalid[:8]))}: they train as background, or not at all'
         results.append(broken('labels', words, dict(labels=invalid)))
-    elif hidden:
-        loads = sum(any(label in one.before for label in hidden) for one in readings)
-        words = f'no output for the labels {", ".join(map(str, hidden[:8]))} of {loads} of {len(readings)} loads: '
-        results.append(broken('labels', f'{words}a crop that shows them ends the training', dict(labels=hidden)))
     if steps.padded > 0:
         words = f'{steps.padded:.0%} of the padding is not ignored: it trains as a class (seg_pad_val)'
         results.append(note('data_preprocessor', words))

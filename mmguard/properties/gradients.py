@@ -35,7 +35,7 @@ def check_outputs(program: Program) -> List[Result]:
             found[place] = [output if output in other[n : n + 1] else None for n, output in enumerate(one)]
             zeros[place] = [label for label in zeros[place] if label in _find_zeros(again.get(place), classes)]
     if not found:
-        words = 'no loss of classes is given scores with one axis of classes'
+        words = 'no module is a loss of classes whose scores have one axis of classes'
         return [*results, note('', words, dict(tested=False))]
     where = f'{len(classes)} of {program.num_classes} labels on {program.describe_made_up()}'
     for place, outputs in found.items():

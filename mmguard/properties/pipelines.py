@@ -258,7 +258,7 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
                 return [broken(subject, f'{file} was requested, but another image was returned')]
         if sum(drops.values()) == tries:
             ((step, _),) = drops.most_common(1)
-            evidence = f'{file} was dropped in {quantity(tries, "load")} of {tries}: it never gets through'
+            evidence = f'{file} was dropped in {tries} of {quantity(tries, "load")}: it never gets through'
             return [broken(f'{subject}, {step}', evidence, dict(step=step, failure=DROPPED))]
         dropped.update(drops)
         if program.seconds_left() < 0:

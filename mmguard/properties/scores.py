@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from functools import wraps
 from typing import (
     Any,
@@ -133,20 +134,15 @@ def walk_graph(tensor: Tensor) -> Set[Any]:
 
 @contextlib.contextmanager
 def share_features(model: Any) -> Iterator[None]:
-    """Compute the features of each batch of images once, without a graph: only labels and heads differ."""
+    """Compute the features of the first batch of images only, without a graph: later ones must show the same images."""
     extract: Any = getattr(model, 'extract_feat', None)
-    known: List[Tuple[Tensor, Any]] = []
+    known: List[Any] = []
 
-    def extract_once(inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        for images, features in known:
-            if torch.is_tensor(inputs) and images.shape == inputs.shape and torch.equal(images, inputs):
-                return type(features)(one.clone() for one in features)
-        with torch.no_grad():
-            features = extract(inputs, *args, **kwargs)
-        if torch.is_tensor(inputs) and type(features) in (tuple, list) and all(map(torch.is_tensor, features)):
-            known.append((inputs, features))
-            return type(features)(one.clone() for one in features)
-        return extract(inputs, *args, **kwargs)
+    def extract_once(*args: Any, **kwargs: Any) -> Any:
+        if not known:
+            with torch.no_grad():
+                known.append(extract(*args, **kwargs))
+        return copy.deepcopy(known[0])  # heads change them in place
 
     if extract is None:
         yield
