@@ -1,6 +1,7 @@
 """``mmguard dry-run`` with all properties, in a process of its own as one types it: time, CPU seconds and peak memory.
 
-Official configs on small data sets (tests/properties/programs.py). CPU and memory are sums over the command and its worker.
+Official configs on small data sets (tests/properties/programs.py). CPU and memory are sums over the command
+and its worker.
 """
 
 from __future__ import annotations

@@ -156,9 +156,9 @@ def find_label(program: Program, split: str, number: int, value: int) -> Optiona
     return None
 
 
-def _predict_truth(metric: Any, sample: Any, info: Dict[str, Any]) -> None:
+def _predict_truth(sample: Any, info: Dict[str, Any], is_map: bool) -> None:
     """Predict the label map of a sample, or the annotated objects of its file."""
-    if 'gt_sem_seg' in sample and not hasattr(metric, 'ann_file'):
+    if is_map:
         sample.pred_sem_seg = PixelData(data=sample.gt_sem_seg.data.clone())
         return
     objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
@@ -170,22 +170,6 @@ def _predict_truth(metric: Any, sample: Any, info: Dict[str, Any]) -> None:
         labels=torch.tensor([one['bbox_label'] for one in objects], dtype=torch.int64),
         scores=torch.ones(len(objects)),
     )
-    if 'segm' in (getattr(metric, 'metrics', None) or ()):
-        size = sample.metainfo['ori_shape'][:2]
-        planes = [_decode_mask(one.get('mask'), *size) for one in objects]
-        sample.pred_instances.masks = torch.stack(planes) if planes else torch.zeros((0, *size), dtype=torch.bool)
-
-
-def _decode_mask(outline: Any, height: int, width: int) -> torch.Tensor:
-    from pycocotools import mask as coco_mask
-
-    if outline is None:
-        raise DoesNotApply('its objects have no masks')
-    if isinstance(outline, list):
-        outline = coco_mask.merge(coco_mask.frPyObjects(outline, height, width))
-    elif isinstance(outline.get('counts'), list):
-        outline = coco_mask.frPyObjects(outline, height, width)
-    return torch.as_tensor(coco_mask.decode(outline), dtype=torch.bool)
 
 
 def _check_names(metric: Any) -> List[Result]:
@@ -217,7 +201,7 @@ def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[st
 #: Metrics whose best possible score is known, and the ends of its keys; it applies to their subclasses, too.
 MARKS: Dict[str, Tuple[float, Tuple[str, ...]]] = {
     'IoUMetric': (100.0, ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore')),
-    'CocoMetric': (1.0, ('bbox_mAP', 'segm_mAP')),
+    'CocoMetric': (1.0, ('bbox_mAP',)),
     'VOCMetric': (1.0, ('mAP',)),
 }
 
@@ -273,7 +257,7 @@ def _check_metric(program: Program, metric: Any) -> Result:
         with program.scope():
             sample = dataset[index]['data_samples']
         try:
-            _predict_truth(metric, sample, leaf.get_data_info(index))
+            _predict_truth(sample, leaf.get_data_info(index), full == 100.0)
             given.append(sample)
         except Unavailable as reason:
             problem = reason
@@ -281,6 +265,7 @@ def _check_metric(program: Program, metric: Any) -> Result:
         raise problem
     api = getattr(metric, '_coco_api', None)
     if api is not None:
+        metric.metrics = ['bbox']  # masks are not predicted
         metric.img_ids = [sample.metainfo['img_id'] for sample in given]
         unknown = [number for number in metric.img_ids if number not in api.imgs]
         if unknown:

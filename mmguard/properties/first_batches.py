@@ -21,6 +21,7 @@ from mmguard.properties.runner import (
     build_loader,
     describe_failure,
     enter_autocast,
+    is_foreign,
     judge_failure,
     judge_start,
     make_loader,
@@ -308,6 +309,14 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
     if invalid:
         words = f'no output for the labels {", ".join(map(str, invalid[:8]))}: they train as background, or not at all'
         results.append(broken('labels', words, dict(labels=invalid)))
+    hidden = program.find_invalid_labels(label for one in readings for label in one.before)
+    if hidden and not invalid:
+        steps_of = [one for leaf in program.build_leaves('train') for one in getattr(leaf.pipeline, 'transforms', ())]
+        words = f'no output for the labels {", ".join(map(str, hidden[:8]))} of your files'
+        if any(map(is_foreign, steps_of)):  # one of them may map labels
+            results.append(note('labels', f'{words}: none of them was left in {len(readings)} loads'))
+        else:
+            results.append(broken('labels', f'{words}: a crop that shows them ends the training', dict(labels=hidden)))
     if steps.padded > 0:
         words = f'{steps.padded:.0%} of the padding is not ignored: it trains as a class (seg_pad_val)'
         results.append(note('data_preprocessor', words))

@@ -103,7 +103,7 @@ def check_ignored(program: Program) -> List[Result]:
     if program.has_label_map:
         results += _check_pixels(program)
     if not results:
-        raise DoesNotApply('no loss takes scores and a label map, and no assigner uses ignored boxes')
+        raise DoesNotApply('no loss is given scores and a label map, and your data have no ignored objects')
     return results
 
 
@@ -116,6 +116,10 @@ def _check_pixels(program: Program) -> List[Result]:
         try:
             program.compute_batch(ignore_half(program, data))
         except Exception as error:
+            try:
+                program.compute_batch(copy.deepcopy(data))
+            except Exception as usual:
+                return [judge_failure('the losses of an unchanged batch', usual)]
             failure = describe_failure(error)
             return [blame('the losses', f'fail where pixels are ignored: {failure}; {seen}', dict(failure=failure))]
     for call in calls:
@@ -137,17 +141,8 @@ def _check_pixels(program: Program) -> List[Result]:
 def _check_crowds(program: Program) -> List[Result]:
     """Name the share of ignored objects: they train as background unless an assigner ignores them."""
     share, words = measure_ignored(program)
-    asked: Dict[str, Any] = {}
-    for name, module in program.build_model().named_modules():
-        for assigner in (getattr(module, 'assigner', None), getattr(module, 'bbox_assigner', None)):
-            for one in assigner if isinstance(assigner, list) else [assigner]:
-                if one is not None and hasattr(one, 'ignore_iof_thr'):
-                    asked[name] = one.ignore_iof_thr
     if program.has_label_map or not share:
-        return [ran(name, words) for name in asked]
-    if not asked:
-        return [note('crowds', f'{words}: this model has no ignore_iof_thr, so they train as background')]
-    training = [f'{name} (ignore_iof_thr={value})' for name, value in asked.items() if value <= 0]
-    if training:
-        return [note('crowds', f'{words}: they train as background of {", ".join(training[:3])}')]
-    return [ran(name, f'{words}, and left out') for name in asked]
+        return []
+    if any(node.get('ignore_iof_thr', -1) > 0 for _, node in walk(program.config.model)):
+        return [ran('crowds', f'{words}, and left out by ignore_iof_thr')]
+    return [note('crowds', f'{words}: no assigner has an ignore_iof_thr above 0, so they train as background')]

@@ -32,7 +32,7 @@ from mmguard.properties.result import (
 from mmguard.properties.worker import Failure
 from mmguard.text import quantity
 
-#: Packages whose hooks are called before the first iteration; other hooks are only built.
+#: Packages whose hooks are called before the first iteration (others are only built), and whose steps map no labels.
 _PACKAGES = ('mmengine', 'mmseg', 'mmdet', 'mmcv')
 #: Errors of what is installed here, not of the program.
 _OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|not installed|no kernel|memory')
@@ -74,12 +74,13 @@ class StartedRunner(Runner):
     def call_hook(self, fn_name: str, **kwargs: Any) -> None:
         """Call ``before_run`` of the frameworks' hooks; RuntimeInfoHook formats the config, which takes seconds."""
         for hook in self._hooks if fn_name == 'before_run' else ():
-            if not _is_foreign(hook) and not isinstance(hook, RuntimeInfoHook):
+            if not is_foreign(hook) and not isinstance(hook, RuntimeInfoHook):
                 hook.before_run(self)
 
 
-def _is_foreign(hook: Any) -> bool:
-    return type(hook).__module__.partition('.')[0] not in _PACKAGES
+def is_foreign(part: Any) -> bool:
+    """Return True if a hook or a step is not of the frameworks."""
+    return type(part).__module__.partition('.')[0] not in _PACKAGES
 
 
 @cache_result
@@ -190,7 +191,7 @@ def check_build(program: Program) -> List[Result]:
     words = f'built: {type(runner.model).__name__}, {type(runner.optim_wrapper).__name__}, '
     words += f'{quantity(len(runner.hooks), "hook")}' + (', evaluator' if has_validation(program) else '')
     results.append(ran('training', f'{words}; hooks called until before_run'))
-    foreign = sorted({type(hook).__name__ for hook in runner.hooks if _is_foreign(hook)} - {'LabelGuardHook'})
+    foreign = sorted({type(hook).__name__ for hook in runner.hooks if is_foreign(hook)} - {'LabelGuardHook'})
     if foreign:
         results.append(note('hooks', f'built, not run, because they are of other packages: {", ".join(foreign)}'))
     if load_from and '://' in load_from:
