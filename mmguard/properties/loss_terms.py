@@ -103,7 +103,10 @@ def check_ignored(program: Program) -> List[Result]:
     if program.has_label_map:
         results += _check_pixels(program)
     if not results:
-        raise DoesNotApply('no loss is given scores and a label map, and your data have no ignored objects')
+        reason = (
+            'no loss is given scores and a label map' if program.has_label_map else 'your data have no ignored objects'
+        )
+        raise DoesNotApply(reason)
     return results
 
 
