@@ -243,6 +243,20 @@ def test_a_wrong_program_is_named(name, data):
     assert all(broken.count(cause) <= 1 for cause in causes)
 
 
+@pytest.mark.parametrize(
+    ('plant', 'where', 'cause'),
+    [
+        (add_step(2, type='DropsSample'), 'samples-survive', 'dropped'),
+        (set_at('val_dataloader.dataset.pipeline.3.meta_keys', ('img_path',)), 'first-validation', 'meta_keys'),
+    ],
+)
+def test_what_fails_later_for_the_same_cause_is_a_note(plant, where, cause, data):
+    tree = build_tree(data)
+    plant(tree, data)
+    broken = [(one.name, found) for one in dry_run(tree).values() for found in one.results if found.outcome == 'broken']
+    assert [(name, found.data['failure']) for name, found in broken] == [(where, cause)]
+
+
 def test_the_work_dir_and_home_are_temporary(data, tmp_path, monkeypatch):
     monkeypatch.setenv('HOME', str(tmp_path))
     monkeypatch.chdir(tmp_path)
