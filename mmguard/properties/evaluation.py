@@ -284,5 +284,9 @@ def _check_metric(program: Program, metric: Any) -> Result:
         raise DoesNotApply(f'it returns none of {", ".join(keys)}')
     low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < full - 1e-3)
     data = dict(samples=len(given), values=found)
-    words = f'the ground truth of {quantity(len(given), "image")} as predictions'
-    return broken(name, f'gives the ground truth {low} of {full:g}', data) if low else ran(name, words, data)
+    if low:
+        return broken(name, f'gives the ground truth {low} of {full:g}', data)
+    names, left_out = (metric.dataset_meta or {}).get('classes') or (), getattr(metric, 'ignore_index', -1)
+    if isinstance(left_out, int) and 0 <= left_out < len(names):
+        return note(name, f'label {left_out} ({names[left_out]}) has no score: it is its ignore_index', data)
+    return ran(name, f'the ground truth of {quantity(len(given), "image")} as predictions', data)

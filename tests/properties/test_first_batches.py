@@ -211,7 +211,7 @@ WRONG = {
         'broken',
         'validation',
     ),
-    'metric': (set_at('val_evaluator.ignore_index', 3), 'first-validation', 'note', 'IoUMetric'),
+    'metric': (set_at('val_evaluator.ignore_index', 3), 'full-marks', 'note', 'IoUMetric'),
     'no class 1': (lack_class, 'batch-variants', 'broken', 'label 1'),
     'class 0 ignored': (set_at(f'{HEAD}.ignore_index', 0), 'labels-reach-outputs', 'broken', 'decode_head'),
     'one in four': (add_step(2, type='SometimesFlipsImage'), 'move-together', 'broken', 'SometimesFlipsImage'),
