@@ -21,7 +21,7 @@ from mmguard.properties.scores import (
     ROUNDING,
     find_raised_outputs,
     judge_outputs,
-    measure_ignored_share,
+    measure_share,
     trace_backward,
     walk_tensors,
 )
@@ -118,7 +118,8 @@ def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int =
     labels = torch.randint(0, num_classes, (2, 16, 16), generator=generator)
     labels[..., :8] = ignore_index
     (gradient,) = torch.autograd.grad(loss(scores, labels), scores)
-    share = measure_ignored_share(gradient)
+    _require(bool(gradient.any()), 'no score has a gradient')
+    share = measure_share(gradient, labels == ignore_index)
     _require(share <= ROUNDING, f'ignored pixels have up to {share:.2g} times the gradient of the others', share=share)
     return ran('', 'half of 2 label maps ignored', dict(share=share))
 

@@ -14,8 +14,8 @@ LONGEST = 384
 TOLERANCE = 2
 #: Minimum correlation of a displacement, and minimum difference to the correlation without one.
 CLEAR, GAP = 0.6, 0.06
-#: Maximum displacement, and half the side of a dot, as shares of the side of an image.
-REACH, DOT = 0.3, 0.04
+#: Maximum displacement as a share of the side of an image.
+REACH = 0.3
 
 FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (0,), 'by 180 degrees': (0, 1)}
 
@@ -133,23 +133,15 @@ def find_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tup
     return tuple(int(value) for value in values if low < value < high)
 
 
-def draw_boxes(rng: np.random.Generator, height: int, width: int, dots: bool = False) -> List[Box]:
-    """Return a few boxes without overlap, one in each of six of nine cells; ``dots``: all of the size of a dot."""
+def draw_boxes(rng: np.random.Generator, height: int, width: int) -> List[Box]:
+    """Return a few boxes without overlap, one in each of six of nine cells."""
     boxes = []
     for cell in rng.permutation(9)[:6]:
         top, left = (cell // 3) * height / 3, (cell % 3) * width / 3
-        share = 6 * DOT if dots else rng.uniform(0.45, 0.85, 2)
-        tall, wide = share * np.array((height, width)) / 3
+        tall, wide = rng.uniform(0.45, 0.85, 2) * np.array((height, width)) / 3
         y, x = top + rng.uniform(0, height / 3 - tall), left + rng.uniform(0, width / 3 - wide)
         boxes.append((float(round(x)), float(round(y)), float(round(x + wide)), float(round(y + tall))))
     return boxes
-
-
-def fill_dots(points: Any, height: int, width: int) -> np.ndarray:
-    """Return dots at points, of shape (N, K, 2 or 3), as an array of zeros and ones."""
-    x, y = np.asarray(points, np.float64).reshape(-1, np.shape(points)[-1])[:, :2].T
-    right, down = DOT * width, DOT * height
-    return fill_boxes(np.stack([x - right, y - down, x + right, y + down], 1), height, width)
 
 
 def fill_boxes(boxes: Any, height: int, width: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Variants of a batch: without targets, half ignored, the last size of an epoch; and learning one batch."""
+"""Variants of a batch: without targets, without a class, half ignored, the last size of an epoch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ import torch
 from torch import Tensor
 
 from mmguard.config.classes import get_type_name
-from mmguard.properties.datasets import find_innermost, seed_all, select_indices
+from mmguard.properties.datasets import find_innermost, select_indices
 from mmguard.properties.first_batches import preprocess_batch
 from mmguard.properties.program import MAX_ANNOTATIONS, Program
 from mmguard.properties.readings import SampleReading, read_samples
-from mmguard.properties.result import DoesNotApply, Result, broken, mark_untested, not_run, note, ran
+from mmguard.properties.result import DoesNotApply, Result, broken, mark_untested, note, ran
 from mmguard.properties.runner import describe_failure, enter_autocast, judge_failure
-from mmguard.properties.scores import BackwardTrace, sum_losses, trace_backward
+from mmguard.properties.scores import BackwardTrace, trace_backward
 from mmguard.text import quantity
 
-#: Number of steps on one batch, the learning rate, and the share to which a learned loss falls.
-STEPS, RATE, LEARNED = 30, 1e-3, 0.8
 #: CPU seconds after which no further variant is tested.
 _MOST_SECONDS = 8.0
 #: Number of classes that are left out of a batch, one by one.
@@ -46,7 +44,7 @@ class Variant(NamedTuple):
 
 def check_variants(program: Program) -> List[Result]:
     """Train on changed batches: broken if one fails, or is not finite, that the user's loader can deliver."""
-    data, where, is_made_up = _choose_batch(program)
+    data, where, is_made_up = choose_batch(program)
     if not isinstance(data.get('data_samples'), (list, tuple)) or not torch.is_tensor(data.get('inputs')):
         raise DoesNotApply('a batch is not one tensor of images with a list of samples')
     try:
@@ -68,7 +66,7 @@ def check_variants(program: Program) -> List[Result]:
     return results
 
 
-def _choose_batch(program: Program) -> Tuple[Any, str, bool]:
+def choose_batch(program: Program) -> Tuple[Any, str, bool]:
     """Return the user's first batch, a phrase for it, and False; without data a made-up one, and True."""
     try:
         first = preprocess_batch(program, 0)
@@ -90,9 +88,6 @@ def _list_variants(program: Program, data: Dict[str, Any]) -> List[Variant]:
     none = _change(program, data, lambda sample, place: _remove(program, sample))
     found.append(Variant('no image with targets', none, *empty))
     if program.kind == 'pixels':
-        ignored = sum(one.ignored > 0 for one in readings) / max(1, len(readings))
-        half = _change(program, data, lambda sample, place: _ignore_half(program, sample))
-        found.append(Variant('half of each image ignored', half, ignored, loads))
         labels = sorted({label for one in readings for label in one.after if 0 <= label < program.num_classes})
         for label in [labels[n] for n in select_indices(len(labels), _CLASSES)]:
             lacks = sum(not one.after[label] for one in readings) / len(readings)
@@ -123,6 +118,16 @@ def _count_empty(program: Program, readings: List[SampleReading]) -> Tuple[float
     return sum(flags) / max(1, len(flags)), f'{quantity(len(flags), "sample")} of your data'
 
 
+def ignore_half(program: Program, data: Dict[str, Any]) -> Dict[str, Any]:
+    """Return a batch whose label maps are ignored in their left half."""
+
+    def ignore(sample: Any, place: int) -> None:
+        plane = _get_plane(sample)
+        plane[..., : plane.shape[-1] // 2] = program.ignore_index
+
+    return _change(program, data, ignore)
+
+
 def _change(program: Program, data: Dict[str, Any], change: Any) -> Dict[str, Any]:
     samples = copy.deepcopy(list(data['data_samples']))
     for place, sample in enumerate(samples):
@@ -135,11 +140,6 @@ def _remove(program: Program, sample: Any) -> None:
         _get_plane(sample)[:] = program.ignore_index
     if 'gt_instances' in sample:
         sample.gt_instances = sample.gt_instances[torch.zeros(len(sample.gt_instances), dtype=torch.bool)]
-
-
-def _ignore_half(program: Program, sample: Any) -> None:
-    plane = _get_plane(sample)
-    plane[..., : plane.shape[-1] // 2] = program.ignore_index
 
 
 def _ignore(program: Program, sample: Any, label: int) -> None:
@@ -187,57 +187,3 @@ def find_last_size(program: Program) -> int:
     with contextlib.suppress(Exception):
         return len(program.build_dataset('train')) % (loader.get('batch_size') or 1)
     return 0
-
-
-def check_learning(program: Program) -> List[Result]:
-    """Take some steps on one batch, and check that the loss falls and the predictions approach the labels."""
-    model = program.build_model()
-    state = copy.deepcopy(model.state_dict())
-    samples = program.build_plain_batch()
-    optimizer = torch.optim.AdamW(model.parameters(), RATE)
-    values: List[float] = []
-    try:
-        before = _compute_agreement(program, samples)
-        while len(values) < STEPS and (len(values) < 3 or program.seconds_left() > 0):
-            optimizer.zero_grad()
-            loss = sum_losses(program.compute_losses(samples))
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 10.0)
-            optimizer.step()
-            values.append(float(loss))
-        after = _compute_agreement(program, samples)
-    finally:
-        model.load_state_dict(state)
-        model.zero_grad(set_to_none=True)
-    data = dict(losses=values, agreement=[before, after])
-    words = f'{values[0]:.3g} -> {values[-1]:.3g} in {len(values)} steps'
-    words += f', {before:.0%} -> {after:.0%} of the labels predicted'
-    if len(values) < STEPS:
-        return [not_run('the loss', f'there was no time for {STEPS} steps: {words}', dict(reason='time'))]
-    if not values[-1] < LEARNED * values[0]:
-        return [broken('the loss', f'does not fall: {words}', data)]
-    learned = min(1.0, (values[0] - values[-1]) / abs(values[0]))
-    is_met = after - before > learned / 4 or program.kind == 'instances'
-    return [ran('the loss', words, data) if is_met else broken('predictions', f'do not move: {words}', data)]
-
-
-def _compute_agreement(program: Program, samples: List[Any]) -> float:
-    """Return the share of pixels, or of objects, that the model predicts with the right labels."""
-    data = program.build_batch(samples)
-    try:
-        with torch.no_grad(), program.scope():
-            seed_all(0)
-            found = program.build_model().eval()(**data, mode='predict')
-    finally:
-        program.build_model().train()
-    shares: List[Tensor] = []
-    for labels in found:
-        if program.kind == 'pixels':
-            shares.append((labels.pred_sem_seg.data == labels.gt_sem_seg.data).float().mean())
-            continue
-        known, seen = labels.gt_instances, labels.pred_instances
-        boxes = known.bboxes if torch.is_tensor(known.bboxes) else known.bboxes.tensor
-        corners = (seen.bboxes[None] - boxes[:, None]).abs().amax(-1) < program.find_side() / 8
-        is_met = corners & (seen.labels[None] == known.labels[:, None]) & (seen.scores[None] > 0.05)
-        shares.append(is_met.any(1).float().mean())
-    return float(torch.stack(shares).mean())

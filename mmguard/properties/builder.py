@@ -175,7 +175,8 @@ def _train(program: Any) -> None:
     """Train the model on all labels that the data hold."""
     import torch
 
-    from mmguard.properties.samples import collect_labels
+    from mmguard.properties.readings import count_labels
+    from mmguard.properties.samples import read_parts
     from mmguard.properties.scores import sum_losses
 
     problem: Exception = ValueError('the pipeline leaves no sample with labels')
@@ -184,7 +185,7 @@ def _train(program: Any) -> None:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
     except Exception as raised:  # a package or an image is missing, but the annotations may be available
         problem = raised
-    labels = program.collect_labels().union(*(collect_labels(sample, program.kind) for sample in samples))
+    labels = program.collect_labels().union(*(count_labels(read_parts(one), program.kind, None) for one in samples))
     if not samples and not labels:
         raise problem
     outside = program.find_invalid_labels(labels)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
-from importlib.util import find_spec
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import torch
@@ -14,13 +13,13 @@ from mmengine.registry import METRICS
 from mmengine.structures import InstanceData, PixelData
 from PIL import Image
 
-from mmguard.config.classes import find_class, get_type_name
+from mmguard.config.classes import get_type_name
 from mmguard.labels.spaces import VOID
-from mmguard.properties.datasets import find_conflict, get_class_names, read_labels_by_name, seed_all, select_indices
+from mmguard.properties.datasets import get_class_names, seed_all, select_indices
 from mmguard.properties.pipelines import look
 from mmguard.properties.program import Program, cache_result
-from mmguard.properties.result import DoesNotApply, Result, Unavailable, broken, mark_untested, not_run, note, ran
-from mmguard.properties.runner import describe_failure
+from mmguard.properties.result import DoesNotApply, Result, Unavailable, broken, mark_untested, note, ran
+from mmguard.properties.runner import judge_failure
 from mmguard.text import quantity
 
 #: Number of label files to take values from, and of values to try.
@@ -31,15 +30,11 @@ SIDE = 256
 TRIES = 3
 #: Maximum number of detections per image in COCO.
 MOST_DETECTIONS = 100
-#: Factor of the number of an instance in the ids of mmdet's panoptic maps; the rest is the label.
-PER_INSTANCE = 1000
 
 
 def check_labels(program: Program) -> List[Result]:
     """Compare class names, and the labels of values or categories, between the data sets of both splits."""
     train, results = program.build_leaves('train'), []
-    differing = find_conflict(program.read, train)
-    results += [broken('the data sets of the training', differing)] if differing else []
     for number, one in enumerate(train):
         subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
         for place, other in enumerate(program.build_leaves('val')):
@@ -57,25 +52,11 @@ def check_labels(program: Program) -> List[Result]:
                 if program.seconds_left() < 0:
                     break
             if not values and not differing:
-                ours, theirs = read_labels_by_name(one), read_labels_by_name(other)
+                ours, theirs = _read_labels_by_name(one), _read_labels_by_name(other)
                 known = {name: (label, theirs.get(name)) for name, label in ours.items()}
             if values or not differing:
-                found = _judge_labels(subject, known, get_class_names(one) if values else ())
-                if found.outcome == 'broken' and values and len(train) > 1 and _find_like(program, place) is not None:
-                    found = note(subject, 'other numbers than in the validation, which is read like another data set')
-                results.append(found)
+                results.append(_judge_labels(subject, known, get_class_names(one) if values else ()))
     return results
-
-
-@cache_result
-def _find_like(program: Program, place: int) -> Optional[int]:
-    """Return the number of a training data set that gives the values of a validation data set the same labels."""
-    values = sorted(_collect_values(program.build_leaves('val')[place]))[:VALUES]
-    labels = [find_label(program, 'val', place, value) for value in values]
-    for number, _ in enumerate(program.build_leaves('train')):
-        if labels == [find_label(program, 'train', number, value) for value in values]:
-            return number
-    return None
 
 
 def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there: str) -> str:
@@ -111,6 +92,15 @@ def _judge_labels(subject: str, labels: Dict[str, Tuple[Optional[int], Optional[
         return note(subject, f'{ignored[0]} is ignored, and no value becomes {unused[0]}', data)
     number = quantity(len(known), 'value or category', 'values or categories')
     return ran(subject, f'{number} in both splits', data)
+
+
+def _read_labels_by_name(dataset: Any) -> Dict[str, int]:
+    """Return the label of each category of a COCO file by its name in the file."""
+    api: Any = getattr(dataset, 'coco', None)
+    labels = getattr(dataset, 'cat2label', None)
+    if isinstance(labels, dict) and hasattr(api, 'cats'):
+        return {str(api.cats[number]['name']): label for number, label in labels.items() if number in api.cats}
+    return {name: label for label, name in enumerate(get_class_names(dataset))}
 
 
 def _read_label_file(dataset: Any, info: Dict[str, Any]) -> Optional[np.ndarray]:
@@ -166,75 +156,20 @@ def find_label(program: Program, split: str, number: int, value: int) -> Optiona
     return None
 
 
-def _predict_pixels(program: Program, metric: Any, sample: Any, info: Dict[str, Any]) -> None:
-    """Predict the stored label map, converted to the labels of the training split."""
-    raw = _read_label_file(program.build_leaves('val')[0], info)
-    if raw is None:
-        raise Unavailable('its label files are missing, or are not images of one channel')
-    truth = np.full(raw.shape, VOID, np.int64)
-    for value in np.unique(raw).tolist():
-        label = find_label(program, 'train', _find_like(program, 0) or 0, value)
-        if label is None:
-            raise DoesNotApply('the training does not load a label map of one value')
-        truth[raw == value] = label
-    label_map = sample.gt_sem_seg.data.squeeze().numpy()
-    if label_map.shape != truth.shape:
-        raise DoesNotApply(f'the validation evaluates at {label_map.shape}, not at the size of the file')
-    # No model can learn labels that training ignores; another property compares the two.
-    truth = np.where(truth == VOID, np.where(label_map == VOID, 0, label_map), truth)
-    sample.pred_sem_seg = PixelData(data=torch.as_tensor(truth)[None])
-
-
-def _translate(program: Program, labels: Sequence[int]) -> List[int]:
-    """Map validation labels to training labels by category name."""
-    names = {label: name for name, label in read_labels_by_name(program.build_leaves('val')[0]).items()}
-    trained = read_labels_by_name(program.build_leaves('train')[0])
-    if any(names.get(label) not in trained for label in labels):
-        raise DoesNotApply('the training data set lacks its categories')
-    return [trained[names[label]] for label in labels]
-
-
-def _predict_panoptic(program: Program, metric: Any, sample: Any, info: Dict[str, Any]) -> None:
-    """Predict the segments of the file."""
-    segments = info.get('segments_info') or ()
-    if not segments or not os.path.isfile(info.get('seg_map_path') or ''):
-        raise Unavailable('its samples have no segments, or their panoptic maps are missing')
-    with Image.open(info['seg_map_path']) as image:
-        ids = np.asarray(image.convert('RGB')).astype(np.int64) @ (1, 1 << 8, 1 << 16)
-    truth = np.full(ids.shape, len(get_class_names(program.build_leaves('val')[0])), np.int64)
-    labels = _translate(program, [one['category'] for one in segments])
-    for number, (one, label) in enumerate(zip(segments, labels), 1):
-        truth[ids == one['id']] = label + PER_INSTANCE * number
-    sample.pred_panoptic_seg = PixelData(sem_seg=torch.as_tensor(truth)[None])
-
-
-def _predict_instances(program: Program, metric: Any, sample: Any, info: Dict[str, Any]) -> None:
-    """Predict the annotated objects."""
+def _predict_truth(sample: Any, info: Dict[str, Any], is_map: bool) -> None:
+    """Predict the label map of a sample, or the annotated objects of its file."""
+    if is_map:
+        sample.pred_sem_seg = PixelData(data=sample.gt_sem_seg.data.clone())
+        return
     objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
     boxes = np.array([one['bbox'] for one in objects], np.float64).reshape(-1, 4)
     if len(boxes) > MOST_DETECTIONS or (boxes[:, 2:] - boxes[:, :2] < 1).any():
         raise DoesNotApply('every image has more objects than are counted, or boxes below one pixel')
     sample.pred_instances = InstanceData(
         bboxes=torch.as_tensor(boxes, dtype=torch.float32),
-        labels=torch.tensor(_translate(program, [one['bbox_label'] for one in objects]), dtype=torch.int64),
+        labels=torch.tensor([one['bbox_label'] for one in objects], dtype=torch.int64),
         scores=torch.ones(len(objects)),
     )
-    if 'segm' in (getattr(metric, 'metrics', None) or ()):
-        size = sample.metainfo['ori_shape'][:2]
-        planes = [_decode_mask(one.get('mask'), *size) for one in objects]
-        sample.pred_instances.masks = torch.stack(planes) if planes else torch.zeros((0, *size), dtype=torch.bool)
-
-
-def _decode_mask(outline: Any, height: int, width: int) -> torch.Tensor:
-    from pycocotools import mask as coco_mask
-
-    if outline is None:
-        raise DoesNotApply('its objects have no masks')
-    if isinstance(outline, list):
-        outline = coco_mask.merge(coco_mask.frPyObjects(outline, height, width))
-    elif isinstance(outline.get('counts'), list):
-        outline = coco_mask.frPyObjects(outline, height, width)
-    return torch.as_tensor(coco_mask.decode(outline), dtype=torch.bool)
 
 
 def _check_names(metric: Any) -> List[Result]:
@@ -256,33 +191,18 @@ def _name_lists(metric: Any, names: Tuple[str, ...]) -> List[Tuple[str, Tuple[st
     for key, value in vars(metric).items():
         cats = getattr(value, 'cats', None)
         if isinstance(cats, dict) and cats and names:
-            try:
-                ids = value.get_cat_ids(cat_names=names)
-            except TypeError:  # LVIS counts all
-                ids = value.get_cat_ids()
+            ids = value.get_cat_ids(cat_names=names)
             lists.append(('in its file', tuple(str(cats[number]['name']) for number in ids)))
         elif isinstance(value, (list, tuple)) and len(set(names) & set(map(str, value))) > len(names) / 2:
             lists.append((f'in its {key}', tuple(map(str, value))))
     return lists
 
 
-class Marks(NamedTuple):
-    """Best possible score of a metric, suffixes of its keys, a function that predicts the ground truth, required
-    package."""
-
-    full: float = 1.0
-    keys: Sequence[str] = ()
-    predict: Callable[[Program, Any, Any, Dict[str, Any]], None] = _predict_instances
-    package: str = ''
-
-
-#: Metrics whose best possible score is known; it applies to their subclasses, too.
-MARKS: Dict[str, Marks] = {
-    'IoUMetric': Marks(100.0, ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore'), _predict_pixels),
-    'CocoMetric': Marks(1.0, ('bbox_mAP', 'segm_mAP')),
-    'LVISMetric': Marks(1.0, ('bbox_AP', 'segm_AP'), package='lvis'),
-    'CocoPanopticMetric': Marks(100.0, ('PQ',), _predict_panoptic, 'panopticapi'),
-    'VOCMetric': Marks(1.0, ('mAP',)),
+#: Metrics whose best possible score is known, and the ends of its keys; it applies to their subclasses, too.
+MARKS: Dict[str, Tuple[float, Tuple[str, ...]]] = {
+    'IoUMetric': (100.0, ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore')),
+    'CocoMetric': (1.0, ('bbox_mAP',)),
+    'VOCMetric': (1.0, ('mAP',)),
 }
 
 
@@ -307,17 +227,14 @@ def check_marks(program: Program) -> List[Result]:
     """Evaluate each validation metric on the ground truth; compare its class names with the data set's."""
     results: List[Result] = []
     for number, node in enumerate(find_metric_nodes(program)):
-        cls = find_class(node['type'], 'METRICS', str(program.config.get('default_scope') or ''))
-        marks = next((MARKS[base.__name__] for base in getattr(cls, '__mro__', ()) if base.__name__ in MARKS), Marks())
+        name = get_type_name(node['type'])
         try:
-            if marks.package and find_spec(marks.package) is None:
-                raise Unavailable(f'{marks.package} is not installed')
-            results += _check_names(build_metric(program, number))
-            results.append(_check_metric(program, build_metric(program, number), marks))
+            metric = build_metric(program, number)
+            results += [*_check_names(metric), _check_metric(program, metric)]
         except DoesNotApply as reason:
-            results.append(mark_untested(get_type_name(node['type']), str(reason)))
-        except Unavailable as reason:
-            results.append(not_run(get_type_name(node['type']), str(reason)))
+            results.append(mark_untested(name, str(reason)))
+        except Exception as error:
+            results.append(judge_failure(name, error))
     return results
 
 
@@ -328,9 +245,10 @@ def _find_uncounted(metric: Any, samples: Sequence[Any]) -> List[int]:
     return sorted(label for label in found - {VOID, metric.ignore_index} if label >= classes > 0)
 
 
-def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
+def _check_metric(program: Program, metric: Any) -> Result:
     name, dataset, (leaf, *others) = type(metric).__name__, program.build_dataset('val'), program.build_leaves('val')
-    if not marks.keys:
+    full, keys = next((MARKS[base.__name__] for base in type(metric).__mro__ if base.__name__ in MARKS), (0.0, ()))
+    if not keys:
         raise DoesNotApply('its best possible value is unknown')
     if others or getattr(metric, 'format_only', False):
         raise DoesNotApply('several data sets are evaluated' if others else 'it writes files only (format_only)')
@@ -339,14 +257,15 @@ def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
         with program.scope():
             sample = dataset[index]['data_samples']
         try:
-            marks.predict(program, metric, sample, leaf.get_data_info(index))
+            _predict_truth(sample, leaf.get_data_info(index), full == 100.0)
             given.append(sample)
         except Unavailable as reason:
             problem = reason
     if not given:
         raise problem
-    api = getattr(metric, '_coco_api', None) or getattr(metric, '_lvis_api', None)
+    api = getattr(metric, '_coco_api', None)
     if api is not None:
+        metric.metrics = ['bbox']  # masks are not predicted
         metric.img_ids = [sample.metainfo['img_id'] for sample in given]
         unknown = [number for number in metric.img_ids if number not in api.imgs]
         if unknown:
@@ -355,21 +274,19 @@ def _check_metric(program: Program, metric: Any, marks: Marks) -> Result:
     if uncounted:
         number = quantity(len(metric.dataset_meta['classes']), 'class', 'classes')
         return broken(name, f'counts {number}, but the labels reach {uncounted[-1]}', dict(labels=uncounted))
-    try:
-        with program.scope():
-            metric.results = []  # left by an attempt that timed out
-            metric.process({}, [sample.to_dict() for sample in given])
-            values = metric.evaluate(len(given))
-    except ImportError:
-        raise
-    except Exception as error:
-        failure = describe_failure(error)
-        return broken(name, f'fails on the ground truth: {failure}', dict(failure=failure))
-    found = {key: float(value) for key, value in values.items() if key.split('/')[-1] in marks.keys}
+    with program.scope():
+        metric.results = []  # left by an attempt that timed out
+        metric.process({}, [sample.to_dict() for sample in given])
+        values = metric.evaluate(len(given))
+    found = {key: float(value) for key, value in values.items() if key.split('/')[-1] in keys}
     found = {key: value for key, value in found.items() if np.isfinite(value) and value >= 0}
     if not found:
-        raise DoesNotApply(f'it returns none of {", ".join(marks.keys)}')
-    low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < marks.full - 1e-3)
+        raise DoesNotApply(f'it returns none of {", ".join(keys)}')
+    low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < full - 1e-3)
     data = dict(samples=len(given), values=found)
-    words = f'the ground truth of {quantity(len(given), "image")} as predictions'
-    return broken(name, f'gives the ground truth {low} of {marks.full:g}', data) if low else ran(name, words, data)
+    if low:
+        return broken(name, f'gives the ground truth {low} of {full:g}', data)
+    names, left_out = (metric.dataset_meta or {}).get('classes') or (), getattr(metric, 'ignore_index', -1)
+    if isinstance(left_out, int) and 0 <= left_out < len(names):
+        return note(name, f'label {left_out} ({names[left_out]}) has no score: it is its ignore_index', data)
+    return ran(name, f'the ground truth of {quantity(len(given), "image")} as predictions', data)

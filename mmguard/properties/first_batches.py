@@ -21,7 +21,9 @@ from mmguard.properties.runner import (
     build_loader,
     describe_failure,
     enter_autocast,
+    is_foreign,
     judge_failure,
+    judge_start,
     make_loader,
     start_runner,
 )
@@ -166,7 +168,11 @@ def check_batches(program: Program) -> List[Result]:
         return [*results, judge_failure('your loader', error)]
     if not number:
         return [*results, broken('your loader', 'ends without a batch')]
-    runner, steps, trained, began = start_runner(program), _Steps(), [], time.process_time()
+    try:
+        runner = start_runner(program)
+    except Exception as error:
+        return [*results, judge_start(error)]
+    steps, trained, began = _Steps(), [], time.process_time()
     for place in range(number):
         which, invalid = f'batch {place + 1} of your loader', []
         try:
@@ -299,15 +305,18 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
 def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
     results: List[Result] = []
     readings = read_samples(program, 'train')
-    hidden = program.find_invalid_labels(label for one in readings for label in one.cropped)
-    invalid = program.find_invalid_labels(steps.labels)
+    invalid = program.find_invalid_labels({*steps.labels, *(label for one in readings for label in one.after)})
     if invalid:
         words = f'no output for the labels {", ".join(map(str, invalid[:8]))}: they train as background, or not at all'
         results.append(broken('labels', words, dict(labels=invalid)))
-    elif hidden:
-        loads = sum(any(label in one.before for label in hidden) for one in readings)
-        words = f'no output for the labels {", ".join(map(str, hidden[:8]))} of {loads} of {len(readings)} loads: '
-        results.append(broken('labels', f'{words}a crop that shows them ends the training', dict(labels=hidden)))
+    hidden = program.find_invalid_labels(label for one in readings for label in one.before)
+    if hidden and not invalid:
+        steps_of = [one for leaf in program.build_leaves('train') for one in getattr(leaf.pipeline, 'transforms', ())]
+        words = f'no output for the labels {", ".join(map(str, hidden[:8]))} of your files'
+        if any(map(is_foreign, steps_of)):  # one of them may map labels
+            results.append(note('labels', f'{words}: none of them was left in {len(readings)} loads'))
+        else:
+            results.append(broken('labels', f'{words}: a crop that shows them ends the training', dict(labels=hidden)))
     if steps.padded > 0:
         words = f'{steps.padded:.0%} of the padding is not ignored: it trains as a class (seg_pad_val)'
         results.append(note('data_preprocessor', words))

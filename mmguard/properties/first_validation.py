@@ -61,7 +61,7 @@ def check_validation(program: Program) -> List[Result]:
     words += f', {scaled:.1f} times smaller than they are' if scaled > 1 else ''
     words += f'; the untrained model has {listed}' if listed else ''
     results = [ran('validation', words, dict(images=seen, values=list(values)))]
-    return results + _check_save_best(program, values) + _check_metrics(runner) + _check_thresholds(program)
+    return results + _check_save_best(program, values) + _check_thresholds(program)
 
 
 def shrink_images(data: Any, most: float, least: int) -> Tuple[Any, float]:
@@ -98,17 +98,6 @@ def _check_save_best(program: Program, values: Dict[str, Any]) -> List[Result]:
     if not wrong or not values:
         return []
     return [broken('save_best', f'{wrong[0]} is not among the results: {", ".join(list(values)[:8])}')]
-
-
-def _check_metrics(runner: Any) -> List[Result]:
-    """Name classes that a metric leaves out because their label is its ``ignore_index``."""
-    names = (getattr(runner.val_dataloader.dataset, 'metainfo', None) or {}).get('classes') or ()
-    return [
-        note(type(metric).__name__, f'leaves out label {label} ({names[label]}): it is its ignore_index')
-        for metric in runner.val_loop.evaluator.metrics
-        for label in [getattr(metric, 'ignore_index', None)]
-        if isinstance(label, int) and 0 <= label < len(names)
-    ]
 
 
 def _check_thresholds(program: Program) -> List[Result]:

@@ -16,38 +16,35 @@ from mmguard.properties.alignment import (
     draw_boxes,
     draw_field,
     fill_boxes,
-    fill_dots,
 )
-from mmguard.properties.datasets import seed_all, select_indices, walk_datasets, walk_objects, watch_steps
+from mmguard.properties.datasets import seed_all, select_indices, walk_datasets, watch_steps
 from mmguard.properties.program import Program
 from mmguard.properties.result import (
+    DROPPED,
     DoesNotApply,
     Result,
     broken,
-    mark_untested,
     note,
     ran,
 )
 from mmguard.properties.runner import describe_failure
-from mmguard.properties.samples import get_label_map, make_masks, read_parts
+from mmguard.properties.samples import make_masks, read_parts
 from mmguard.text import quantity
 
 #: Gray levels of figure and background.
 BRIGHT, DARK = 200, 50
 #: Key that marks results with drawn image and labels.
 _DRAWN = 'mmguard_drawn'
-#: Kinds of labels: label maps, keypoints.
-_MAP, _POINTS = 'label map', 'keypoints'
+#: Name of label maps among the figures.
+_MAP = 'label map'
 #: Keys of labels that are drawn.
-_LABELS = ('gt_seg_map', 'gt_bboxes', 'gt_masks', 'gt_keypoints')
+_LABELS = ('gt_seg_map', 'gt_bboxes', 'gt_masks')
 #: Highest label of the figure, whatever the number of classes: interpolation is seen between two labels.
 _VALUES = 4
 #: Minimum number of loads: random steps draw again each time.
 DRAWN_LOADS = 32
 #: Number of loads of each training sample: random steps may drop it occasionally.
 LOADS = 5
-#: Data sets above this length are not listed again to find filtered images.
-MAX_LISTED = 20_000
 
 
 class StepOutput(NamedTuple):
@@ -71,10 +68,7 @@ def check_moves(program: Program) -> List[Result]:
             break
         steps = _load_traced(program, dataset, indices[number % len(indices)], number)
         failures += not steps
-        # Packed samples of mmdet carry no keypoints.
-        for kind in dict.fromkeys(
-            kind for seen in steps for kind in seen.figures if seen is steps[-1] or kind == _POINTS
-        ):
+        for kind in steps[-1].figures if steps else ():
             found = _judge(kind, [seen for seen in steps if kind in seen.figures], program.ignore_values())
             if found is not None:
                 known[kind] += 1
@@ -84,20 +78,10 @@ def check_moves(program: Program) -> List[Result]:
             break
     if not known:
         raise DoesNotApply('no step loads an image with its labels, or nothing of the figure was left in the image')
-    results = [
+    return [
         wrong.get(kind) or ran(kind, f'a figure drawn into {quantity(count, "load")} of your data', dict(tries=count))
         for kind, count in known.items()
     ]
-    return results if _POINTS in known else [*results, *_name_keypoints(program)]
-
-
-def _name_keypoints(program: Program) -> List[Result]:
-    """Note that keypoint annotations are not tested: mmdet's pipelines do not load them."""
-    for leaf in program.build_leaves('train'):
-        objects = getattr(getattr(leaf, 'coco', None), 'anns', None) or dict(enumerate(walk_objects(leaf, DRAWN_LOADS)))
-        if any(one.get('keypoints') for one in objects.values()):
-            return [mark_untested(_POINTS, 'no step of the pipeline loads gt_keypoints')]
-    return []
 
 
 def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[StepOutput]:
@@ -144,12 +128,10 @@ def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
     if image.ndim not in (2, 3) or (figure is not None and figure.has_labels):
         return False
     has_labels = any(results.get(name) is not None for name in _LABELS)
-    has_boxes = any(results.get(name) is not None for name in ('gt_bboxes', 'gt_keypoints', 'instances'))
+    has_boxes = any(results.get(name) is not None for name in ('gt_bboxes', 'instances'))
     if figure is None or (has_labels and has_boxes != bool(figure.boxes)):
         height, width = image.shape[:2]
-        has_points = results.get('gt_keypoints') is not None
-        has_points |= any(one.get('keypoints') for one in results.get('instances') or ())
-        boxes = draw_boxes(rng, height, width, has_points) if has_boxes else []
+        boxes = draw_boxes(rng, height, width) if has_boxes else []
         pattern = fill_boxes(boxes, height, width) if boxes else draw_field(rng, height, width)
         figure = results[_DRAWN] = _Figure(pattern, boxes)
         shown = np.where(pattern > 0, BRIGHT, DARK) + rng.integers(-12, 13, pattern.shape)
@@ -159,10 +141,6 @@ def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
         return False
     label = results.get('gt_seg_map')
     if figure.boxes:
-        if results.get('gt_keypoints') is not None:
-            centres = np.array(figure.boxes).reshape(-1, 1, 2, 2).mean(2)
-            seen = np.full((len(figure.boxes), 1, 1), 2)
-            results['gt_keypoints'] = np.concatenate([centres, seen], -1).astype(np.float32)
         _replace_instances(results, figure.boxes, *figure.pattern.shape)
     if label is not None:
         rows, columns = (np.arange(new) * old // new for new, old in zip(label.shape[:2], figure.pattern.shape))
@@ -189,7 +167,7 @@ def look(step: str, results: Any) -> List[StepOutput]:
     if not isinstance(results, dict):
         return []
     parts = read_parts(results)
-    image, masks, points = parts.image, parts.masks, results.get('gt_keypoints')
+    image, masks = parts.image, parts.masks
     if not isinstance(image, np.ndarray) or image.ndim not in (2, 3):
         return []
     figures: Dict[str, np.ndarray] = {}
@@ -198,8 +176,6 @@ def look(step: str, results: Any) -> List[StepOutput]:
     boxes = [one.box for one in parts.instances or () if one.box is not None]
     if boxes:
         figures['boxes'] = fill_boxes(boxes, *image.shape[:2])
-    if points is not None and len(points):
-        figures[_POINTS] = fill_dots(points, *image.shape[:2])
     if masks is not None and len(masks):
         figures['masks'] = (masks.to_ndarray() if hasattr(masks, 'to_ndarray') else np.asarray(masks)).max(0)
     return [StepOutput(step, image, figures)] if figures else []
@@ -247,19 +223,13 @@ def check_samples(program: Program) -> List[Result]:
         for leaf in leaves:
             if not hasattr(leaf, 'prepare_data') or not hasattr(leaf, 'get_data_info'):
                 raise DoesNotApply(f'{type(leaf).__name__} is not a data set of MMEngine')
-            subject = f'{split} ({type(leaf).__name__})'
-            found = _describe_filtered(leaf, subject) + _load_leaf(program, leaf, subject, loads)
-            number = min(len(leaf), program.samples)
-            words = f'{quantity(number, "sample")} of your {len(leaf):,}, each loaded {quantity(loads, "time")}'
-            is_whole = all(one.outcome == 'note' for one in found)
-            results += [*found, *([ran(subject, words, dict(samples=number))] if is_whole else [])]
+            results += _load_leaf(program, leaf, f'{split} ({type(leaf).__name__})', loads)
     return results
 
 
 def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Result]:
     dropped: Counter = Counter()
     ended: List[str] = []  # the step that raised, or dropped the sample
-    loads = 0
 
     def on_step(step: Any, results: Any) -> Any:
         ended.append(type(step).__name__)
@@ -268,7 +238,8 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
             ended.pop()
         return results
 
-    for index in select_indices(len(leaf), program.samples):
+    indices = select_indices(len(leaf), program.samples)
+    for number, index in enumerate(indices):
         asked = leaf.get_data_info(index)
         file = os.path.basename(str(asked.get('img_path') or asked.get('img_id') or 'a sample'))
         drops: Counter = Counter()
@@ -279,29 +250,25 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
                 try:
                     sample = leaf.prepare_data(index)
                 except Exception as error:
-                    step = (ended or ['the data set'])[0]
-                    failure = describe_failure(error)
+                    step, failure = (ended or ['the data set'])[0], describe_failure(error)
                     return [broken(f'{subject}, {step}', f'{file}: {failure}', dict(step=step, failure=failure))]
-            loads += 1
             if sample is None:
                 drops[(ended or ['the data set'])[0]] += 1
             elif _is_other(asked, sample):
                 return [broken(subject, f'{file} was requested, but another image was returned')]
-            elif _describe_channels(sample):
-                return [broken(subject, f'{file}: {_describe_channels(sample)}')]
-            if program.seconds_left() < 0:
-                break
-        if sum(drops.values()) == tries > 1:
+        if sum(drops.values()) == tries:
             ((step, _),) = drops.most_common(1)
-            evidence = f'{file} was dropped in {tries} of {tries} loads: it is never trained on'
-            return [broken(f'{subject}, {step}', evidence, dict(step=step))]
+            evidence = f'{file} was dropped in {tries} of {quantity(tries, "load")}: it never gets through'
+            return [broken(f'{subject}, {step}', evidence, dict(step=step, failure=DROPPED))]
         dropped.update(drops)
         if program.seconds_left() < 0:
+            indices = indices[: number + 1]
             break
-    blame = broken if tries == 1 else note
+    loads = tries * len(indices)
+    words = f'{quantity(len(indices), "sample")} of your {len(leaf):,}, each loaded {quantity(tries, "time")}'
     return [
-        blame(f'{subject}, {step}', f'drops a sample in {count} of {loads} loads', dict(step=step))
-        for step, count in dropped.items()
+        ran(subject, words, dict(samples=len(indices))),
+        *(note(f'{subject}, {step}', f'drops a sample in {count} of {loads} loads') for step, count in dropped.items()),
     ]
 
 
@@ -310,24 +277,3 @@ def _is_other(info: Dict[str, Any], sample: Any) -> bool:
     known = getattr(labels, 'metainfo', None) or {}
     names = [name for name in ('img_id', 'img_path') if name in info and name in known]
     return bool(names) and all(str(info[name]) != str(known[name]) for name in names)
-
-
-def _describe_channels(sample: Any) -> str:
-    """Describe the label map of a packed sample if it has the channels of a picture; empty if not."""
-    if not isinstance(sample, dict) or 'gt_sem_seg' not in (sample.get('data_samples') or ()):
-        return ''
-    shape = tuple(get_label_map(sample).shape)
-    has_channels = len(shape) == 3 and shape[-1] <= 4 < sample['inputs'].shape[-1]
-    return f'its label map has the shape {shape}, expected (1, height, width)' if has_channels else ''
-
-
-def _describe_filtered(leaf: Any, subject: str) -> List[Result]:
-    """Return how many samples filter_cfg leaves out."""
-    if not getattr(leaf, 'filter_cfg', None) or getattr(leaf, 'test_mode', False) or len(leaf) > MAX_LISTED:
-        return []
-    try:
-        listed = len(leaf.load_data_list())
-    except Exception:  # its annotations may not be readable twice
-        return []
-    words = f'leaves out {listed - len(leaf):,} of {listed:,} images'
-    return [note(f'{subject}, filter_cfg', words)] if listed > len(leaf) else []

@@ -30,7 +30,7 @@ from mmguard.properties.alignment import Box
 from mmguard.properties.datasets import find_innermost, get_class_names, seed_all, select_indices, walk_objects
 from mmguard.properties.pretrained import drop_pretrained
 from mmguard.properties.result import NoSamples, Unavailable
-from mmguard.properties.samples import get_label_map, make_blank, make_instances, make_template
+from mmguard.properties.samples import make_blank, make_instances, make_template
 
 #: Image sides to try, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
@@ -308,13 +308,6 @@ class Program:
         """Return two ordinary samples."""
         return [self.build_plain_sample(seed, side or self.find_side()) for seed in (0, 1)]
 
-    def build_half_ignored(self, side: int) -> List[Any]:
-        """Return two ordinary samples whose label maps are ignored in their left half."""
-        samples = self.build_plain_batch(side)
-        for sample in samples:
-            get_label_map(sample)[..., : side // 2] = self.ignore_index
-        return samples
-
     def build_pixels(self, labels: Any, side: int, seed: int = 0) -> Any:
         """Return a packed sample with a label map of one label, or of n x n blocks of labels."""
         sample = make_blank(self.build_template(), side, seed)
@@ -332,11 +325,11 @@ class Program:
             sample['data_samples'].ignored_instances = make_instances(known.ignored_instances, [], [], side)
         return sample
 
-    def build_samples(self, labels: Sequence[int], side: int, number: int) -> List[Any]:
+    def build_samples(self, labels: Sequence[int], side: int, number: int, seed: int = 0) -> List[Any]:
         """Return packed samples that together contain these labels, or as many of them as fit."""
         if self.kind == 'pixels':
             blocks = np.resize([labels[n] for n in select_indices(len(labels), 256)], (16, 16))
-            return [self.build_pixels(blocks, side, n) for n in range(number)]
+            return [self.build_pixels(blocks, side, seed + n) for n in range(number)]
         cell = side / 4
         corners = [(x * cell + 2, y * cell + 2) for y in range(4) for x in range(4)]
         boxes = [(x, y, x + cell - 4, y + cell - 4) for x, y in corners]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 import torch
@@ -37,7 +37,6 @@ class SampleReading(NamedTuple):
         black (tuple[float, float]): Share of pixels whose value is 0 and whose label is valid, before and after.
         outside (float): Share of boxes that reach out of the image by more than a pixel, before.
         values (tuple[float, float]): Smallest and largest value of the image that reaches the preprocessor.
-        cropped (set[int]): Labels of the map that vanish in a step that changes its size, and in no other step.
         scale (float): Factor by which the pipeline enlarges the image; 0 if unknown.
     """
 
@@ -47,7 +46,6 @@ class SampleReading(NamedTuple):
     black: Tuple[float, float]
     outside: float
     values: Tuple[float, float]
-    cropped: Set[int]
     scale: float
 
 
@@ -57,16 +55,12 @@ def read_samples(program: Program, split: str) -> List[SampleReading]:
     dataset, found, failures = program.build_dataset(split), [], 0
     for number, index in enumerate(select_indices(len(dataset), min(LOADS, 2 * program.samples))):
         first: List[SampleParts] = []
-        shown: List[Tuple[Tuple[int, ...], Set[int]]] = []
-
         scales: List[float] = []
 
-        def on_step(step: Any, results: Any, first: Any = first, shown: Any = shown, scales: Any = scales) -> Any:
+        def on_step(step: Any, results: Any, first: Any = first, scales: Any = scales) -> Any:
             results = step(results)
             scales.append(_get_scale(step, results))
             parts = read_parts(results) if isinstance(results, dict) else None
-            if parts is not None and parts.label is not None:
-                shown.append((parts.label.shape, set(np.unique(parts.label).tolist())))
             if parts is not None and not first and (parts.label is not None or parts.instances is not None):
                 first.append(parts._replace(image=np.array(parts.image), label=_copy(parts.label)))
             return results
@@ -82,7 +76,7 @@ def read_samples(program: Program, split: str) -> List[SampleReading]:
                     break
                 continue
         if first and isinstance(sample.get('inputs'), torch.Tensor) and last.image is not None:
-            found.append(_read(program, first[0], last, sample, _find_cropped(shown), float(np.prod(scales))))
+            found.append(_read(program, first[0], last, sample, float(np.prod(scales))))
     return found
 
 
@@ -101,17 +95,7 @@ def _get_scale(step: Any, results: Any) -> float:
     return float(np.sqrt(scale[0] * scale[-1]))
 
 
-def _find_cropped(shown: List[Tuple[Tuple[int, ...], Set[int]]]) -> Set[int]:
-    """Return the labels that vanish only where the size of a label map changes."""
-    cropped: Set[int] = set()
-    for (size, labels), (later, left) in zip(shown, shown[1:]):
-        cropped = cropped | (labels - left) if size != later else cropped - (labels - left)
-    return cropped
-
-
-def _read(
-    program: Program, first: SampleParts, last: SampleParts, sample: Any, cropped: Set[int], scale: float
-) -> SampleReading:
+def _read(program: Program, first: SampleParts, last: SampleParts, sample: Any, scale: float) -> SampleReading:
     void = program.ignore_index if program.has_label_map else None
     inputs = sample['inputs']
     return SampleReading(
@@ -121,7 +105,6 @@ def _read(
         (_measure_black(first, void), _measure_black(last, void)),
         _measure_outside(first),
         (float(inputs.min()), float(inputs.max())),
-        cropped,
         scale,
     )
 

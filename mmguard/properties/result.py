@@ -9,6 +9,8 @@ from typing import Any, Mapping, NamedTuple
 
 #: Outcomes of a property, the worst first. A note is a choice with a consequence, or the reason for testing nothing.
 OUTCOMES = ('broken', 'not run', 'ran', 'note')
+#: Cause of a failure: the pipeline drops a sample each time.
+DROPPED = 'dropped'
 _NO_FILE = re.compile(r"No such file or directory: '(.+?)'|(?:file|File) (\S+) (?:does not exist|is not found)")
 
 

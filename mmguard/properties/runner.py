@@ -19,6 +19,7 @@ from mmguard.config.classes import get_type_name
 from mmguard.properties.pretrained import is_missing
 from mmguard.properties.program import Program, cache_result, prepare_message_hub
 from mmguard.properties.result import (
+    DROPPED,
     Result,
     Unavailable,
     broken,
@@ -31,12 +32,18 @@ from mmguard.properties.result import (
 from mmguard.properties.worker import Failure
 from mmguard.text import quantity
 
-#: Packages whose hooks are called before the first iteration; other hooks are only built.
+#: Packages whose hooks are called before the first iteration (others are only built), and whose steps map no labels.
 _PACKAGES = ('mmengine', 'mmseg', 'mmdet', 'mmcv')
 #: Errors of what is installed here, not of the program.
-_OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|no kernel|memory')
-#: Function of the runner -> the part of the config that it builds.
+_OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|not installed|no kernel|memory')
+#: Cause -> sign of it in an exception; other exceptions are causes of their own.
+_CAUSES = {
+    'meta_keys': re.compile("KeyError: '(img_id|img_path|img_shape|ori_shape|pad_shape|scale_factor|flip)'"),
+    DROPPED: re.compile('Cannot find valid image'),
+}
+#: Function that builds a training -> the part of the config that it builds.
 _PARTS = {
+    'build_model': 'model',
     'build_train_loop': 'train_cfg',
     'build_optim_wrapper': 'optim_wrapper',
     'scale_lr': 'auto_scale_lr',
@@ -67,12 +74,13 @@ class StartedRunner(Runner):
     def call_hook(self, fn_name: str, **kwargs: Any) -> None:
         """Call ``before_run`` of the frameworks' hooks; RuntimeInfoHook formats the config, which takes seconds."""
         for hook in self._hooks if fn_name == 'before_run' else ():
-            if not _is_foreign(hook) and not isinstance(hook, RuntimeInfoHook):
+            if not is_foreign(hook) and not isinstance(hook, RuntimeInfoHook):
                 hook.before_run(self)
 
 
-def _is_foreign(hook: Any) -> bool:
-    return type(hook).__module__.partition('.')[0] not in _PACKAGES
+def is_foreign(part: Any) -> bool:
+    """Return True if a hook or a step is not of the frameworks."""
+    return type(part).__module__.partition('.')[0] not in _PACKAGES
 
 
 @cache_result
@@ -179,12 +187,11 @@ def check_build(program: Program) -> List[Result]:
     try:
         runner = start_runner(program)
     except Exception as error:
-        frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-        return [*results, judge_failure(next((_PARTS[one] for one in frames if one in _PARTS), 'the runner'), error)]
+        return [*results, judge_start(error)]
     words = f'built: {type(runner.model).__name__}, {type(runner.optim_wrapper).__name__}, '
     words += f'{quantity(len(runner.hooks), "hook")}' + (', evaluator' if has_validation(program) else '')
     results.append(ran('training', f'{words}; hooks called until before_run'))
-    foreign = sorted({type(hook).__name__ for hook in runner.hooks if _is_foreign(hook)} - {'LabelGuardHook'})
+    foreign = sorted({type(hook).__name__ for hook in runner.hooks if is_foreign(hook)} - {'LabelGuardHook'})
     if foreign:
         results.append(note('hooks', f'built, not run, because they are of other packages: {", ".join(foreign)}'))
     if load_from and '://' in load_from:
@@ -192,18 +199,25 @@ def check_build(program: Program) -> List[Result]:
     return results
 
 
+def judge_start(error: Exception) -> Result:
+    """Judge an exception of :func:`start_runner`, and name the part of the config that raised it."""
+    frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    return judge_failure(next((_PARTS[one] for one in frames if one in _PARTS), 'the runner'), error)
+
+
 def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
     """Judge an exception: broken if a training on any machine would raise it, not run if it concerns this machine."""
-    data = dict(split=split) if split else {}
-    missing = describe_missing(error)
+    failure, missing = describe_failure(error), describe_missing(error)
+    data = dict(split=split, failure=next((cause for cause, sign in _CAUSES.items() if sign.search(failure)), failure))
     if reports_no_samples(error):
-        words = 'the data set has no samples: `mmguard scan CONFIG` says why'
-        return broken(subject, words, dict(data, failure=describe_failure(error)))
+        return broken(subject, 'the data set has no samples: `mmguard scan CONFIG` says why', data)
     if missing or isinstance(error, Unavailable):
-        return not_run('' if missing else subject, missing or str(error), dict(data, failure=describe_failure(error)))
+        return not_run('' if missing else subject, missing or str(error), data)
     if _OF_THIS_MACHINE.search(str(error)):
-        return not_run(subject, describe_failure(error), dict(data, failure=describe_failure(error)))
-    return broken(subject, describe_failure(error), dict(data, failure=describe_failure(error)))
+        return not_run(subject, failure, data)
+    if data['failure'] == 'meta_keys':
+        failure += ': is it among the meta_keys of the Pack step?'
+    return broken(subject, failure, data)
 
 
 def describe_failure(error: Exception) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -162,11 +162,3 @@ def get_label_map(sample: Any) -> Tensor:
     """Return the label map of a packed sample, (1, H, W), whatever its name in the framework."""
     plane: Tensor = next(iter(sample['data_samples'].gt_sem_seg.values()))
     return plane
-
-
-def collect_labels(sample: Any, kind: str) -> Set[int]:
-    """Return the labels of a packed sample, from its instances (``kind='instances'``) or its label map."""
-    labels = sample['data_samples']
-    if kind == 'instances':
-        return set(labels.gt_instances.labels.tolist()) if 'labels' in labels.get('gt_instances', {}) else set()
-    return set(torch.unique(get_label_map(sample)).tolist())

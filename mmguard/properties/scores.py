@@ -1,11 +1,11 @@
-"""Scores of heads, the losses trained on them, and the gradients in between."""
+"""Calls of losses, gradients of the scores that they train, and the outputs that labels raise."""
 
 from __future__ import annotations
 
 import contextlib
-from functools import lru_cache, wraps
+import copy
+from functools import wraps
 from typing import (
-    TYPE_CHECKING,
     Any,
     Callable,
     Dict,
@@ -27,34 +27,48 @@ from mmguard.properties.datasets import seed_all
 from mmguard.properties.result import Result, broken, note, ran
 from mmguard.text import quantity
 
-if TYPE_CHECKING:
-    from mmguard.properties.program import Program
-
 #: Share of the best margin below which an output cannot be separated from the next one.
 CLEAR = 0.2
 #: Relative error of gradients that rounding may cause.
 ROUNDING = 1e-6
-#: Number of cells at the border of the ignored half that an interpolation reaches.
-MARGIN = 2
 
 
-class Call(NamedTuple):
-    """Call of a module: its name, the arguments and, unless it raised, the returned value."""
+class LossCall(NamedTuple):
+    """Call of a loss module.
+
+    Attributes:
+        name (str): Name of the module.
+        args (tuple): Positional arguments.
+        kwargs (dict): The other ones.
+        output (Any): Returned value; ``None`` if the loss raised an exception.
+    """
 
     name: str
     args: Tuple[Any, ...]
     kwargs: Dict[str, Any]
     output: Any
 
+    @property
+    def scores(self) -> Optional[Tensor]:
+        """First argument that a model computed, of at least two axes."""
+        tensors = walk_tensors((*self.args, *self.kwargs.values()))
+        return next((one for one in tensors if one.requires_grad and one.dim() > 1), None)
 
-class TrainedScores(NamedTuple):
-    """Tensor number n returned by a head that a loss trains directly, with its gradient."""
+    @property
+    def labels(self) -> Optional[Tensor]:
+        """Integer labels of shape (N, ...) for scores of shape (N, C, ...)."""
+        scores = self.scores
+        shape = None if scores is None else (scores.shape[0], *scores.shape[2:])
+        tensors = walk_tensors((*self.args, *self.kwargs.values()))
+        return next((one for one in tensors if not one.is_floating_point() and one.shape == shape), None)
 
-    head: str
-    number: int
-    loss: str
-    scores: Tensor
-    gradient: Tensor
+    def get_gradient(self) -> Optional[Tensor]:
+        """Return the gradient of the scores, from this loss only; ``None`` if it does not train them."""
+        scores, outputs = self.scores, [one for one in walk_tensors(self.output) if one.requires_grad]
+        if scores is None or not outputs or not scores.numel():
+            return None
+        whole = sum((one.sum() for one in outputs), torch.zeros(()))
+        return torch.autograd.grad(whole, scores, retain_graph=True, allow_unused=True)[0]
 
 
 class BackwardTrace(NamedTuple):
@@ -120,20 +134,15 @@ def walk_graph(tensor: Tensor) -> Set[Any]:
 
 @contextlib.contextmanager
 def share_features(model: Any) -> Iterator[None]:
-    """Compute the features of each batch of images once, without a graph: only labels and heads differ."""
+    """Compute the features of the first batch of images only, without a graph: later ones must show the same images."""
     extract: Any = getattr(model, 'extract_feat', None)
-    known: List[Tuple[Tensor, Any]] = []
+    known: List[Any] = []
 
-    def extract_once(inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        for images, features in known:
-            if torch.is_tensor(inputs) and images.shape == inputs.shape and torch.equal(images, inputs):
-                return type(features)(one.clone() for one in features)
-        with torch.no_grad():
-            features = extract(inputs, *args, **kwargs)
-        if torch.is_tensor(inputs) and type(features) in (tuple, list) and all(map(torch.is_tensor, features)):
-            known.append((inputs, features))
-            return type(features)(one.clone() for one in features)
-        return extract(inputs, *args, **kwargs)
+    def extract_once(*args: Any, **kwargs: Any) -> Any:
+        if not known:
+            with torch.no_grad():
+                known.append(extract(*args, **kwargs))
+        return copy.deepcopy(known[0])  # heads change them in place
 
     if extract is None:
         yield
@@ -146,12 +155,12 @@ def share_features(model: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def record_calls(modules: Mapping[str, Any]) -> Iterator[List[Call]]:
+def record_calls(modules: Mapping[str, Any]) -> Iterator[List[LossCall]]:
     """Record the calls of modules, in the order in which they end.
 
     ``forward`` is replaced, since heads of mmseg call it themselves, which bypasses the hooks of PyTorch.
     """
-    calls: List[Call] = []
+    calls: List[LossCall] = []
 
     def record(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(forward)
@@ -161,7 +170,7 @@ def record_calls(modules: Mapping[str, Any]) -> Iterator[List[Call]]:
                 output = forward(*args, **kwargs)
                 return output
             finally:
-                calls.append(Call(name, args, kwargs, output))
+                calls.append(LossCall(name, args, kwargs, output))
 
         return run
 
@@ -183,78 +192,20 @@ def walk_tensors(value: Any) -> Iterator[Tensor]:
             yield from walk_tensors(inner)
 
 
-def train_on(
-    program: Program, heads: Mapping[str, Any], samples: Sequence[Any], side: int = 0, keep_zero: bool = False
-) -> List[TrainedScores]:
-    """Return the tensors that each loss of a batch trains directly, not through later tensors.
-
-    If a head computes its features from earlier scores (OCRNet, PointRend, K-Net), their gradient tells nothing about
-    the loss.
-
-    Args:
-        program (Program): Builds and calls the model.
-        heads (dict[str, Module]): Heads by name.
-        samples (list): Packed samples.
-        side (int): Side of the images.
-        keep_zero (bool): True to return tensors that a loss reads, but gives a gradient of zero, too.
-    """
-    with record_calls(heads) as calls:
-        losses = program.compute_losses(samples, side)
-    seen = [(call.name, tensor) for call in calls for tensor in walk_tensors(call.output)]
-    tensors = [(name, tensor) for name, tensor in seen if tensor.grad_fn is not None and tensor.dim() > 1]
-    walk = lru_cache(maxsize=None)(lambda n: walk_graph(tensors[n][1]))
-    found = []
-    for term, loss in losses.items():
-        nodes = walk_graph(loss) if loss.requires_grad else set()
-        reached = [n for n, (_, tensor) in enumerate(tensors) if tensor.grad_fn in nodes]
-        while reached:
-            direct = [n for n in reached if not any(tensors[n][1].grad_fn in walk(m) for m in reached if m > n)]
-            gradients = torch.autograd.grad(loss, [tensors[n][1] for n in direct], retain_graph=True, allow_unused=True)
-            trained = {
-                n: one for n, one in zip(direct, gradients) if one is not None and (keep_zero or bool(one.any()))
-            }
-            if len(trained) == len(direct):
-                break
-            reached = [n for n in reached if n in trained or n not in direct]
-        for n, gradient in trained.items() if reached else ():
-            name, tensor = tensors[n]
-            number = sum(other == name for other, _ in tensors[:n])
-            found.append(TrainedScores(name, number, term, tensor.detach(), gradient))  # without the graph: it is large
-    return found
-
-
-def find_pixel_heads(program: Program) -> Dict[str, Any]:
-    """Return the modules that score each class at each pixel, by their names.
-
-    Other heads have other targets, such as edges in STDC; their number of classes or outputs differs.
-    """
-    heads = {
+def find_losses(model: Any) -> Dict[str, Any]:
+    """Return the modules that are losses, by their names."""
+    return {
         name: module
-        for name, module in program.build_model().named_modules()
-        if name and isinstance(getattr(module, 'num_classes', None), int)
-        if 'semantic' in name or (program.kind == 'pixels' and module.num_classes == program.num_classes)
+        for name, module in model.named_modules()
+        if 'loss' in name and type(module).forward is not torch.nn.Module.forward and not list(module.children())
     }
-    first = next(iter(heads.values()), None)
-    return {name: module for name, module in heads.items() if _list_outputs(module) == _list_outputs(first)}
 
 
-def _list_outputs(head: Any) -> Tuple[int, Any]:
-    return head.num_classes, getattr(head, 'out_channels', head.num_classes)
-
-
-def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
-    """Return True for scores of shape (N, C, H, W) with a channel per class."""
-    return scores.dim() == 4 and scores.shape[:2] in {(batch, size) for size in _list_outputs(head)}
-
-
-def measure_ignored_share(gradient: Tensor) -> float:
-    """Return the largest gradient in the left, ignored half as a share of the right half's; -1 with too few columns."""
-    half = gradient.shape[-1] // 2
-    if half <= MARGIN:
-        return -1.0
-    inside = float(gradient[..., : half - MARGIN].abs().max())
-    outside = float(gradient[..., half:].abs().max())
-    return inside / outside if outside else float('inf')
+def measure_share(gradient: Tensor, mask: Tensor) -> float:
+    """Return the largest gradient (N, C, ...) where a mask (N, ...) is true, as a share of the largest elsewhere."""
+    sizes = gradient.abs().amax(1)
+    inside, outside = (float(sizes[one].max()) if bool(one.any()) else 0.0 for one in (mask, ~mask))
+    return inside / outside if outside else float('inf') if inside else 0.0
 
 
 def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:

@@ -39,6 +39,13 @@ PROPERTIES: Dict[str, Property] = {
         'Correct this part of the config: `mmguard check CONFIG` names many such mistakes with the line to write.',
         True,
     ),
+    'samples-survive': Property(
+        'pipelines.check_samples',
+        'every sample survives',
+        f'Look at the labels of this sample before this step, then correct them or the arguments of the step. '
+        f'{_TRACE_ADVICE}',
+        True,
+    ),
     'first-batches': Property(
         'first_batches.check_batches',
         'the first batches of the loader train',
@@ -81,13 +88,6 @@ PROPERTIES: Dict[str, Property] = {
         'Make num_classes, the class names and the labels in the files agree: `mmguard check CONFIG` compares the '
         'first two, `mmguard scan CONFIG` counts the labels.',
     ),
-    'samples-survive': Property(
-        'pipelines.check_samples',
-        'every sample survives',
-        f'Look at the labels of this sample before this step, then correct them or the arguments of the step. '
-        f'{_TRACE_ADVICE}',
-        True,
-    ),
     'strides-match': Property(
         'strides.check_strides',
         'anchors and regions lie where their feature maps are',
@@ -95,10 +95,7 @@ PROPERTIES: Dict[str, Property] = {
         'region extractors, or choose other out_indices of the backbone.',
     ),
     'ignored-weigh-nothing': Property(
-        'gradients.check_ignored', 'ignored elements are excluded from the loss', f'Guard the losses: {_GUARD_ADVICE}'
-    ),
-    'averages': Property(
-        'loss_terms.check_averages', 'averages leave ignored elements out', f'Guard the losses: {_GUARD_ADVICE}'
+        'loss_terms.check_ignored', 'ignored elements are excluded from the loss', f'Guard the losses: {_GUARD_ADVICE}'
     ),
     'move-together': Property(
         'pipelines.check_moves',
@@ -106,14 +103,7 @@ PROPERTIES: Dict[str, Property] = {
         f'Replace this step by one that moves the labels, too, or correct its arguments. {_TRACE_ADVICE}',
         True,
     ),
-    'learns-one-batch': Property(
-        'batches.check_learning',
-        'it can learn one batch',
-        f'Look at the labels that reach the loss, then at the learning rate and at frozen parameters. {_TRACE_ADVICE}',
-    ),
 }
-#: Name of a slow property that is tested only on request.
-OVERFIT = 'learns-one-batch'
 #: Share of the time that building the program may take.
 BUILD_SHARE = 0.5
 

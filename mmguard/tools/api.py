@@ -194,7 +194,6 @@ def dry_run(
     samples: int = 8,
     seconds: float = 120,
     device: str = 'cpu',
-    overfit: bool = False,
     run_code: bool = False,
 ) -> Diagnosis:
     """Run the first batches of a config's training, then test what running cannot show, as ``mmguard dry-run`` does.
@@ -204,11 +203,10 @@ def dry_run(
 
     Args:
         config (str): A file, or a shipped one. In Python it is a program, and is run.
-        only (list[str]): Names of properties. Default: all except that of ``overfit``.
+        only (list[str]): Names of properties. Default: all.
         samples (int): Samples of each data set; 0: leave the data alone, and test on made-up images only.
         seconds (float): Time for all properties.
         device (str): Device of the model.
-        overfit (bool): Also test that it can learn one batch.
         run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
 
     Raises:
@@ -218,7 +216,7 @@ def dry_run(
     from mmguard.tools.dry_run.render import as_json, as_text, build_findings, list_reasons
 
     config, began = os.fspath(config), time.monotonic()
-    tested = sort_records(list(check_program(config, only, samples, seconds, device, overfit, run_code)))
+    tested = sort_records(list(check_program(config, only, samples, seconds, device, run_code)))
     taken = time.monotonic() - began
     return Diagnosis(
         config,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path as osp
 import time
 
 import numpy as np
@@ -10,8 +9,7 @@ import planted_models  # noqa: F401  configs import this module only
 import torch
 from mmcv.transforms import BaseTransform
 from mmdet.registry import TRANSFORMS as DET_TRANSFORMS
-from mmengine.dataset import BaseDataset
-from mmengine.registry import DATASETS, TRANSFORMS
+from mmengine.registry import TRANSFORMS
 from mmseg.datasets.transforms import LoadAnnotations
 from mmseg.evaluation import IoUMetric
 from mmseg.registry import METRICS
@@ -53,23 +51,6 @@ class BlurLabel(BaseTransform):
         label = results['gt_seg_map']
         small = cv2.resize(label, (label.shape[1] // 3, label.shape[0] // 3), interpolation=cv2.INTER_LINEAR)
         results['gt_seg_map'] = cv2.resize(small, label.shape[::-1], interpolation=cv2.INTER_LINEAR)
-        return results
-
-
-@DATASETS.register_module()
-class PersonSet(BaseDataset):
-    """Persons with keypoints, as of COCO, without a pipeline of mmdet."""
-
-    def load_data_list(self):
-        points = [[[20.0 + 4 * number, 30.0 + number, 2.0] for number in range(17)]]
-        instances = [dict(bbox=[10, 10, 90, 60], bbox_label=0, keypoints=points)]
-        return [dict(img_path=osp.join(self.data_root, 'img', f'{n}.png'), instances=instances) for n in range(3)]
-
-
-@TRANSFORMS.register_module()
-class FlipPointsOnly(BaseTransform):
-    def transform(self, results):
-        results['gt_keypoints'][..., 0] = results['img'].shape[1] - results['gt_keypoints'][..., 0]
         return results
 
 

@@ -136,7 +136,7 @@ class NormOfOneVector(FCNHead):
         return scores + self.norm(scores.mean((2, 3)))[..., None, None]
 
 
-# ---- class weights and averages
+# ---- class weights
 
 
 def weighted(weights, order):
@@ -185,44 +185,6 @@ class SwappedWeights(nn.Module):
         return self.loss_weight * F.cross_entropy(cls_score, label, self.class_weight.to(cls_score))
 
 
-@MODELS.register_module()
-class AverageOfAll(nn.Module):
-    """Says that it leaves ignored pixels out of its average, and does not."""
-
-    loss_name = 'loss_average'
-
-    def __init__(self, avg_non_ignore=True):
-        super().__init__()
-        self.avg_non_ignore = avg_non_ignore
-
-    def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
-        return F.cross_entropy(scores, target, ignore_index=ignore_index, reduction='none').mean()
-
-
-@MODELS.register_module()
-class SumOverSize(AverageOfAll):
-    def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
-        return F.cross_entropy(scores, target, ignore_index=ignore_index, reduction='sum') / target.numel()
-
-
-# ---- ignored boxes
-
-
-@DET_MODELS.register_module()
-class ForgetsIgnored(RetinaHead):
-    def loss_by_feat(self, scores, boxes, instances, metas, ignored=None):
-        return super().loss_by_feat(scores, boxes, instances, metas, None)
-
-
-@DET_MODELS.register_module()
-class IgnoredAsBackground(RetinaHead):
-    """Gives anchors that were neither positive nor negative the weight of the background."""
-
-    def get_targets(self, *args, **kwargs):
-        labels, weights, *rest = super().get_targets(*args, **kwargs)
-        return (labels, [torch.ones_like(one) for one in weights], *rest)
-
-
 # ---- batches
 
 
@@ -254,35 +216,3 @@ class NoDenoisingWithoutTargets(DINOHead):
         if not any(len(one.gt_instances) for one in samples):
             found = {name: loss for name, loss in found.items() if 'dn_' not in name}
         return found
-
-
-# ---- learning
-
-
-@MODELS.register_module()
-class DetachedHead(FCNHead):
-    """Trains nothing but a bias that all classes share."""
-
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.shared = nn.Parameter(torch.zeros(()))
-
-    def forward(self, inputs):
-        return super().forward([one.detach() for one in inputs]).detach() + self.shared
-
-
-@MODELS.register_module()
-class RandomTargets(FCNHead):
-    def _stack_batch_gt(self, samples):
-        label = super()._stack_batch_gt(samples)
-        return torch.randint_like(label, self.num_classes)
-
-
-@MODELS.register_module()
-class Climbs(nn.Module):
-    """Has the sign of a score, not of a loss."""
-
-    loss_name = 'loss_climbs'
-
-    def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
-        return F.log_softmax(scores, 1).gather(1, target[:, None]).mean()

@@ -32,6 +32,12 @@ class SometimesFlipsImage(BaseTransform):
 
 
 @TRANSFORMS.register_module()
+class DropsSample(BaseTransform):
+    def transform(self, results: dict) -> None:
+        return None
+
+
+@TRANSFORMS.register_module()
 class IgnoresObjects(BaseTransform):
     def transform(self, results: dict) -> dict:
         results['gt_seg_map'] = np.where(results['gt_seg_map'] > 0, 255, results['gt_seg_map'])

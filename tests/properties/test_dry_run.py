@@ -17,7 +17,7 @@ from this_stack import IS_ONEDL, is_here
 
 from mmguard.cli import main
 from mmguard.properties.result import broken, not_run
-from mmguard.properties.suite import OVERFIT, PROPERTIES, point_back, run_properties, run_property
+from mmguard.properties.suite import PROPERTIES, point_back, run_properties, run_property
 from mmguard.properties.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -41,10 +41,9 @@ def test_official_configs_have_nothing_broken(config, tmp_path, monkeypatch):
     before = sorted(os.listdir(tmp_path))
     assert main(['dry-run', path, '--json', str(report), '--seconds', '500']) == 0
     found = outcomes_of(report)
-    assert [*found, OVERFIT] == list(PROPERTIES)
-    of_other_models = 'ignored-weigh-nothing' if config == RETINANET else 'strides-match'
+    assert list(found) == list(PROPERTIES)
     notes = {name for name, outcome in found.items() if outcome == 'note'}
-    assert notes - {'averages'} == {'class-weights', of_other_models}
+    assert notes - {'ignored-weigh-nothing'} == {'class-weights'} | ({'strides-match'} if config == FCN else set())
     assert set(found.values()) == {'ran', 'note'}
     assert sorted(os.listdir(tmp_path)) == sorted([*before, 'found.json'])
 
@@ -60,7 +59,7 @@ def test_a_broken_property_is_exit_code_1(tmp_path, capsys):
     assert PROPERTIES['labels-reach-outputs'].advice in capsys.readouterr().out
     (tested,) = json.loads(report.read_text())['properties']
     broken = [one['subject'] for one in tested['results'] if one['outcome'] == 'broken']
-    assert broken == ['class names', 'auxiliary_head[0], aux.loss_ce']
+    assert broken == ['class names', 'auxiliary_head.loss_decode']
 
 
 @pytest.mark.parametrize(
@@ -95,10 +94,10 @@ def test_a_cause_is_broken_once_if_at_all(first, second, outcomes):
     known = {}
     found = [
         point_back(make('loss', data=dict(failure='IndexError')), name, known)
-        for name, make in (('build', first), ('averages', second))
+        for name, make in (('build', first), ('class-weights', second))
     ]
     assert [one.outcome for one in found] == outcomes
-    assert point_back(broken('loss', data=dict(failure='KeyError')), 'averages', known).outcome == 'broken'
+    assert point_back(broken('loss', data=dict(failure='KeyError')), 'class-weights', known).outcome == 'broken'
 
 
 def test_a_config_with_functions_is_not_run(tmp_path):
@@ -132,11 +131,12 @@ def test_guards_are_part_of_the_program():
     tree = tree_of(FCN)
     tree['model']['decode_head']['loss_decode'] = dict(type='CrossEntropyLoss', class_weight=[1.0] * 19)
     with Worker() as worker:
-        # The fork looks up no weight of an ignored pixel.
-        assert run_property(worker, tree, 'ignored-weigh-nothing', 200).outcome == ('ran' if IS_ONEDL else 'broken')
+        unguarded = run_property(worker, tree, 'ignored-weigh-nothing', 200)
+        assert bool(results_of(unguarded, 'broken')) != IS_ONEDL  # the fork looks up no weight of an ignored pixel
         tree['custom_imports'] = dict(imports=['mmguard'])
         tree['custom_hooks'] = [dict(type='LabelGuardHook', guard=True)]
-        assert run_property(worker, tree, 'ignored-weigh-nothing', 200).outcome == 'ran'
+        guarded = run_property(worker, tree, 'ignored-weigh-nothing', 200)
+        assert (len(guarded.results), results_of(guarded, 'broken')) == (2, [])
 
 
 @pytest.mark.parametrize('busy', [False, True])
@@ -158,34 +158,6 @@ def test_a_property_takes_no_time_of_the_others(busy):
         assert found[-1].results[0].data == dict(reason='time')
         assert run_property(worker, tree, 'same-labels', 0).is_late
         assert worker.ask(os.getpid, seconds=100).value == process
-
-
-@pytest.mark.parametrize(
-    ('broken', 'place'),
-    [(None, ''), ('FlipPointsOnly', 'keypoints, FlipPointsOnly'), ('FlipImageOnly', 'keypoints, FlipImageOnly')],
-)
-def test_keypoints_move_with_the_image(broken, place, worker):
-    steps = [
-        dict(type='LoadImageFromFile'),
-        dict(type='LoadAnnotations', with_bbox=False, with_label=False, with_keypoints=True),
-        *([dict(type=broken)] if broken else []),
-        dict(type='mmcv.Resize', scale=(150, 90)),
-        dict(type='mmcv.RandomFlip', prob=0.5),
-    ]
-    data = dict(type='PersonSet', data_root=maps_root(19, False), pipeline=steps, metainfo=dict(classes=('person',)))
-    tree = dict(
-        default_scope='mmengine',
-        model=dict(type='any'),
-        custom_imports=dict(imports=['planted']),
-        train_dataloader=dict(dataset=data),
-    )
-    found = run_property(worker, tree, 'move-together', 200)
-    assert [(one.outcome, one.subject) for one in found.results] == [
-        ('broken', place) if broken else ('ran', 'keypoints')
-    ]
-    steps.pop(1)
-    (untested,) = run_property(worker, tree, 'move-together', 200).results
-    assert untested.outcome == 'note'
 
 
 @pytest.mark.parametrize(
@@ -229,7 +201,7 @@ def test_label_files_of_any_kind(suffix, dtype, step, worker, tmp_path):
     if step:
         tree['train_dataloader']['dataset']['pipeline'].insert(2, dict(type=step))
     found = {name: run_property(worker, tree, name, 200).outcome for name in ('same-labels', 'full-marks')}
-    assert found == dict.fromkeys(('same-labels', 'full-marks'), 'broken' if step else 'ran')
+    assert found == {'same-labels': 'broken' if step else 'ran', 'full-marks': 'ran'}
 
 
 @pytest.fixture(scope='module')
@@ -244,9 +216,9 @@ def worker():
         ('class-weights', dict(type='ReversedWeights', class_weight=[1.0] * 19), 'broken'),
         ('class-weights', dict(type='WeightsUnused', class_weight=[1.0] * 19), 'broken'),
         ('class-weights', dict(type='CrossEntropyLoss', class_weight=[1.0] * 19), 'ran'),
-        ('averages', dict(type='AverageOfAll'), 'broken'),
-        ('averages', dict(type='AverageOfAll', avg_non_ignore=False), 'note'),
-        ('averages', dict(type='CrossEntropyLoss', avg_non_ignore=True), 'ran'),
+        ('ignored-weigh-nothing', dict(type='OneHotLoss'), 'broken'),
+        ('ignored-weigh-nothing', dict(type='CrossEntropyLoss', avg_non_ignore=False), 'note'),
+        ('ignored-weigh-nothing', dict(type='CrossEntropyLoss', avg_non_ignore=True), 'ran'),
     ],
 )
 def test_losses_called_by_themselves(worker, name, loss, outcome):
@@ -297,7 +269,7 @@ def test_parameters_that_no_loss_reads_are_a_note(worker):
 def test_the_scores_of_a_head_are_found(worker, config, outcome):
     found = run_property(worker, tree_of(config), 'labels-reach-outputs', 200).results
     assert {one.outcome for one in found} == {outcome}
-    assert all(one.subject.startswith('bbox_head[') and one.subject.endswith('loss_cls') for one in found)
+    assert [one.subject for one in found] == ['bbox_head.loss_cls']
     assert all(list(one.data['outputs']) == ['0', '16', '32', '47', '63', '79'] for one in found)
 
 
@@ -326,18 +298,6 @@ def test_labels_without_an_output_are_broken_once(worker):
     found = list(run_properties(worker, tree, ['first-batches', 'batch-variants'], 200))
     assert [(one.name, one.outcome) for one in found] == [('first-batches', 'broken'), ('batch-variants', 'note')]
     assert set() < set(found[0].results[0].data['labels']) <= set(range(12, 19))
-
-
-def test_label_files_with_channels_do_not_survive(worker, tmp_path):
-    tree = tree_of(FCN)
-    shutil.copytree(maps_root(19, False), tmp_path, dirs_exist_ok=True)
-    for path in (tmp_path / 'ann').iterdir():
-        Image.fromarray(np.stack([np.asarray(Image.open(path))] * 3, -1)).save(path)
-    for split in ('train', 'val'):
-        tree[f'{split}_dataloader']['dataset']['data_root'] = str(tmp_path)
-    found = run_property(worker, tree, 'samples-survive', 200).results
-    assert [one.outcome for one in found] == ['broken', 'broken']
-    assert ', 3), expected (1, height, width)' in found[0].evidence
 
 
 @pytest.mark.parametrize('words', [['--only', 'no-such'], ['--seconds', '0'], ['--samples', 'many']])

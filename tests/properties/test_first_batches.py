@@ -14,7 +14,7 @@ import torch
 from mmengine.registry import init_default_scope
 
 from mmguard.properties.first_batches import scale_batch
-from mmguard.properties.suite import OVERFIT, PROPERTIES, run_properties
+from mmguard.properties.suite import PROPERTIES, run_properties
 from mmguard.properties.worker import Worker
 
 pytestmark = pytest.mark.slow
@@ -125,7 +125,7 @@ def build_tree(data):
 def dry_run(tree):
     """Return the records of all properties by name."""
     with Worker(forks=True) as worker:
-        records = run_properties(worker, tree, [name for name in PROPERTIES if name != OVERFIT], 400)
+        records = run_properties(worker, tree, list(PROPERTIES), 400)
         return {one.name: one for one in records}
 
 
@@ -211,7 +211,7 @@ WRONG = {
         'broken',
         'validation',
     ),
-    'metric': (set_at('val_evaluator.ignore_index', 3), 'first-validation', 'note', 'IoUMetric'),
+    'metric': (set_at('val_evaluator.ignore_index', 3), 'full-marks', 'note', 'IoUMetric'),
     'no class 1': (lack_class, 'batch-variants', 'broken', 'label 1'),
     'class 0 ignored': (set_at(f'{HEAD}.ignore_index', 0), 'labels-reach-outputs', 'broken', 'decode_head'),
     'one in four': (add_step(2, type='SometimesFlipsImage'), 'move-together', 'broken', 'SometimesFlipsImage'),
@@ -241,6 +241,20 @@ def test_a_wrong_program_is_named(name, data):
     causes = [one.data['failure'] for record in found.values() for one in record.results if 'failure' in one.data]
     broken = [one.data.get('failure') for record in found.values() for one in record.results if one.outcome == 'broken']
     assert all(broken.count(cause) <= 1 for cause in causes)
+
+
+@pytest.mark.parametrize(
+    ('plant', 'where', 'cause'),
+    [
+        (add_step(2, type='DropsSample'), 'samples-survive', 'dropped'),
+        (set_at('val_dataloader.dataset.pipeline.3.meta_keys', ('img_path',)), 'first-validation', 'meta_keys'),
+    ],
+)
+def test_what_fails_later_for_the_same_cause_is_a_note(plant, where, cause, data):
+    tree = build_tree(data)
+    plant(tree, data)
+    broken = [(one.name, found) for one in dry_run(tree).values() for found in one.results if found.outcome == 'broken']
+    assert [(name, found.data['failure']) for name, found in broken] == [(where, cause)]
 
 
 def test_the_work_dir_and_home_are_temporary(data, tmp_path, monkeypatch):

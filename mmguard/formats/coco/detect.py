@@ -144,7 +144,7 @@ def _find_files(root: str, place: str) -> Iterator[FoundFile]:
     if not any(map(_is_coco, heads.values())):
         return
     for name in named:
-        head = heads.pop(name, None) or _read_head(os.path.join(folder, name))
+        head = heads.pop(name, None) or read_head(os.path.join(folder, name), _HEAD)
         # The format of a damaged file is unknown: include it, the scan reports the damage.
         if _is_coco(head) or head.lstrip()[:1] not in (b'{', b'['):
             path = os.path.join(folder, name)

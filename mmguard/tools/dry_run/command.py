@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Any) -> None:
-    from mmguard.properties.suite import OVERFIT, PROPERTIES
+    from mmguard.properties.suite import PROPERTIES
 
     listed = '; '.join(f'{name} ({one.summary})' for name, one in PROPERTIES.items())
     parser = commands.add_parser(
@@ -41,7 +41,6 @@ def add_to(commands: Any) -> None:
         '--seconds', type=positive, default=120, metavar='N', help='time for all properties; default: %(default)s'
     )
     parser.add_argument('--device', default='cpu', metavar='NAME', help='where the model runs; default: %(default)s')
-    parser.add_argument('--overfit', action='store_true', help=f'also test whether {PROPERTIES[OVERFIT].summary}')
     parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
     add_outcome(parser)
     add_run_code(parser)
@@ -63,9 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
         tested = []
         samples = 0 if args.no_data else args.samples
-        for one in check_program(
-            args.config, args.only, samples, args.seconds, args.device, args.overfit, args.run_code
-        ):
+        for one in check_program(args.config, args.only, samples, args.seconds, args.device, args.run_code):
             tested.append(one)
             spinner.text = f'{args.config}, after {one.name}, at most {args.seconds} s'
     seconds = time.monotonic() - began
@@ -87,7 +84,7 @@ def sort_records(records: Sequence[PropertyRecord]) -> List[PropertyRecord]:
 
 
 def check_program(
-    config: str, only: Sequence[str], samples: int, seconds: float, device: str, overfit: bool, run_code: bool
+    config: str, only: Sequence[str], samples: int, seconds: float, device: str, run_code: bool
 ) -> Iterator[PropertyRecord]:
     """Yield the result of each property of a config, as soon as it is tested.
 
@@ -95,7 +92,7 @@ def check_program(
     """
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
-    from mmguard.properties.suite import OVERFIT, PROPERTIES, run_properties
+    from mmguard.properties.suite import PROPERTIES, run_properties
     from mmguard.properties.worker import Worker
 
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
@@ -103,7 +100,7 @@ def check_program(
         check_may_build(config, run_code)
     if read.is_old or not read.part('model'):
         raise CannotRun(f'{config}: only configs of MMEngine with a model can be built')
-    asked = only or [name for name, one in PROPERTIES.items() if name != OVERFIT and (samples or not one.needs_data)]
-    names = [name for name in PROPERTIES if name in asked or (overfit and name == OVERFIT)]
+    asked = only or [name for name, one in PROPERTIES.items() if samples or not one.needs_data]
+    names = [name for name in PROPERTIES if name in asked]
     with Worker() as worker:
         yield from run_properties(worker, read.written, names, seconds, samples, device)
