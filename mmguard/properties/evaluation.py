@@ -159,7 +159,10 @@ def find_label(program: Program, split: str, number: int, value: int) -> Optiona
 def _predict_truth(sample: Any, info: Dict[str, Any], is_map: bool) -> None:
     """Predict the label map of a sample, or the annotated objects of its file."""
     if is_map:
-        sample.pred_sem_seg = PixelData(data=sample.gt_sem_seg.data.clone())
+        truth = sample.gt_sem_seg.data
+        sample.pred_sem_seg = PixelData(
+            data=truth.where(truth != VOID, torch.zeros_like(truth))
+        )  # no output is for VOID
         return
     objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
     boxes = np.array([one['bbox'] for one in objects], np.float64).reshape(-1, 4)
