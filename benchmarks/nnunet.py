@@ -85,7 +85,7 @@ def _reading(folder: str, dtype: str, cases: int, rounds: int) -> List[Row]:
     from nnunetv2.imageio.simpleitk_reader_writer import SimpleITKIO
 
     from mmguard.formats.format import scan_here
-    from mmguard.nnunet.format import volume
+    from mmguard.formats.volumes import volume
     from mmguard.nnunet.format.source import CaseSource
 
     labels = [f'{folder}/labelsTr/c{case}.nii.gz' for case in range(cases)]

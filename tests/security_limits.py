@@ -49,7 +49,7 @@ def check_image(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('a NumPy file, a volume')
 def check_volume(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    volume = pytest.importorskip('mmguard.nnunet.format.volume')
+    volume = pytest.importorskip('mmguard.formats.volumes.volume')
     assert row.startswith(f'{forms._LARGEST_ARRAY >> 20} MiB')
     assert f'{volume.MOST_VOXELS >> 30} GiB' in row
     assert f'{volume.MOST_INFLATED:,} times' in row

@@ -31,9 +31,9 @@ class LabelMaps(Format):
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         from mmguard.formats.maps.folder import FolderSource
-        from mmguard.formats.nnunet.source import explain_unread
         from mmguard.formats.options import build_settings
         from mmguard.formats.unsupported_formats import describe_files, has_photos_with_texts
+        from mmguard.formats.volumes.nifti import explain_unread
 
         pairs: List[Tuple[str, Optional[str]]] = [(target, options.images)]
         noted = False

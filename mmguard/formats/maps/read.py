@@ -16,9 +16,9 @@ from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, describe_fault
 from mmguard.formats.files import FILES, read_shown_size
 from mmguard.formats.maps import forms
 from mmguard.formats.maps.record import MapItem, MapRecord
-from mmguard.formats.nnunet.nifti import open_nifti
-from mmguard.formats.nnunet.record import FileRecord, count_labels, is_integer
 from mmguard.formats.options import DEFAULT_BACKEND, MapSettings
+from mmguard.formats.volumes.nifti import open_nifti
+from mmguard.formats.volumes.record import FileRecord, count_labels, is_integer
 from mmguard.labels.rules import count_values
 
 #: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.

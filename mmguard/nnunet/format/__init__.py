@@ -19,7 +19,8 @@ class NnUNet(Format):
         return bool(find_raw_datasets(target))
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        from mmguard.nnunet.format.source import CaseSource, explain_unread
+        from mmguard.formats.volumes.nifti import explain_unread
+        from mmguard.nnunet.format.source import CaseSource
         from mmguard.nnunet.format.spec import LABELS, REGIONS, find_raw_datasets
 
         sources = [CaseSource(folder) for folder in find_raw_datasets(target)]

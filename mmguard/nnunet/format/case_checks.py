@@ -14,7 +14,7 @@ import numpy as np
 from mmguard.findings import volumes as kinds
 from mmguard.findings.volumes import CaseFault
 from mmguard.formats.faults import make_printable
-from mmguard.nnunet.format.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_integer
+from mmguard.formats.volumes.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_integer
 from mmguard.nnunet.format.spec import MSD, DatasetSpec
 from mmguard.text import quantity
 

@@ -11,10 +11,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 from mmguard.files.containment import OutsideError, check_name
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.formats.faults import CRASHES, describe_fault
-from mmguard.nnunet.format.nifti import open_volume
-from mmguard.nnunet.format.record import CaseRecord, FileRecord, count_labels, count_not_finite
+from mmguard.formats.volumes.nifti import open_volume
+from mmguard.formats.volumes.record import CaseRecord, FileRecord, count_labels, count_not_finite
+from mmguard.formats.volumes.volume import CannotRead
 from mmguard.nnunet.format.spec import KEYS, MSD, V1, DatasetSpec, is_written_for_v1
-from mmguard.nnunet.format.volume import CannotRead
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: Prefix of the files that macOS writes next to each file copied to a foreign file system (AppleDouble).

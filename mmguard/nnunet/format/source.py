@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -10,11 +9,12 @@ from mmguard.findings.edits import FileChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
+from mmguard.formats.volumes.nifti import READERS, choose_reader, is_installed
+from mmguard.formats.volumes.record import CaseRecord, is_integer, relabel
+from mmguard.formats.volumes.volume import find_gzip_decoder
 from mmguard.language import Message
 from mmguard.nnunet.format.case_checks import CaseChecker, Fault
 from mmguard.nnunet.format.cases import CaseListing, CaseTask, list_cases
-from mmguard.nnunet.format.nifti import FLAT, NIFTI, READERS, choose_reader
-from mmguard.nnunet.format.record import CaseRecord, is_integer, relabel
 from mmguard.nnunet.format.spec import (
     CONVERSIONS,
     KEYS,
@@ -26,7 +26,6 @@ from mmguard.nnunet.format.spec import (
     list_missing_entries,
     read_spec,
 )
-from mmguard.nnunet.format.volume import find_gzip_decoder
 from mmguard.text import quantity
 
 #: Kinds of faults about voxel values.
@@ -210,28 +209,5 @@ class CaseSource(Source):
 def _import_decoders(reader: str) -> None:
     """Import the decoders before processes are forked, so that they share the imports."""
     for module in ('PIL.Image',) if reader == 'NaturalImage2DIO' else ('nibabel', 'SimpleITK'):
-        _is_installed(module)
+        is_installed(module)
     find_gzip_decoder()
-
-
-def explain_unread(reader: str, ending: str) -> str:
-    """Return the reason why no file of a data set can be read: its format, or a missing package; empty if readable."""
-    if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
-        return (
-            f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
-            f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and set file_ending to .nii.gz"
-        )
-    needed = ['pillow'] if reader == 'NaturalImage2DIO' else ['nibabel']
-    needed += ['SimpleITK'] if reader.startswith('SimpleITK') else []
-    missing = [package for package in needed if not _is_installed('PIL' if package == 'pillow' else package)]
-    if reader and missing:
-        return f'{ending} files are read by {" and ".join(needed)}: pip install {" ".join(missing)}'
-    return ''
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        importlib.import_module(name)
-    except ImportError:
-        return False
-    return True

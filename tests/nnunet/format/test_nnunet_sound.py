@@ -20,8 +20,8 @@ from nnunet_sets import affine_of, make_set, organ, picture, save, write_json
 from mmguard.cli import main
 from mmguard.findings.facts import LabelFacts
 from mmguard.formats.format import scan_here
+from mmguard.formats.volumes.record import FileRecord
 from mmguard.nnunet.format.cases import CaseItem, read_case
-from mmguard.nnunet.format.record import FileRecord
 from mmguard.nnunet.format.source import CaseSource
 
 nibabel = pytest.importorskip('nibabel')
@@ -254,7 +254,7 @@ def test_a_large_slice_is_counted_line_by_line(tmp_path: Path, monkeypatch: pyte
     save(tmp_path / 'a.nii.gz', label)
     whole = read(tmp_path / 'a.nii.gz')
     monkeypatch.setattr(nifti, 'LARGE_SLICE', 100)
-    monkeypatch.setattr('mmguard.nnunet.format.volume.BLOCK', 30)
+    monkeypatch.setattr('mmguard.formats.volumes.volume.BLOCK', 30)
     lines = read(tmp_path / 'a.nii.gz')
     assert lines == whole
     assert lines.slices == {'9': {6: 2, 7: 1}}

@@ -6,6 +6,7 @@ promises 30,000 x 30,000 voxels), skips gzip's checksum, and does not say how ma
 
 from __future__ import annotations
 
+import importlib
 import os
 import struct
 import warnings
@@ -18,7 +19,14 @@ import numpy as np
 from mmguard.files.images import open_image
 from mmguard.files.regular import check_regular, open_regular
 from mmguard.formats.faults import TOO_LARGE, describe_fault
-from mmguard.nnunet.format.volume import CannotRead, Content, Geometry, Volume, count_rows_per_block, split_into_blocks
+from mmguard.formats.volumes.volume import (
+    CannotRead,
+    Content,
+    Geometry,
+    Volume,
+    count_rows_per_block,
+    split_into_blocks,
+)
 
 #: Size of a NIfTI header -> offset and type of the twelve numbers of its axes.
 _AXES = {348: (280, 'f4'), 540: (400, 'f8')}
@@ -306,3 +314,27 @@ def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
     if reader == 'NaturalImage2DIO':
         return open_flat(path)
     return open_nifti(path, stack.enter_context(open_regular(path)), reader)
+
+
+def explain_unread(reader: str, ending: str) -> str:
+    """Return the reason why no file of a data set can be read: its format, or a missing package; empty if readable."""
+    if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
+        return (
+            f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
+            f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and set file_ending to .nii.gz"
+        )
+    needed = ['pillow'] if reader == 'NaturalImage2DIO' else ['nibabel']
+    needed += ['SimpleITK'] if reader.startswith('SimpleITK') else []
+    missing = [package for package in needed if not is_installed('PIL' if package == 'pillow' else package)]
+    if reader and missing:
+        return f'{ending} files are read by {" and ".join(needed)}: pip install {" ".join(missing)}'
+    return ''
+
+
+def is_installed(name: str) -> bool:
+    """True if a package can be imported."""
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True

@@ -9,8 +9,8 @@ from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from mmguard.formats.volumes.volume import Volume
 from mmguard.labels.rules import count_values
-from mmguard.nnunet.format.volume import Volume
 
 #: Minimum share of neighboring voxels that differ if a label file contains an image.
 MOSTLY = 0.7
@@ -29,7 +29,7 @@ class FileRecord:
     dtype: str = ''  #: Type of the stored voxels.
     shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), nnU-Net's order.
     dimension: int = 0  #: Number of axes of the file.
-    #: ``spacing``, ``origin``, ``direction``, ``affine``: see :class:`~mmguard.nnunet.format.volume.Geometry`.
+    #: ``spacing``, ``origin``, ``direction``, ``affine``: see :class:`~mmguard.formats.volumes.volume.Geometry`.
     spacing: List[float] = field(default_factory=list)
     origin: List[float] = field(default_factory=list)
     direction: List[float] = field(default_factory=list)

@@ -1,0 +1,1 @@
+"""Volumes: voxels, geometry and counts of one file, in NIfTI and flat images."""
