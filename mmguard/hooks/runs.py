@@ -54,7 +54,7 @@ class Schedule:
         # Other hooks may read the message hub even without a LoggerHook: use the default interval then.
         self._loggers = [hook for hook in hooks if isinstance(hook, LoggerHook)] or [LoggerHook()]
         self._savers = [hook for hook in hooks if isinstance(hook, CheckpointHook) and not hook.by_epoch]
-        #: True if there are no other ranks.
+        #: True if this process is the only rank.
         self.is_alone = dist.get_world_size() == 1
         self._length = 0  # of a stream
         with suppress(TypeError):

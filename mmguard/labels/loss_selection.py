@@ -170,8 +170,10 @@ def visit_losses(
     skips_loss = node.cls is not None and not is_loss and _find_name(node.cls, _HEADS_WITHOUT_LOSS) != ''
     if skips_loss:
         visit(SelectedLoss(path, part, node.name, LossDecision(reason=_NO_LOSS_REASON)))
+    # A head without classes may build the loss that it has by default, and never call it.
+    with_cls = part.get('with_cls') if isinstance(part, dict) else getattr(part, 'with_cls', None)
     for key, child in node.children:
-        if key not in _WITHOUT_CLASSES and not (skips_loss and key == 'loss_cls'):
+        if key not in _WITHOUT_CLASSES and not (key == 'loss_cls' and (skips_loss or with_cls is False)):
             is_named = is_loss_name(key) or (is_loss and not node.name)
             inside = (*path, key), node if node.name else owner, is_named, is_stock or key == _OTHER_NAME
             visit_losses(child, open_node, visit, *inside)

@@ -34,7 +34,7 @@ class AnyExecutor:
 
     def __call__(self, chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
         source, self._looked_for = iter(chunks), ''
-        lost: List[List[Any]] = []
+        killed: List[List[Any]] = []
         broken: List[List[Any]] = []
         for chunk, future in run_ahead(lambda chunk: self._submit(chunk, settings), source, AHEAD, broken):
             try:
@@ -50,21 +50,21 @@ class AnyExecutor:
                 # dask's KilledWorker has no base class that is known without dask.
                 if not isinstance(error, CancelledError) and type(error).__name__ != 'KilledWorker':
                     raise
-                lost.append(chunk)
+                killed.append(chunk)
             else:
                 yield result
-        if lost or broken:
+        if killed or broken:
             rest = 'the other files are' if broken else 'its files are'
             logging.getLogger('mmguard').warning(
                 'mmguard: a worker of the executor died; %s read on this machine, in one process', rest
             )
-        for chunk in lost + broken:
+        for chunk in killed + broken:
             yield from run_suspects(chunk, settings)
         if broken:
             yield from LocalProcesses(1)(source, settings)
 
     def _submit(self, chunk: List[Any], settings: Task) -> Future:
-        """Submit a chunk; the first with a file that exists here looks for it there, too."""
+        """Start a chunk in a worker; the first with a file that exists here looks for it there, too."""
         path = '' if self._looked_for else next((item.path for item in chunk if os.path.exists(item.path)), '')
         self._looked_for = self._looked_for or path
         return self.executor.submit(_run_chunk, self.run, settings, chunk, path)

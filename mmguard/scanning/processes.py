@@ -66,7 +66,7 @@ class LocalProcesses:
 def run_ahead(
     submit: Callable[[List[Any]], Future], source: Iterator[List[Any]], ahead: int, broken: List[List[Any]]
 ) -> Iterator[Tuple[List[Any], Future]]:
-    """Submit chunks, at most ``ahead`` at once, and yield each with its future when that is done.
+    """Start chunks, at most ``ahead`` at once, and yield each with its future when that is done.
 
     No more are submitted once ``broken`` holds a chunk: one that was not taken, or that the caller has put there.
     """
