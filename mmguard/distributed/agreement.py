@@ -31,29 +31,19 @@ FILLED = 'loss_filled'
 
 
 class RankLosses(NamedTuple):
-    """Losses of one rank.
+    """Losses of one rank."""
 
-    Attributes:
-        rank (int): Its number.
-        losses (list[str]): Names of the losses.
-        samples (list[str]): The files of its batch.
-    """
-
-    rank: int
-    losses: List[str]
-    samples: List[str]
+    rank: int  #: Its number.
+    losses: List[str]  #: Names of the losses.
+    samples: List[str]  #: The files of its batch.
 
 
 class Agreed(NamedTuple):
-    """Decision of all ranks.
+    """Decision of all ranks."""
 
-    Attributes:
-        losses (dict): The losses, the same keys in the same order on every rank.
-        filled (list[RankLosses]): Losses that were filled in, of each rank that did not have them, or had them without
-            a graph (constant); the same list on every rank.
-    """
-
-    losses: Losses
+    losses: Losses  #: The losses, the same keys in the same order on every rank.
+    #: Losses that were filled in, of each rank that did not have them, or had them without a graph (constant); the same
+    #: list on every rank.
     filled: List[RankLosses]
 
 

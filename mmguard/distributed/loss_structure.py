@@ -13,15 +13,10 @@ Losses = Dict[str, Loss]
 
 
 class LossEntry(NamedTuple):
-    """One item of a dictionary of losses.
+    """One item of a dictionary of losses."""
 
-    Attributes:
-        is_list (bool): True for a list of tensors. Its length may differ: heads return one per image or level.
-        graph (bool): True if it carries a graph, so that backward reaches parameters through it.
-    """
-
-    is_list: bool
-    graph: bool
+    is_list: bool  #: True for a list of tensors. Its length may differ: heads return one per image or level.
+    graph: bool  #: True if it carries a graph, so that backward reaches parameters through it.
 
 
 Layout = Dict[str, LossEntry]

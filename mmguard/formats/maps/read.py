@@ -250,10 +250,7 @@ def _store_array(record: MapRecord, stored: np.ndarray) -> None:
 
 def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> None:
     if scale != 1:
-        raw: Counter = Counter()
-        for value, count in counts.items():
-            raw[round(value / scale)] += count
-        record.raw = dict(raw)
+        record.raw = _move(counts, lambda value: round(value / scale))
         if record.raw != counts:
             record.loaded = counts
             record.changes.append('scaled')
@@ -327,3 +324,11 @@ def _is_black(image: Any, counts: Dict[int, int]) -> bool:
 def _is_gray(image: Any) -> bool:
     red = np.asarray(image.getchannel(0))
     return all((red == np.asarray(image.getchannel(band))).all() for band in (1, 2))
+
+
+def _move(counts: Dict[int, int], move: Any) -> Dict[int, int]:
+    moved: Dict[int, int] = {}
+    for value, count in counts.items():
+        target = int(move(value))
+        moved[target] = moved.get(target, 0) + count
+    return moved

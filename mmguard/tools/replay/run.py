@@ -38,23 +38,14 @@ _LINES, _CAUSES = 50, 2
 
 @dataclass
 class ReplayedSample:
-    """Result of one sample.
+    """Result of one sample."""
 
-    Args:
-        path (str): Its file here; if not found, the one in the record.
-        iter (int, optional): The iteration as the console counts.
-        status (str): ``PASSES``, ``RAISES``, ...
-        error (str): The exception on one line; for a sample that is not found, the reason.
-        place (str): Line that raised, ``'/site-packages/mmseg/models/losses/x.py:45 in forward'``.
-        seed (int): The last seed.
-    """
-
-    path: str
-    iter: Optional[int] = None
-    status: str = PASSES
-    error: str = ''
-    place: str = ''
-    seed: int = 0
+    path: str  #: Its file here; if not found, the one in the record.
+    iter: Optional[int] = None  #: The iteration as the console counts.
+    status: str = PASSES  #: ``PASSES``, ``RAISES``, ...
+    error: str = ''  #: The exception on one line; for a sample that is not found, the reason.
+    place: str = ''  #: Line that raised, ``'/site-packages/mmseg/models/losses/x.py:45 in forward'``.
+    seed: int = 0  #: The last seed.
 
     def __str__(self) -> str:
         where = '' if self.iter is None else f' (iteration {self.iter})'
@@ -65,21 +56,13 @@ class ReplayedSample:
 
 @dataclass
 class Replay:
-    """Result of all samples, the newest batch first, and the likely causes in the labels of those that raise.
+    """Result of all samples, the newest batch first, and the likely causes in the labels of those that raise."""
 
-    Args:
-        file (str): The flight record.
-        flight (Flight): Its contents.
-        samples (list[ReplayedSample]): Results.
-        findings (list[Finding]): Likely causes.
-        older (int): Number of batches that were not replayed.
-    """
-
-    file: str
-    flight: Flight
-    samples: List[ReplayedSample] = field(default_factory=list)
-    findings: List[Finding] = field(default_factory=list)
-    older: int = 0
+    file: str  #: The flight record.
+    flight: Flight  #: Its contents.
+    samples: List[ReplayedSample] = field(default_factory=list)  #: Results.
+    findings: List[Finding] = field(default_factory=list)  #: Likely causes.
+    older: int = 0  #: Number of batches that were not replayed.
 
     def select(self, *statuses: str) -> List[ReplayedSample]:
         """Return the samples with one of these outcomes."""
