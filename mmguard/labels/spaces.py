@@ -113,8 +113,8 @@ def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> La
     found: Dict[str, Any] = {}
     for one, place in given:
         number, ignored, first = (one.get(key) for key in ('num_classes', 'ignore_index', 'min_label'))
-        for kind in KINDS if isinstance(number, int) else ():
-            if one.get('kind') in (None, kind):
+        for kind in KINDS:
+            if isinstance(number, int) and one.get('kind') in (None, kind):
                 ignored = ignored if isinstance(ignored, int) else None
                 first = first if isinstance(first, int) else 0
                 label_map = read_label_map(one.get('label_map'))

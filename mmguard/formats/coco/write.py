@@ -195,7 +195,7 @@ def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
 
 
 def _correct_categories(record: Record, options: FixOptions, counts: Counter) -> List[Dict[Any, Any]]:
-    """Map, rename, merge, order and renumber the categories; return the new ids of the annotations, step by step."""
+    """Correct the categories in place; return the new ids of the annotations (old -> new), one dict per step."""
     listed = record['categories']
     for category in listed:
         if not isinstance(category.get('name'), str):
