@@ -57,6 +57,39 @@ class Table:
         return stack_columns(*(np.append(side, np.inf)[self.image] for side in known.T))  # -1 takes the last
 
 
+def table_of_names(
+    images: Sequence[str],
+    sizes: Sequence[Optional[Tuple[float, float]]],
+    rows: Sequence[Tuple[int, str, Tuple[float, ...]]],
+    names: Sequence[str],
+    categories: Sequence[str],
+) -> Table:
+    """Return the table of objects with class names; none is ignored.
+
+    Args:
+        rows (Sequence): (index of the image, class name, corners) of each object.
+    """
+    label_of = {name: label for label, name in enumerate(names)}
+    place_of = {name: place for place, name in enumerate(categories)}
+    label = np.array([label_of.get(name, -1) for _, name, _ in rows], np.int64)
+    corners = np.array([sides for *_, sides in rows], float).reshape(-1, 4)
+    boxed = ~(corners == NO_NUMBER).all(axis=1)
+    return Table(
+        images=list(images),
+        sizes=np.array([size or (NO_NUMBER, NO_NUMBER) for size in sizes], float).reshape(-1, 2),
+        categories=list(categories),
+        image=np.array([number for number, *_ in rows], np.int64),
+        category=np.array([place_of.get(name, -1) for _, name, _ in rows], np.int64),
+        label=label,
+        corners=corners,
+        boxed=boxed,
+        ignored=np.zeros(len(rows), bool),
+        left_out={UNLISTED_REASON: label < 0, 'no box': ~boxed},
+        judged=label >= 0,
+        shows_size=False,
+    )
+
+
 def facts_of(
     table: Table, num_classes: Optional[int], class_names: Sequence[str], annotations: AnnotationFacts
 ) -> LabelFacts:

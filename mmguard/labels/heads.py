@@ -25,16 +25,10 @@ from mmguard.labels.spaces import KINDS, VOID, LabelSpaces, Space
 GROUPS = {
     'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
     'instances': (
-        'bbox_head',
-        'query_head',
-        'panoptic_head',
-        'mask_head',
-        'track_head',
-        'mask_iou_head',
-        'point_head',
+        'bbox_head', 'query_head', 'panoptic_head', 'mask_head', 'track_head', 'mask_iou_head', 'point_head',
         'glbctx_head',
     ),
-}
+}  # fmt: skip
 #: Names of parts without labels, with other labels, or of a model that is not trained.
 ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
 #: Heads that look up labels among the class names, which come with the data.

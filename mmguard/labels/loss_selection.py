@@ -23,23 +23,13 @@ _IDENTITIES_REASON = (
     'it compares identities or pairs with each other, and any integer is a valid identity. Use it as it is'
 )
 
+_BOX_LOSSES = (
+    'BalancedL1Loss', 'BoundedIoULoss', 'CIoULoss', 'DIoULoss', 'DistributionFocalLoss', 'EIoULoss', 'GHMR',
+    'GIoULoss', 'IoULoss', 'L1Loss', 'MSELoss', 'SIoULoss', 'SmoothL1Loss',
+)  # fmt: skip
 #: Losses of mmdet without class labels.
 _OF_MMDET = {
-    _BOXES_REASON: (
-        'BalancedL1Loss',
-        'BoundedIoULoss',
-        'CIoULoss',
-        'DIoULoss',
-        'DistributionFocalLoss',
-        'EIoULoss',
-        'GHMR',
-        'GIoULoss',
-        'IoULoss',
-        'L1Loss',
-        'MSELoss',
-        'SIoULoss',
-        'SmoothL1Loss',
-    ),
+    _BOXES_REASON: _BOX_LOSSES,
     _NO_LABELS_REASON: ('KnowledgeDistillationKLDivLoss',),
     _IDENTITIES_REASON: ('AssociativeEmbeddingLoss', 'L2Loss', 'MarginL2Loss', 'TripletLoss'),
     'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),

@@ -26,7 +26,7 @@ from mmguard.formats.files import (
 )
 from mmguard.formats.format import Format
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, UNLISTED_REASON, WRONG_SIZE_FAULT, Table, facts_of
+from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE_FAULT, Table, facts_of, table_of_names
 from mmguard.formats.voc.records import VocFile, read_voc
 
 #: Maximum number of bytes of a list of images.
@@ -138,14 +138,9 @@ def scan_voc_files(
 ) -> LabelFacts:
     """Read the listed files as :func:`scan_voc` does; their images are in ``boundary``, by default in ``root``."""
     faults = Faults() if faults is None else faults
-    annotations = AnnotationFacts(
-        format='voc',
-        min_size=min_size,
-        labelled_by='class list',
-        names_from='objects',
-        counts_from_one=True,
-        record_advice=_RECORD_ADVICE,
-    )
+    annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list', names_from='objects')
+    annotations.counts_from_one = True
+    annotations.record_advice = _RECORD_ADVICE
     read: List[Tuple[VocImage, VocFile]] = []
     for image in listed:
         file = read_voc(os.path.join(root, image.xml), image.xml, faults)
@@ -269,27 +264,13 @@ def _build_table(
     files: Sequence[Tuple[VocImage, VocFile]], names: Sequence[str], categories: Sequence[str], bbox_min_size: int
 ) -> Table:
     found = [(number, one) for number, (_, file) in enumerate(files) for one in file.objects]
-    objects = [one for _, one in found]
-    label_of, place_of = ({name: place for place, name in enumerate(known)} for known in (names, categories))
-    label = np.array([label_of.get(one.name, -1) for one in objects], np.int64)
-    corners = np.array([one.corners for one in objects], float).reshape(-1, 4)
-    boxed = ~(corners == NO_NUMBER).all(axis=1)
-    ignored = np.array([one.difficult for one in objects], bool)
+    sizes = [file.size for _, file in files]
+    rows = [(number, one.name, one.corners) for number, one in found]
+    table = table_of_names([image.xml for image, _ in files], sizes, rows, names, categories)
+    table.written = np.array([one.written for _, one in found], float).reshape(-1, 4)
+    table.ignored = np.array([one.difficult for _, one in found], bool)
     if bbox_min_size:
         with np.errstate(invalid='ignore'):
-            ignored |= boxed & (corners[:, 2:] - corners[:, :2] < bbox_min_size).any(axis=1)
-    return Table(
-        images=[image.xml for image, _ in files],
-        sizes=np.array([file.size or (NO_NUMBER, NO_NUMBER) for _, file in files], float).reshape(-1, 2),
-        categories=list(categories),
-        image=np.array([number for number, _ in found], np.int64),
-        category=np.array([place_of.get(one.name, -1) for one in objects], np.int64),
-        label=label,
-        corners=corners,
-        boxed=boxed,
-        ignored=ignored,
-        left_out={UNLISTED_REASON: label < 0, 'no box': ~boxed},
-        judged=label >= 0,
-        shows_size=False,
-        written=np.array([one.written for one in objects], float).reshape(-1, 4),
-    )
+            small = (table.corners[:, 2:] - table.corners[:, :2] < bbox_min_size).any(axis=1)
+        table.ignored |= table.boxed & small
+    return table
