@@ -66,7 +66,7 @@ class BaseRule(ValidLabels):
         try:
             checked = {
                 raw if self.maps_others and raw == OTHERS else int(raw): int(label)
-                for raw, label in sorted(dict(label_map).items(), key=lambda pair: pair[0] == OTHERS)
+                for raw, label in dict(label_map).items()
             }
         except (TypeError, ValueError) as error:
             raise TypeError(
@@ -80,7 +80,7 @@ class BaseRule(ValidLabels):
                 f'label_map maps to invalid labels: {wrong}; with num_classes={self.num_classes} a target '
                 f'must be {self.min_label}..{self.num_classes - 1}{ignored}'
             )
-        return checked
+        return dict(sorted(checked.items(), key=lambda pair: pair[0] == OTHERS))
 
     @property
     def is_map_idempotent(self) -> bool:

@@ -208,7 +208,7 @@ def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[np.ndar
     elif options.colors:
         # In a mixed folder, gray and color values can be separated only if no color is gray.
         known &= not summary.uncounted and len(summary.colors) < MAX_COLORS and (is_color or not summary.gray_in_color)
-        colors = np.array([*map(as_color, summary.colors)]).reshape(-1, 3)
+        colors = np.array([*map(as_color, summary.colors)], np.uint8).reshape(-1, 3)
         found.append((colors, 'rgb', [*summary.colors.values()]))
     else:
         known &= colored + summary.forms.get('gray_alpha', 0) == summary.gray_in_color
