@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from mmguard.labels import OTHERS
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
-from mmguard.labels.rules import LabelRule, count_values, describe_values
+from mmguard.labels.rules import OTHERS, LabelRule, count_values, describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
 
 DTYPES = [np.uint8, np.uint16, np.int8, np.int16, np.int32, np.int64, np.uint32, np.uint64]
