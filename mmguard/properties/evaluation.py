@@ -62,7 +62,10 @@ def check_labels(program: Program) -> List[Result]:
             if values or not differing:
                 found = _judge_labels(subject, known, get_class_names(one) if values else ())
                 if found.outcome == 'broken' and values and len(train) > 1 and _find_like(program, place) is not None:
-                    found = note(subject, 'other numbers than in the validation, which is read like another data set')
+                    found = note(
+                        subject,
+                        'its values are numbered differently from the validation, which is read like another data set',
+                    )
                 results.append(found)
     return results
 
