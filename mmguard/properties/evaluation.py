@@ -15,7 +15,7 @@ from PIL import Image
 
 from mmguard.config.classes import get_type_name
 from mmguard.labels.spaces import VOID
-from mmguard.properties.datasets import get_class_names, seed_all, select_indices
+from mmguard.properties.datasets import find_conflict, get_class_names, read_labels_by_name, seed_all, select_indices
 from mmguard.properties.pipelines import look
 from mmguard.properties.program import Program, cache_result
 from mmguard.properties.result import DoesNotApply, Result, Unavailable, broken, mark_untested, note, ran
@@ -35,6 +35,8 @@ MOST_DETECTIONS = 100
 def check_labels(program: Program) -> List[Result]:
     """Compare class names, and the labels of values or categories, between the data sets of both splits."""
     train, results = program.build_leaves('train'), []
+    differing = find_conflict(program.read, train)
+    results += [broken('the data sets of the training', differing)] if differing else []
     for number, one in enumerate(train):
         subject = type(one).__name__ if len(train) == 1 else f'{type(one).__name__} {number}'
         for place, other in enumerate(program.build_leaves('val')):
@@ -52,11 +54,28 @@ def check_labels(program: Program) -> List[Result]:
                 if program.seconds_left() < 0:
                     break
             if not values and not differing:
-                ours, theirs = _read_labels_by_name(one), _read_labels_by_name(other)
+                ours, theirs = read_labels_by_name(one), read_labels_by_name(other)
                 known = {name: (label, theirs.get(name)) for name, label in ours.items()}
             if values or not differing:
-                results.append(_judge_labels(subject, known, get_class_names(one) if values else ()))
+                found = _judge_labels(subject, known, get_class_names(one) if values else ())
+                if found.outcome == 'broken' and values and len(train) > 1 and _find_like(program, place) is not None:
+                    found = note(
+                        subject,
+                        'its values are numbered differently from the validation, which is read like another data set',
+                    )
+                results.append(found)
     return results
+
+
+@cache_result
+def _find_like(program: Program, place: int) -> Optional[int]:
+    """Return the number of a training data set that gives the values of a validation data set the same labels."""
+    values = sorted(_collect_values(program.build_leaves('val')[place]))[:VALUES]
+    labels = [find_label(program, 'val', place, value) for value in values]
+    for number, _ in enumerate(program.build_leaves('train')):
+        if labels == [find_label(program, 'train', number, value) for value in values]:
+            return number
+    return None
 
 
 def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there: str) -> str:
@@ -92,15 +111,6 @@ def _judge_labels(subject: str, labels: Dict[str, Tuple[Optional[int], Optional[
         return note(subject, f'{ignored[0]} is ignored, and no value becomes {unused[0]}', data)
     number = quantity(len(known), 'value or category', 'values or categories')
     return ran(subject, f'{number} in both splits', data)
-
-
-def _read_labels_by_name(dataset: Any) -> Dict[str, int]:
-    """Return the label of each category of a COCO file by its name in the file."""
-    api: Any = getattr(dataset, 'coco', None)
-    labels = getattr(dataset, 'cat2label', None)
-    if isinstance(labels, dict) and hasattr(api, 'cats'):
-        return {str(api.cats[number]['name']): label for number, label in labels.items() if number in api.cats}
-    return {name: label for label, name in enumerate(get_class_names(dataset))}
 
 
 def _read_label_file(dataset: Any, info: Dict[str, Any]) -> Optional[np.ndarray]:

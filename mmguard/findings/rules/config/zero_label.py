@@ -54,7 +54,7 @@ class ReduceZeroLabelDiffers(ConfigRule):
                     )
                     yield self.report_at(loader.place('reduce_zero_label'), shift, words, self.title_loader, edits=ways)
         wrappers = find_datasets(config, wrappers=True)
-        # A ConcatDataset that ignores the difference keeps the numbering of each data set.
+        # With reduce_zero_label in ignore_keys of a ConcatDataset, the difference is intended.
         if config.scope != 'mmseg' or any('reduce_zero_label' in (w.config.get('ignore_keys') or ()) for w in wrappers):
             return
         first = None
