@@ -26,7 +26,7 @@ CODES = (
 )  # fmt: skip
 #: Files of the error signatures that are translated.
 SIGNATURES = ('device', 'targets')
-#: Modules whose messages are translated; a module of rules counts if it holds one of the codes.
+#: Modules whose messages are translated; a module of rules counts if it has the rule of one of the codes.
 SOURCES = (
     'cli.py',
     'config/losses.py',
@@ -108,7 +108,8 @@ def _read_signatures() -> Iterator[str]:
 
 def _list_sources() -> List[Path]:
     files = sorted({path for pattern in SOURCES for path in (ROOT / 'mmguard').glob(pattern)})
-    return [path for path in files if 'rules' not in path.parts or any(code in path.read_text() for code in CODES)]
+    rules = [f"code = '{code}'" for code in CODES]
+    return [path for path in files if 'rules' not in path.parts or any(code in path.read_text() for code in rules)]
 
 
 def _find_assignments(tree: ast.AST) -> Iterator[Tuple[str, ast.expr]]:

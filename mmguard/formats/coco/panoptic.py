@@ -19,7 +19,7 @@ from mmguard.formats.files import LOOKED_AT, find_missing_files
 from mmguard.formats.table import EXAMPLES, NO_NUMBER
 from mmguard.text import shorten
 
-#: Faults of segments; keys of rule MG179.
+#: Faults of segments, which rule MG395 reports.
 NO_ENTRY_FAULT = 'a panoptic PNG holds ids without an entry in segments_info'
 EMPTY_SEGMENT_FAULT = 'a segment has no pixel in its PNG'
 WRONG_AREA_FAULT = 'the area of a segment is not the number of its pixels'
