@@ -105,7 +105,7 @@ class IdsAsLabels(DataRule):
                 evidence, title = self._describe_beyond(labels, beyond), self.title_unknown
                 if found.framework:
                     title, advice = self.title_by_release, self.advice_by_release
-                severity = WARNING if found.framework else INFO  # it ends the run, or it is no fault
+                severity = WARNING if found.framework else INFO  # in some releases it ends the run
                 yield self.report_in(facts, POSSIBLE, evidence, words, title, severity, advice=advice)
             return
         certainty = self._judge(labels) if found.labelled_by == 'category id' else None
