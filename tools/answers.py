@@ -197,7 +197,7 @@ def explain_options(words: List[str]) -> List[str]:
     taken = [words[0]]
     for option, value in zip(words[1:], words[2:]):
         taken += [option, value] if option in ('--num-classes', '--ignore-index', '--framework') else []
-    return taken
+    return [*taken, *(word for word in words if word == '--reduce-zero-label')]
 
 
 def run(script: str, folder: Path, environ: Dict[str, str], limit: int) -> None:

@@ -241,10 +241,10 @@ def test_an_empty_supercategory_has_no_label_from_1_9_2_on(
         ('train/_annotations.coco.json', (1, 4, 3), [1, 3, 7], 'error'),
         ('train/_annotations.coco.json', (1, 5, 0), [0, 1, 2], ''),
         ('train/_annotations.coco.json', (1, 11, 2), [0, 1, 2], ''),
-        ('train/_annotations.coco.json', (), [0, 1, 2], 'info'),
+        ('train/_annotations.coco.json', (), [0, 1, 2], 'warning'),
         ('train/instances_train2017.json', (1, 11, 2), [1, 3, 7], 'error'),
         ('train/zhiyuan_objv2_minival5k.json', (), [1, 3, 7], 'error'),
-        ('train/a.json', (1, 11, 2), [0, 1, 2], 'info'),
+        ('train/a.json', (1, 11, 2), [0, 1, 2], 'warning'),
     ],
 )
 def test_who_renumbers_is_the_release_of_rf_detr_and_the_layout(
@@ -264,7 +264,7 @@ def test_who_renumbers_is_the_release_of_rf_detr_and_the_layout(
     assert found.get('MG138', '') == severity
     assert set(found) - {'MG116'} == ({'MG138'} if severity else {'MG100'})
     rewriting = [{'renumber': 0}, {'num_classes': 7}]
-    offers = {'': [], 'error': rewriting, 'info': [*rewriting, {'labels': 'positions'}]}
+    offers = {'': [], 'error': rewriting, 'warning': [*rewriting, {'labels': 'positions'}]}
     shown = [finding['edits'] for finding in reported['findings'] if finding['code'] == 'MG138']
     assert (offered(reported) if shown else []) == offers[severity]
     # The user knows better.

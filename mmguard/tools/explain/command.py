@@ -65,6 +65,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument('--num-classes', type=positive, metavar='N', help='with --data: valid labels are 0..N-1')
     parser.add_argument('--ignore-index', type=label, metavar='V', help='with --data: the label that is not trained on')
     parser.add_argument(
+        '--reduce-zero-label', action='store_true', help='with --data: 0 is ignored, and 1 is the first class'
+    )
+    parser.add_argument(
         '--framework', choices=list(FRAMEWORKS), metavar='NAME', help='with --data: what trains on a COCO JSON'
     )
     parser.add_argument('--json', metavar='FILE', help='write the explanation as JSON (-: to standard output)')
@@ -139,7 +142,13 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         from mmguard.tools.explain.render import as_json, as_text
 
         pieces, name, config = _open_log(what)
-        options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
+        options = ScanOptions(
+            args.num_classes,
+            args.ignore_index,
+            args.reduce_zero_label,
+            framework=args.framework,
+            run_code=args.run_code,
+        )
         log, found, findings, problems = explain_pieces(pieces, name, args.config, args.data, options)
     for problem in problems:
         print(visible(f'note: {problem}'), file=out)

@@ -45,6 +45,8 @@ def test_what_the_labels_confirm_comes_first(tmp_path: Path, log: str, capsys: p
     first = record['causes'][0]
     assert first['standing'] == 'confirmed'
     assert first['findings'] == ['MG115']
+    record = explained(capsys, log, '--data', folder, '--num-classes', '3', '--reduce-zero-label')
+    assert [finding for cause in record['causes'] for finding in cause['findings']] == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Iterator, List
 
 from mmguard.config.head_classes import count_classes
 from mmguard.config.ignored_labels import IgnoredLabel, find_disagreeing_labels, find_ignored_labels
-from mmguard.config.parts import find_datasets, find_guarding_hook, find_transforms
+from mmguard.config.parts import find_datasets
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import drop_first_class
 from mmguard.findings.config_facts import find_label_map
@@ -110,9 +110,8 @@ class DroppedNotIgnored(ConfigRule):
 
 def _find_dropped(config: ReadConfig) -> Iterator[IgnoredLabel]:
     """Yield heads and losses that do not ignore the 255 of classes that a training set leaves out."""
-    guarded = find_guarding_hook(config) or any(step.name == 'GuardSegLabels' for step in find_transforms(config))
     sets = (one for one in find_datasets(config) if one.split == 'train')
-    if not guarded and any(VOID in find_label_map(one).values() for one in sets):
+    if any(VOID in find_label_map(one).values() for one in sets):
         yield from (one for one in find_ignored_labels(config) if one.role in ('head', 'loss') and one.value != VOID)
 
 

@@ -9,7 +9,7 @@ from mmguard.config.detr_yaml import fits_coco_ids, is_remapped
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, Finding
+from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.rules.labels.yolo import get_yolo
 from mmguard.findings.views import (
@@ -96,7 +96,8 @@ class IdsAsLabels(DataRule):
                 evidence, title, advice = self._describe_beyond(labels, beyond), self.title_unknown, self.advice_unknown
                 if found.framework:
                     title, advice = self.title_by_release, self.advice_by_release
-                yield self.report_in(facts, POSSIBLE, evidence, words, title, INFO, advice=advice)
+                severity = WARNING if found.framework else INFO  # in some releases it ends the run
+                yield self.report_in(facts, POSSIBLE, evidence, words, title, severity, advice=advice)
             return
         certainty = self._judge(labels) if found.labelled_by == 'category id' else None
         if certainty is None:
