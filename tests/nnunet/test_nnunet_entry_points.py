@@ -9,7 +9,7 @@ from mmguard.entry_points import find_entry_points
 
 
 def test_it_registers_as_an_installed_package_does() -> None:
-    for group, number in (('mmguard.commands', 1), ('mmguard.formats', 1), ('mmguard.rules', 10)):
+    for group, number in (('mmguard.commands', 1), ('mmguard.formats', 1), ('mmguard.rules', 11)):
         own = [point for point in find_entry_points(group) if not point.package]
         assert len(own) == number
         for point in own:

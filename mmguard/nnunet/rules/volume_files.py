@@ -161,7 +161,7 @@ class RarerThanFolds(DataRule):
             label, cases = min(rare.items(), key=lambda pair: pair[1])
             text = 'at least {number} of {folds} folds validate without {name} ({label}): its Dice is nan there'
             seen_in = Message(text, number=FOLDS - cases, folds=FOLDS, name=labels.name_of(label), label=label)
-            yield self.report_in(facts, PROVEN, seen_in, words)
+            yield self.report_in(facts, PROVEN, seen_in, words, value=sorted(rare))
 
 
 def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:

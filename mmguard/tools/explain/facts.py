@@ -72,7 +72,7 @@ def collect_findings(
         for finding in findings
         if finding.severity != INFO
         or finding.code == _PERHAPS_IDS
-        or (finding.code == _RARE_CLASS and not {*map(str, finding.values)}.isdisjoint(nan_classes))
+        or (finding.code == _RARE_CLASS and not {*map(str, finding.value)}.isdisjoint(nan_classes))
     ]
     unique = {(finding.code, finding.title): finding for finding in reported}
     ranked = sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), sort_key(finding)))

@@ -145,7 +145,8 @@ class SizeMismatch(DataRule):
         path, first, second = found[0]
         number = count_listed(maps, 'size_mismatches') or len(found)
         if of_boxes is not None:
-            sizes = f'{first[1]} x {first[0]} on disk, {second[1]} x {second[0]} in the annotations'
+            on_disk, written = (' x '.join(map(str, size[::-1])) for size in (first, second))
+            sizes = f'{on_disk} on disk, {written} in the annotations'
             evidence = f'{len(found):,} of {of_boxes.sizes_compared:,} images compared, e.g. {path}: {sizes}'
             title = self.title_boxes
         else:
@@ -167,6 +168,8 @@ class SizeMismatch(DataRule):
 
 def _are_copies(label: Tuple[int, ...], image: Tuple[int, ...]) -> bool:
     """True if one size is the other at another scale, up to rounding."""
+    if len(label) != 2 or len(image) != 2:
+        return False
     (height, width), (of_image, wide) = sorted((label, image))
     return abs(height * wide - width * of_image) <= max(of_image, wide)
 
