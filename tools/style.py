@@ -73,7 +73,7 @@ _OPENERS = re.compile(
 #: Modules that may, and why.
 _OPENING = {
     'mmguard/cli.py': 'the null device',
-    'mmguard/nnunet/format/nifti.py': 'nibabel opens by name what check_regular has seen: its refusals are compared',
+    'mmguard/formats/volumes/nifti.py': 'nibabel opens by name what check_regular has seen: its refusals are compared',
     'mmguard/properties/evaluation.py': 'a folder of its own and files of the program, in its process',
     'mmguard/properties/runner.py': 'the work_dir of the program, in its process',
     'mmguard/properties/worker.py': '/proc and the null device',
