@@ -13,17 +13,16 @@ from mmguard.formats.volumes.nifti import READERS, choose_reader, is_installed
 from mmguard.formats.volumes.record import CaseRecord, is_integer, relabel
 from mmguard.formats.volumes.volume import find_gzip_decoder
 from mmguard.language import Message
+from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.format.case_checks import CaseChecker, Fault
 from mmguard.nnunet.format.cases import CaseListing, CaseTask, list_cases
 from mmguard.nnunet.format.spec import (
-    CONVERSIONS,
     KEYS,
     MSD,
     V1,
     DatasetSpec,
     build_spec,
     judge_count,
-    list_missing_entries,
     read_spec,
 )
 from mmguard.text import quantity

@@ -23,17 +23,6 @@ KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'
 #: Layouts of a data set; the Decathlon's variant of v1 keeps all channels of a case in one file.
 V1, V2, MSD = 'v1', 'v2', 'msd'
 
-#: Layout of a data set -> the command that converts it to nnU-Net v2.
-CONVERSIONS = {
-    'v1': 'nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME',
-    'msd': 'nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME',
-}
-#: Layout -> entries of dataset.json that this command deletes, whatever their values: it fails without them.
-_DELETED = {
-    'v1': {'tensorImageSize': '"4D"', 'numTest': '0', 'training': '[]', 'test': '[]'},
-    'msd': {'training': '[]', 'test': '[]'},
-}
-
 _REQUIRED = {
     V2: ('labels', 'channel_names', 'numTraining', 'file_ending'),
     V1: ('labels', 'modality', 'numTraining'),
@@ -58,16 +47,6 @@ class DatasetSpec:
 
     def add(self, kind: str, fault: str) -> None:
         self.faults.setdefault(kind, []).append(fault)
-
-
-def list_missing_entries(layout: str, content: Mapping[str, Any]) -> str:
-    """Return the entries that dataset.json lacks for its conversion to nnU-Net v2; empty if it lacks none.
-
-    Example:
-        >>> list_missing_entries('msd', {'modality': {'0': 'CT'}, 'training': []})
-        '"test": []'
-    """
-    return ', '.join(f'"{key}": {value}' for key, value in _DELETED[layout].items() if key not in content)
 
 
 def read_spec(path: str) -> DatasetSpec:

@@ -11,7 +11,7 @@ from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import as_map
 from mmguard.findings.volumes import CaseFault, VolumeFacts
 from mmguard.language import Message
-from mmguard.nnunet.format.spec import CONVERSIONS
+from mmguard.nnunet.conversions import CONVERSIONS
 from mmguard.text import quantity
 
 #: Maximum ratio of a slip's count to that of the adjacent value.

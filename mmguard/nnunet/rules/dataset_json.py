@@ -8,7 +8,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.views import join_items
-from mmguard.nnunet.format.spec import CONVERSIONS, list_missing_entries
+from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.rules.base import (
     DeclaredCause,
     as_written,

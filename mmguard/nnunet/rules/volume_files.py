@@ -19,7 +19,7 @@ from mmguard.findings.volumes import (
     SPACING,
 )
 from mmguard.language import Message
-from mmguard.nnunet.format.spec import CONVERSIONS, list_missing_entries
+from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.rules.base import VolumeCause, find_ignore_value, get_volumes, is_old
 from mmguard.text import quantity
 

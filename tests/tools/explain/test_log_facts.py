@@ -133,7 +133,7 @@ def test_the_less_harmful_of_causes_that_a_log_does_not_separate_comes_first(
 def test_an_empty_list_in_a_loss_is_not_an_empty_data_set(file: str, error: str) -> None:
     found = explain_log(raised(error, f'/w/models/{file}', 'x = torch.cat(found).mean()'))
     assert keys(found)[0] == 'empty-batch'
-    assert {'class-names', 'all-filtered', 'no-files'} <= {*refuted(found)}
+    assert {'class-names', 'all-filtered', 'key-missing'} <= {*refuted(found)}
     elsewhere = explain_log(raised(error, '/w/data/group_sampler.py', 'x = torch.cat(found)'))
     assert keys(elsewhere)[0] == 'class-names'
 

@@ -1,0 +1,26 @@
+"""Conversions of the data sets of nnU-Net v1 and the Decathlon to nnU-Net v2."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+#: Layout of a data set -> the command that converts it to nnU-Net v2.
+CONVERSIONS = {
+    'v1': 'nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME',
+    'msd': 'nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME',
+}
+#: Layout -> entries of dataset.json that this command deletes, whatever their values: it fails without them.
+_DELETED = {
+    'v1': {'tensorImageSize': '"4D"', 'numTest': '0', 'training': '[]', 'test': '[]'},
+    'msd': {'training': '[]', 'test': '[]'},
+}
+
+
+def list_missing_entries(layout: str, content: Mapping[str, Any]) -> str:
+    """Return the entries that dataset.json lacks for its conversion to nnU-Net v2; empty if it lacks none.
+
+    Example:
+        >>> list_missing_entries('msd', {'modality': {'0': 'CT'}, 'training': []})
+        '"test": []'
+    """
+    return ', '.join(f'"{key}": {value}' for key, value in _DELETED[layout].items() if key not in content)
