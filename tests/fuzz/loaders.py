@@ -121,11 +121,11 @@ def load_arrays(folder: Path, file: str, argv: List[str]) -> None:
 
 
 def load_volumes(folder: Path, file: str, argv: List[str]) -> None:
-    """With the reader that nnU-Net takes; without nnU-Net with nibabel."""
+    """With the reader that nnU-Net takes; without nnU-Net, or a dataset.json of that name, with nibabel."""
     import nibabel
     import numpy as np
 
-    if not has('nnunetv2'):
+    if not has('nnunetv2') or not (folder / 'dataset.json').exists():
         for path in sorted(folder.rglob('[!.]*.nii*')):
             np.asarray(nibabel.load(str(path)).dataobj)
         return

@@ -73,6 +73,11 @@ class LabelMaps(Format):
                 source.notes.append(Message('labels: {labels}, images: {images}', labels=labels, images=images))
             elif noted:
                 source.notes.append(Message('labels: {labels}', labels=labels))
+            if noted and (source.suffix or labels).lower().endswith(VOLUME_ENDINGS):
+                note = Message(
+                    'read as label maps: {folder} has no dataset.json, without which nnU-Net stops', folder=target
+                )
+                source.notes.append(note)
             if options.num_classes is None:
                 note = Message('no --num-classes: every value counts as a class; with it, invalid ones are found')
                 source.notes.append(note)

@@ -67,6 +67,17 @@ def test_volumes_are_compared_with_their_images(tmp_path: Path) -> None:
     assert found['code'] == 'MG129'
 
 
+@pytest.mark.parametrize(('name', 'noted'), [('labelsTr', True), ('', False)])
+def test_a_raw_folder_of_nnunet_without_its_dataset_json_is_said_to_be_read_as_label_maps(
+    name: str, noted: bool, tmp_path: Path
+) -> None:
+    write(tmp_path / 'set' / name, organs(1), organs(1))
+    if name:
+        write(tmp_path / 'set' / 'imagesTr', organs(7), organs(7))
+    notes = scanned(tmp_path / 'set', tmp_path)['notes']
+    assert any('dataset.json' in note for note in notes) == noted
+
+
 def test_a_case_without_a_class_is_named(tmp_path: Path) -> None:
     folder = write(tmp_path / 'labels', organs(1), organs(), organs(1))
     (found,) = scanned(folder, tmp_path, '--num-classes', 2)['findings']

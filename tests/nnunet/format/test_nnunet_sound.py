@@ -247,7 +247,7 @@ def test_what_simple_itk_reads_in_place_of_a_file_is_named(tmp_path: Path) -> No
 
 
 def test_a_large_slice_is_counted_line_by_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mmguard.nnunet.format import nifti
+    from mmguard.formats.volumes import nifti
 
     label = organ()
     label[3:5, 7, 6], label[1, 1, 7] = 9, 9
