@@ -37,6 +37,12 @@ def test_the_same_json(scans: Dict[str, Scan], client: Any, kind: str) -> None:
     assert scans[kind](executor=client.get_executor()) == expected
 
 
+def test_the_same_json_of_cases_of_nnunet(tmp_path: Path, client: Any) -> None:
+    pytest.importorskip('nibabel')
+    scan = write_sets(tmp_path, ('nnunet',))['nnunet']
+    assert scan(executor=client.get_executor()) == scan(processes=1)
+
+
 def test_a_killed_worker_loses_nothing(scans: Dict[str, Scan], client: Any) -> None:
     expected = scans['maps'](processes=1)
     executor = client.get_executor()
