@@ -52,7 +52,12 @@ PACKAGES: Dict[str, str] = {
 WHEELS = 'https://download.openmmlab.com/mmcv/dist/{cuda}/torch{torch}.0/index.html'
 TORCH_WITH_WHEELS = '2.1'
 #: Stack, Python and torch of the lines that were executed, on Linux without a GPU. docs/stacks.md has the same rows.
-EXECUTED: Tuple[Tuple[str, str, str], ...] = ((OPENMMLAB, '3.11', '2.13.0'), (ONEDL, '3.11', '2.13.0'))
+EXECUTED: Tuple[Tuple[str, str, str], ...] = (
+    (OPENMMLAB, '3.8', '2.1.2'),
+    (OPENMMLAB, '3.11', '2.13.0'),
+    (ONEDL, '3.10', '2.13.0'),
+    (ONEDL, '3.11', '2.13.0'),
+)
 
 
 class InstallLine(NamedTuple):
