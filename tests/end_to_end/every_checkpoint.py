@@ -87,7 +87,8 @@ def test_same_checkpoint(
         except (IndexError, RuntimeError) as error:
             assert ignored, 'stock fails on valid labels'
             pytest.skip(f'stock does not survive its own ignored label: {str(error)[:60]}')
-        if difference(stock, train(copy.deepcopy(config), tmp_path / 'again')):
+        differing = difference(stock, train(two_lines(config), tmp_path / 'two'))
+        differing += difference(stock, train(guard_config(config), tmp_path / 'written'))
+        if differing and difference(stock, train(copy.deepcopy(config), tmp_path / 'again')):
             pytest.skip('two stock runs differ')
-        assert difference(stock, train(two_lines(config), tmp_path / 'two')) == []
-        assert difference(stock, train(guard_config(config), tmp_path / 'written')) == []
+        assert differing == []
