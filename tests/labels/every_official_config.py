@@ -23,7 +23,7 @@ for _root, _file in shipped_configs():
 
 
 class Seen:
-    """What the folders before had: the configs that could be read, and the families that were built."""
+    """Configs that could be read, and families that were built, of the folders before."""
 
     def __init__(self) -> None:
         self.configs: Dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What nnU-Net's part registers, and that a training with it loads no rule before an offence."""
+"""Entry points of nnU-Net's part; a training with it loads no rule before an offence."""
 
 from __future__ import annotations
 

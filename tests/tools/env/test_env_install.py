@@ -1,4 +1,4 @@
-"""Which install line a machine gets, and which of the lines were executed."""
+"""Install line of each machine, and the lines that were executed."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def seg(folder: Path, root: str, steps: List[Dict[str, Any]], *args: str, **more
 
 
 def close(pixels: np.ndarray, color: Tuple[int, ...]) -> np.ndarray:
-    """Where a picture, a JPEG, has a color."""
+    """Return the places of a picture, a JPEG, that have a color."""
     return np.abs(pixels - np.array(color)).sum(-1) < 60
 
 
