@@ -205,9 +205,23 @@ def sanitize_binary_target(
 def mask_scores(logits: Tensor, excluded: Tensor) -> Tensor:
     """Replace the score of each excluded element by a certain "no", whose target is 0.
 
-    Its binary cross entropy is exactly 0, and so is its gradient, whatever the scores hold.
+    Its binary cross entropy is exactly 0, and so is its gradient, whatever the scores hold. Slices of a larger tensor
+    keep their strides, since PyTorch rounds gradients otherwise in its vectorized loops, for contiguous scores.
     """
-    return logits.masked_fill(excluded, -CERTAIN)
+    masked = logits.masked_fill(excluded, -CERTAIN)
+    if masked.stride() == logits.stride() or masked.shape != logits.shape or not _is_slice(logits):
+        return masked
+    return logits.new_empty_strided(logits.shape, logits.stride()).copy_(masked)
+
+
+def _is_slice(tensor: Tensor) -> bool:
+    """Return True if no two elements share memory, as in an expanded tensor."""
+    reach = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
+        if size > 1 and stride < reach:
+            return False
+        reach += (size - 1) * stride
+    return True
 
 
 #: Values that are counted individually: those of 8-bit maps, off-by-one labels and negative marks. Others are rare.

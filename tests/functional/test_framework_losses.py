@@ -7,6 +7,7 @@ from typing import Any, Optional, Tuple, Union
 
 import pytest
 import torch
+import torch.nn.functional as F
 from batches import STABLE, Batch, batches
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -242,3 +243,19 @@ def test_examples_worked_out_by_hand() -> None:
     # A factor of the elements that weigh anything: the invalid one weighs nothing, so it was not counted.
     loss, _ = softmax_cross_entropy(scores, label, torch.tensor([1.0, 2, 1, 0]), ignore_index=255, avg_factor=40)
     assert loss.item() == pytest.approx(3 * math.log(3) / 40)
+
+
+@pytest.mark.parametrize(
+    'part', [(..., 4), (..., slice(5, 85)), (..., slice(0, 2))], ids=['column', 'classes', 'offsets']
+)
+def test_slices_of_scores_have_the_gradient_of_stock_bit_for_bit(part: Any) -> None:
+    draw = torch.Generator().manual_seed(0)
+    scores = torch.randn(2, 507, 85, generator=draw)
+    target = torch.rand(scores[part].shape, generator=draw)
+    ours, stock = (scores.clone().requires_grad_() for _ in range(2))
+    loss, _ = sigmoid_cross_entropy(ours[part], target, reduction='sum')
+    expected = F.binary_cross_entropy_with_logits(stock[part], target, reduction='none').sum()
+    loss.backward()
+    expected.backward()
+    assert torch.equal(loss, expected)
+    assert torch.equal(ours.grad, stock.grad)
