@@ -81,12 +81,14 @@ def test_a_checkpoint_between_two_logged_lines_holds_the_sums(
     saved: str, cityscapes: str, work_dir: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
-    run_ranks(RESUMED, cityscapes, work_dir, saved, '')
-    (checkpoint,) = glob(osp.join(work_dir, '*iter_5.pth'))
-    ranks = run_ranks(RESUMED, cityscapes, work_dir, saved, checkpoint)
+    # A folder for each run: two of one second would share a time stamp, by which mmengine names the folder of a log.
+    begun, resumed = (osp.join(work_dir, name) for name in ('begun', 'resumed'))
+    run_ranks(RESUMED, cityscapes, begun, saved, '')
+    (checkpoint,) = glob(osp.join(begun, '*iter_5.pth'))
+    ranks = run_ranks(RESUMED, cityscapes, resumed, saved, checkpoint)
     first, second = (
-        [line for path in glob(osp.join(folder, 'label_guard*.jsonl')) for line in read_lines(path)]
-        for folder in sorted(glob(osp.join(work_dir, '2*', '')))
+        [line for path in glob(osp.join(folder, '*', 'label_guard*.jsonl')) for line in read_lines(path)]
+        for folder in (begun, resumed)
     )
     trained = [line for line in first if line['mode'] == 'train' and line['iter'] <= 5]
     trained += [line for line in second if line['mode'] == 'train']
