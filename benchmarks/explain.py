@@ -29,9 +29,9 @@ RuntimeError: CUDA error: device-side assert triggered
 #: Reads a log as the command does: seconds, peak of the process in MiB, and what it found.
 READ = r"""
 import json, re, sys, time
-from mmguard.tools.explain.explanation import explain
-from mmguard.tools.explain.reader import Reader
-from mmguard.tools.explain.sources import read_pieces
+from mmguard.commands.explain.explanation import explain
+from mmguard.commands.explain.reader import Reader
+from mmguard.commands.explain.sources import read_pieces
 start = time.perf_counter()
 found = explain(Reader().read(read_pieces(sys.argv[1])))
 seconds = time.perf_counter() - start

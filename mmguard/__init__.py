@@ -24,7 +24,7 @@ _LAZY = {
     'LabelGuard': 'mmguard.loops',
     'check_target': 'mmguard.functional.check_target',
     'read_log': 'mmguard.log.guard_log',
-    **dict.fromkeys(('Diagnosis', 'check', 'dry_run', 'explain', 'scan'), 'mmguard.tools.api'),
+    **dict.fromkeys(('Diagnosis', 'check', 'dry_run', 'explain', 'scan'), 'mmguard.commands.api'),
 }
 #: Public subpackages: `import mmguard` is enough, as with torch.nn.
 _PACKAGES = ('detection', 'distributed', 'functional', 'nn', 'testing')
@@ -38,7 +38,7 @@ _OF_FRAMEWORKS = {
     'GuardedLoss': 'mmguard.losses',
     'GuardInstanceLabels': 'mmguard.transforms',
     'GuardSegLabels': 'mmguard.transforms',
-    'guard_config': 'mmguard.tools.apply.guarded',
+    'guard_config': 'mmguard.commands.apply.guarded',
 }
 
 

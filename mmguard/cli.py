@@ -12,18 +12,18 @@ import sys
 import traceback
 from typing import Any, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
+from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
+from mmguard.commands.outputs import check_outputs
+from mmguard.commands.packages import find_install_command
 from mmguard.entry_points import find_entry_points
 from mmguard.errors import CannotRun, collect_failures
 from mmguard.language import translate
 from mmguard.text import REPORT_ADVICE, describe_broken_import, describe_error, describe_exit, visible, visible_name
-from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
-from mmguard.tools.outputs import check_outputs
-from mmguard.tools.packages import find_install_command
 from mmguard.version import __version__
 
 DESCRIPTION = 'Keeps bad labels from killing, or quietly spoiling, a training run.'
 
-#: Commands in the order of the help, each a package of ``mmguard.tools``; those of plugins come after them.
+#: Commands in the order of the help, each a package of ``mmguard.commands``; those of plugins come after them.
 COMMANDS = ('demo', 'scan', 'report', 'check', 'dry-run', 'apply', 'fix', 'env', 'trace', 'replay', 'explain')
 #: Entry points of commands: each is a function that adds the parser of the command with its name.
 GROUP = 'mmguard.commands'
@@ -109,7 +109,7 @@ def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title=translate('commands'), metavar='COMMAND', dest='command')
     for name in [first] if first in names else names:
         if name in COMMANDS:
-            importlib.import_module(f'mmguard.tools.{name.replace("-", "_")}.command').add_to(commands)
+            importlib.import_module(f'mmguard.commands.{name.replace("-", "_")}.command').add_to(commands)
         else:
             others[name]()(commands)
         summary = commands._choices_actions[-1]

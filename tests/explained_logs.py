@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Tuple
 
 import pytest
 
-from mmguard.tools.explain.explanation import Explanation, OutsideFacts, explain_text
+from mmguard.commands.explain.explanation import Explanation, OutsideFacts, explain_text
 
 
 def explain_log(text: str, known: Optional[OutsideFacts] = None) -> Explanation:

@@ -17,6 +17,8 @@ import pytest
 from security_rows import COCO, MODEL, count_unreadable, line, png, scan, scan_facts, write, write_yolo
 
 from mmguard.cli import main
+from mmguard.commands.child import build_python_command
+from mmguard.commands.explain import log_errors
 from mmguard.files import images, plain_data
 from mmguard.files.containment import OutsideError, resolve_inside
 from mmguard.files.regular import hold_folder
@@ -28,8 +30,6 @@ from mmguard.formats.voc import records as voc_xml
 from mmguard.formats.yolo import data_yaml as declared
 from mmguard.formats.yolo import rows as settings
 from mmguard.log import run_log
-from mmguard.tools.child import build_python_command
-from mmguard.tools.explain import log_errors
 
 
 @line('an image')

@@ -13,7 +13,7 @@ import pytest
 from security_rows import line, png, scan, write, write_yolo
 
 from mmguard.cli import main
-from mmguard.tools import selection
+from mmguard.commands import selection
 
 SECRET = 'https://me:TopSecret@example.com/a.zip?{}=TopSecret&v=1'
 

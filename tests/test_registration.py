@@ -154,7 +154,7 @@ def test_a_loop_without_an_offence_loads_no_rule(label: int) -> None:
         '    check_target(scores, target)\n'
         'except ValueError:\n'
         '    pass\n'
-        'print([m for m in sys.modules if m.startswith(("mmguard.findings", "mmguard.config", "mmguard.tools"))])'
+        'print([m for m in sys.modules if m.startswith(("mmguard.findings", "mmguard.config", "mmguard.commands"))])'
     )
     assert (out.splitlines()[-1] == '[]') == (label == 2)
 

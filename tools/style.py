@@ -77,9 +77,9 @@ _OPENING = {
     'mmguard/properties/evaluation.py': 'a folder of its own and files of the program, in its process',
     'mmguard/properties/runner.py': 'the work_dir of the program, in its process',
     'mmguard/properties/worker.py': '/proc and the null device',
-    'mmguard/tools/apply/output.py': 'mkstemp makes a new file',
-    'mmguard/tools/demo/train.py': 'the log of the demo, in a folder that it made',
-    'mmguard/tools/explain/sources.py': 'a log that the user names may be a pipe',
+    'mmguard/commands/apply/output.py': 'mkstemp makes a new file',
+    'mmguard/commands/demo/train.py': 'the log of the demo, in a folder that it made',
+    'mmguard/commands/explain/sources.py': 'a log that the user names may be a pipe',
 }
 
 Hit = Tuple[int, str]

@@ -48,10 +48,10 @@ SOURCES = (
     'scanning/config_*.py',
     'scanning/run.py',
     'text.py',
-    'tools/*/command.py',
-    'tools/explain/explanation.py',
-    'tools/explain/render.py',
-    'tools/scan/output.py',
+    'commands/*/command.py',
+    'commands/explain/explanation.py',
+    'commands/explain/render.py',
+    'commands/scan/output.py',
 )
 #: Text -> its plural; texts that no source names: values of fields.
 Texts = Dict[str, str]

@@ -2,7 +2,7 @@
 
 The differences that matter to mmguard:
 
-- the names of the distributions, and which versions accept each other (:mod:`mmguard.tools.env`);
+- the names of the distributions, and which versions accept each other (:mod:`mmguard.commands.env`);
 - the name of a config that ships with a framework: the forks' mmengine looks ``'mmseg::...'`` up under OpenMMLab's
   distribution, which is missing (:func:`find_config_file`, :func:`build_base_source`);
 - class weights together with ignored labels in mmseg's cross entropy. OpenMMLab's averages by ``class_weight[label]``

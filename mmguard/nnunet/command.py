@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from mmguard.commands.exit_codes import CLEAN
 from mmguard.nnunet.export import SHELLS, build_line
-from mmguard.tools.exit_codes import CLEAN
 
 
 def add_to(commands: Any) -> None:

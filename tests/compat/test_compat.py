@@ -176,7 +176,7 @@ def test_the_short_name_gives_the_same_where_it_resolves() -> None:
     pytest.importorskip('mmdet')
     from mmengine.config import Config
 
-    from mmguard.tools.apply.output import remove_scopes
+    from mmguard.commands.apply.output import remove_scopes
 
     short = Config.fromstring(f'_base_ = [{RETINANET!r}]', '.py').to_dict()
     assert remove_scopes(short) == Config.fromfile(find_config_file(RETINANET)).to_dict()

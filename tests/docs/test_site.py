@@ -12,9 +12,9 @@ import pytest
 from doc_pages import ROOT
 from PIL import Image
 
+from mmguard.commands.page.pictures import LOUD
 from mmguard.findings.plugins import list_own_rules
 from mmguard.findings.signatures.signature import read_signatures
-from mmguard.tools.page.pictures import LOUD
 from tools.site.examples import EXAMPLES
 from tools.site.sources import MODULES, PARTS, write
 

@@ -302,7 +302,7 @@ TYPED = {
     'mmguard scan train.json --framework rt-detr --num-classes 3': 0,
     'mmguard apply my_config.py -o guarded.py': 0,
 }
-#: Run in tests/tools, tests/nnunet and test_datasets_page.py, where their data are.
+#: Run in tests/commands, tests/nnunet and test_datasets_page.py, where their data are.
 READ_ALONE = (
     'mmguard env',
     'mmguard demo --data',

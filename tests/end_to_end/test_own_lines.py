@@ -15,13 +15,13 @@ from small_det_runs import shrink
 from small_runs import LOAD, PACK, Run, make_cityscapes, tiny_config
 from test_two_lines import named_apart
 
+from mmguard.commands.apply.guarded import build_tree
 from mmguard.compat.stack import find_config_file
 from mmguard.config.changes import change_config
 from mmguard.config.guarded_tree import guard_tree
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.finding import Finding
-from mmguard.tools.apply.guarded import build_tree
 
 OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253', 'MG255')
 SHIPPED = sorted(Path(__file__).parents[2].glob('configs/*/*_guarded.py'))

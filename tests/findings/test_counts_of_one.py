@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mmguard.commands.explain.command import describe_no_error
+from mmguard.commands.explain.reader import Reader
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.facts import MapFacts
-from mmguard.tools.explain.command import describe_no_error
-from mmguard.tools.explain.reader import Reader
 
 #: Indices of VOC's palette, in one palette PNG that the loader reads as colors.
 PALETTE = LabelFacts(

@@ -68,7 +68,7 @@ def test_no_code_needs_a_framework() -> None:
     code = (
         'import sys\n'
         'for name in ("mmengine", "mmcv", "mmseg", "mmdet"): sys.modules[name] = None\n'
-        'from mmguard.tools.explain.command import run\n'
+        'from mmguard.commands.explain.command import run\n'
         'from argparse import Namespace\n'
         'assert run(Namespace(what="MG103")) == 0\n'
         'assert run(Namespace(what=None)) == 0\n'

@@ -11,6 +11,7 @@ from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
 import pytest
 from format_cases import CASES, FormatCase, Planted
 
+from mmguard.commands.fix.copies import write_copies
 from mmguard.errors import CannotRun
 from mmguard.formats.detection import find_format
 from mmguard.formats.files import FILES
@@ -18,7 +19,6 @@ from mmguard.formats.options import FixOptions
 from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, correct_files, run_plan
 from mmguard.text import REPORT_ADVICE
-from mmguard.tools.fix.copies import write_copies
 
 #: Contents that no format has.
 JUNK = (b'', b'[' * (1 << 20), b'<a>' * (1 << 18), b'9 9,' * (1 << 18), bytes(range(256)) * (1 << 10))

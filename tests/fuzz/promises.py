@@ -27,7 +27,7 @@ _CEILING = 2 << 30
 #: What a command says of an exception that nobody foresaw; the first begins a line: a damaged record may hold it, too.
 _UNFORESEEN = ('\nTraceback (most recent call last)', 'This should not happen')
 #: The script of mmguard's own pages.
-_SCRIPT = (Path(mmguard.__file__).parent / 'tools/page/templates/page.js').read_text(encoding='utf-8')
+_SCRIPT = (Path(mmguard.__file__).parent / 'commands/page/templates/page.js').read_text(encoding='utf-8')
 _TURNS = '\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069'
 
 

@@ -21,8 +21,8 @@ import pytest
 from PIL import Image
 
 from mmguard.cli import main
+from mmguard.commands.exit_codes import INTERRUPTED
 from mmguard.files.regular import is_draft
-from mmguard.tools.exit_codes import INTERRUPTED
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 #: Of each signal. `make interrupted` asks for more.

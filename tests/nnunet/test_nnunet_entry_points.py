@@ -19,7 +19,7 @@ def test_it_registers_as_an_installed_package_does() -> None:
 def test_a_training_without_an_offence_loads_no_rule() -> None:
     code = (
         'import sys, torch, mmguard.nnunet.case_log\n'
-        'print([m for m in sys.modules if m.startswith(("mmguard.findings", "mmguard.config", "mmguard.tools"))])'
+        'print([m for m in sys.modules if m.startswith(("mmguard.findings", "mmguard.config", "mmguard.commands"))])'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == '[]'

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from mmguard.commands.fix.copies import write_copies
 from mmguard.formats.coco.detect import Coco
 from mmguard.formats.correction import NotTried
 from mmguard.formats.files import FILES
@@ -20,7 +21,6 @@ from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.maps.write import predict_counts
 from mmguard.formats.options import FixOptions, MapSettings, ScanOptions
 from mmguard.scanning.run import correct_files
-from mmguard.tools.fix.copies import write_copies
 
 LABEL = np.arange(48, dtype=np.uint8).reshape(6, 8) % 3
 COLORS = np.array([(0, 0, 0), (250, 50, 83), (51, 221, 255)], np.uint8)

@@ -74,7 +74,7 @@ def coco(tmp_path: Path) -> str:
 def test_the_parts_without_a_framework_import_and_work() -> None:
     done = alone("""
 import torch, mmguard, mmguard.findings, mmguard.distributed, mmguard.functional, mmguard.labels.rules, mmguard.nn
-import mmguard.log.run_log, mmguard.labels.instances, mmguard.tools.report.causes, mmguard.scanning.run
+import mmguard.log.run_log, mmguard.labels.instances, mmguard.commands.report.causes, mmguard.scanning.run
 from mmguard.functional import softmax_cross_entropy
 logits = torch.zeros(3, 2, requires_grad=True)
 loss, counts = softmax_cross_entropy(logits, torch.tensor([0, 19, 1]))
@@ -213,7 +213,7 @@ def test_help_explain_and_env_need_nothing(tmp_path: Path) -> None:
 
 
 def test_a_package_that_a_config_of_its_own_needs_is_not_ours_to_install() -> None:
-    from mmguard.tools.packages import find_install_command
+    from mmguard.commands.packages import find_install_command
 
     assert find_install_command(ModuleNotFoundError(name='my_project.models')) is None
 

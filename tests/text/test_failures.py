@@ -72,7 +72,7 @@ def test_what_nobody_expected_is_said_in_one_line(words: List[str], capsys: Any,
     def run(args: Any) -> int:
         return count_values(args)  # type: ignore[return-value]
 
-    monkeypatch.setattr('mmguard.tools.explain.command.run', run)
+    monkeypatch.setattr('mmguard.commands.explain.command.run', run)
     assert main(words) == 2
     said = capsys.readouterr().err
     assert ('Traceback' in said) == ('--debug' in words)

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mmguard
+from mmguard.commands.console import Console, Table, Text
 from mmguard.detection import targets
 from mmguard.labels.rules import LabelRule
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.text import LONGEST, plural, quantity, visible, visible_name
-from mmguard.tools.console import Console, Table, Text
 
 pytest.importorskip('rich')
 

@@ -48,8 +48,8 @@ PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
         [
             *[f'tests/findings/test_{name}.py' for name in ('engine', 'finding', 'edits', 'examples', 'map_edits')],
             *[f'tests/findings/test_{name}.py' for name in ('edits_of_maps', 'run_rules', 'causes')],
-            'tests/tools/check/test_check_rules.py',
-            'tests/tools/env/test_env_verdicts.py',
+            'tests/commands/check/test_check_rules.py',
+            'tests/commands/env/test_env_verdicts.py',
         ],
     ),
 }

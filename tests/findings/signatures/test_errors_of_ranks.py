@@ -11,7 +11,7 @@ import pytest
 from explained_logs import explain_log
 from warm import TORCHRUN, run
 
-from mmguard.tools.explain.explanation import Explanation
+from mmguard.commands.explain.explanation import Explanation
 
 BEGIN = """
 import datetime

@@ -12,8 +12,8 @@ from typing import Dict, Tuple
 import pytest
 from explained_logs import explain_log, find_first, format_traceback
 
+from mmguard.commands.explain.explanation import OutsideFacts
 from mmguard.findings.finding import Finding
-from mmguard.tools.explain.explanation import OutsideFacts
 
 ASSERT = 'RuntimeError: CUDA error: device-side assert triggered'
 ILLEGAL = 'RuntimeError: CUDA error: an illegal memory access was encountered'

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from explained_logs import explain_log, find_code, format_traceback
 
-from mmguard.tools.explain.explanation import SUPPORTED
+from mmguard.commands.explain.explanation import SUPPORTED
 
 LOSS = '/pytorch/aten/src/ATen/native/cuda/Loss.cu'
 THREAD = 'block: [0,0,0], thread: [3,0,0]'

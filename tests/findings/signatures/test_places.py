@@ -8,7 +8,7 @@ from typing import Dict, FrozenSet, NamedTuple
 import pytest
 from explained_logs import explain_log, format_traceback
 
-from mmguard.tools.explain.explanation import POSSIBLE, explain_text
+from mmguard.commands.explain.explanation import POSSIBLE, explain_text
 
 
 class Place(NamedTuple):

@@ -16,10 +16,10 @@ from volume_facts import VOLUME_EXAMPLES
 from warm import run_beside_torch
 
 from mmguard.cli import main
+from mmguard.commands.explain import log_facts
 from mmguard.findings.plugins import list_own_rules
 from mmguard.findings.signatures import Signature, read_signatures, signature
 from mmguard.findings.signatures.__main__ import build_page
-from mmguard.tools.explain import log_facts
 
 ROOT = Path(__file__).parents[3]
 FOLDER = Path(signature.__file__).parent
@@ -148,7 +148,7 @@ def test_files_are_read_once_and_only_where_an_error_is_explained() -> None:
         'opened = []\n'
         'sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)\n'
         'import mmguard, mmguard.findings, mmguard.findings.signatures\n'
-        'from mmguard.tools.explain import explanation\n'
+        'from mmguard.commands.explain import explanation\n'
         'read = lambda: [name for name in opened if "signatures" in name and name.endswith(".json")]\n'
         'assert read() == [], read()\n'
         'explain = lambda: explanation.explain_text(["IndexError: Target 7 is out of bounds.\\n"])\n'

@@ -7,8 +7,8 @@ from typing import Dict, List, NamedTuple, Tuple
 import pytest
 from explained_logs import explain_log, format_traceback
 
-from mmguard.tools.explain.explanation import SUPPORTED
-from mmguard.tools.explain.render import as_json
+from mmguard.commands.explain.explanation import SUPPORTED
+from mmguard.commands.explain.render import as_json
 
 
 class LogKind(NamedTuple):

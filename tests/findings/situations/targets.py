@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 
 import pytest
 
+from mmguard.commands.fix.copies import MANIFEST, write_copies
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
@@ -17,7 +18,6 @@ from mmguard.formats.format import scan_here
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import SetResult, run_plan
-from mmguard.tools.fix.copies import MANIFEST, write_copies
 
 pytest.importorskip('mmseg')
 

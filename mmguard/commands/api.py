@@ -1,0 +1,272 @@
+"""The commands as functions, for notebooks and programs: ``mmguard.scan``, ``check``, ``dry_run`` and ``explain``."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
+
+from mmguard.commands.packages import name_missing_package
+from mmguard.errors import collect_failures
+from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
+from mmguard.text import visible
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Result of a command; true if it has no findings except remarks.
+
+    Attributes:
+        target (str): Target of the command.
+        findings (tuple[Finding]): Each with ``code``, ``title``, ``severity``, ``evidence``, ``files``, ``edits``; the
+            most likely first.
+        files (dict[str, int]): Every file with invalid labels -> their number; relative to the working directory if it
+            is in it, and at most 100,000 per data set.
+        failed (tuple[str]): What could not be read, with the reason.
+        record (dict): The same as plain data: what ``--json`` writes.
+        text (str): What the command prints.
+    """
+
+    target: str
+    findings: Tuple[Finding, ...] = ()
+    files: Mapping[str, int] = field(default_factory=dict)
+    failed: Tuple[str, ...] = ()
+    record: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    text: str = field(default='', repr=False)
+    draw: Optional[Callable[[int], str]] = field(default=None, repr=False)  # number of pictures -> HTML
+
+    def __bool__(self) -> bool:
+        return not self.failed and all(finding.severity == INFO for finding in self.findings)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @name_missing_package
+    def to_frame(self) -> Any:
+        """Return the findings as a ``pandas.DataFrame``, one row each.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        import pandas
+
+        columns = ('code', 'severity', 'title', 'evidence', 'files', 'places', 'advice')
+        rows = [[getattr(finding, name) for name in columns[:-1]] + [finding.next_step] for finding in self.findings]
+        return pandas.DataFrame(rows, columns=list(columns))
+
+    def class_weight(self, formula: str = 'enet', dataset: Optional[str] = None) -> List[float]:
+        """Return the class weights for a loss, from all pixels that are neither ignored nor invalid.
+
+        Args:
+            formula (str): ``'enet'`` (1 / ln(1.02 + p)) or ``'median_frequency'``. A class without a pixel gets 1.
+            dataset (str, optional): Name of the data set, if several are trained on.
+
+        Raises:
+            ValueError: An unknown formula; or not exactly one data set with weights: they need label maps for training,
+                and ``num_classes``.
+        """
+        known = {one['name']: one['class_weight'] for one in self.record.get('datasets', ()) if one['class_weight']}
+        chosen = [weights for name, weights in known.items() if dataset in (None, name)]
+        if len(chosen) != 1:
+            names = ', '.join(map(repr, known)) or 'none'
+            raise ValueError(f'expected one data set with class weights, got {len(chosen)}; there are: {names}')
+        if formula not in chosen[0]:
+            raise ValueError(f'formula must be one of {", ".join(map(repr, chosen[0]))}, got {formula!r}')
+        return list(chosen[0][formula])
+
+    @name_missing_package
+    def show(self, number: int = 3) -> Page:
+        """Return the findings with pictures of the worst files, as a notebook displays them.
+
+        Args:
+            number (int): Files to draw per data set.
+        """
+        return Page(f'<pre>{escape(visible(self.text))}</pre>' if self.draw is None else self.draw(number))
+
+    def _repr_html_(self) -> str:
+        return self.show(0)._repr_html_()
+
+
+class Page(str):
+    """HTML document that notebooks display in a frame."""
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self)}" width="100%" height="480" style="border:0"></iframe>'
+
+
+@name_missing_package
+def scan(
+    target: str,
+    *,
+    processes: Optional[int] = None,
+    executor: Optional[Executor] = None,
+    verify: bool = True,
+    **options: Any,
+) -> Diagnosis:
+    """Read all labels of a data set, as ``mmguard scan`` does.
+
+    Args:
+        target (str): Config, folder of label maps, annotation file, ...: a TARGET of ``mmguard scan``.
+        processes (int, optional): Number of processes. Default: one per core.
+        executor (concurrent.futures.Executor, optional): Workers that read the files instead: a
+            ``ProcessPoolExecutor``, ``dask.distributed.Client(...).get_executor()``, ``MPIPoolExecutor``. They see the
+            files under the same paths. It is not shut down.
+        verify (bool): Build and call the parts that an edit of a config affects before it is offered.
+        options: Options of ``mmguard scan``: ``num_classes``, ``ignore_index``, ``reduce_zero_label``, ``label_map``,
+            ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
+
+    Raises:
+        TypeError: An unknown option.
+        ValueError: ``processes`` together with ``executor``.
+        mmguard.errors.CannotRun: There is nothing to scan.
+
+    Example:
+        >>> mmguard.scan('data/masks', num_classes=19).to_frame()  # doctest: +SKIP
+    """
+    from mmguard.commands.scan.output import as_json, as_page, as_text, name_from_here
+    from mmguard.formats.options import ScanOptions, as_pairs
+    from mmguard.scanning.executors import AnyExecutor
+    from mmguard.scanning.plans import plan_target
+    from mmguard.scanning.processes import create_mapper
+    from mmguard.scanning.run import run_plan, verify_results
+
+    if executor is not None and processes is not None:
+        raise ValueError('pass processes or executor, not both: an executor has its own number of workers')
+    if 'label_map' in options:
+        options['label_map'] = as_pairs(options['label_map'])
+    for name in ('splits', 'classes'):
+        if options.get(name) is not None:
+            options[name] = tuple(options[name])
+    target = os.fspath(target)
+    plan = plan_target(target, ScanOptions(**options))
+    with collect_failures() as failures:
+        results = run_plan(plan, create_mapper(processes) if executor is None else AnyExecutor(executor))
+    plan.failed += failures.values()
+    verify_results(results, plan, verify)
+    name_from_here(results)
+    return Diagnosis(
+        target,
+        findings=tuple(finding for result in results for finding in result.findings),
+        files={file: count for result in results for file, count in result.facts.offending.items()},
+        failed=tuple(plan.failed),
+        record=as_json(target, results, plan.failed),
+        text=as_text(results, plan.failed),
+        draw=lambda number: as_page(target, results, number),
+    )
+
+
+@name_missing_package
+def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagnosis:
+    """Check a config before training, as ``mmguard check`` does.
+
+    Args:
+        config (str): A file, or a shipped one as ``mmseg::pidnet/NAME.py``. In Python it is a program, and is run.
+        run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
+        verify (bool): Build and call the parts that an edit affects before it is offered.
+
+    Raises:
+        mmguard.errors.CannotRun: The file is not a config, or cannot be read.
+    """
+    from mmguard.commands.check.command import as_json, as_text, check_config, select_config_rules
+    from mmguard.commands.selection import RuleSelection
+
+    rules = select_config_rules(RuleSelection())
+    with collect_failures() as failures:
+        read, findings = check_config(os.fspath(config), rules, run_code, verify)
+    failed = tuple(failures.values())
+    return Diagnosis(
+        read.file,
+        tuple(findings),
+        failed=failed,
+        record=as_json(read, findings, [rule.code for rule in rules], failed),
+        text=as_text(read, findings, len(rules)),
+    )
+
+
+@name_missing_package
+def dry_run(
+    config: str,
+    *,
+    only: Sequence[str] = (),
+    samples: int = 8,
+    seconds: float = 120,
+    device: str = 'cpu',
+    run_code: bool = False,
+) -> Diagnosis:
+    """Run the first batches of a config's training, then test what running cannot show, as ``mmguard dry-run`` does.
+
+    What is broken is a finding with the name of the property as the code, and severity ``'error'``; a note is a remark.
+    What could not run is in ``record``, with the outcome ``'not run'``.
+
+    Args:
+        config (str): A file, or a shipped one. In Python it is a program, and is run.
+        only (list[str]): Names of properties. Default: all.
+        samples (int): Samples of each data set; 0: leave the data alone, and test on made-up images only.
+        seconds (float): Time for all properties.
+        device (str): Device of the model.
+        run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
+
+    Raises:
+        mmguard.errors.CannotRun: The file is not a config, or has no model.
+    """
+    from mmguard.commands.dry_run.command import check_program, sort_records
+    from mmguard.commands.dry_run.render import as_json, as_text, build_findings, list_reasons
+
+    config, began = os.fspath(config), time.monotonic()
+    tested = sort_records(list(check_program(config, only, samples, seconds, device, run_code)))
+    taken = time.monotonic() - began
+    return Diagnosis(
+        config,
+        tuple(build_findings(tested)),
+        failed=tuple(list_reasons(tested)),
+        record=as_json(config, tested, taken),
+        text=as_text(tested, taken),
+    )
+
+
+@name_missing_package
+def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = None, **options: Any) -> Diagnosis:
+    """Explain what ended a training, as ``mmguard explain`` does.
+
+    Args:
+        log (str): Path of a log or of the folder of a run; or the text itself, which has several lines.
+        config (str, optional): Check this config and its labels, too.
+        data (str, optional): Scan these labels, too.
+        options: ``num_classes``, ``ignore_index``, ``framework``, ``run_code``.
+
+    Returns:
+        Diagnosis: The error, with its code, is the first finding; those in config and labels follow. It is true if the
+        log shows no error.
+
+    Raises:
+        mmguard.errors.CannotRun: The file does not exist.
+    """
+    from mmguard.commands.explain.command import describe_no_error, explain_pieces, open_log_or_text, scan_command
+    from mmguard.commands.explain.render import advise, as_json, as_text
+    from mmguard.formats.options import ScanOptions
+
+    pieces, name = open_log_or_text(os.fspath(log))
+    scanned = ScanOptions(**options)
+    read, found, seen, failed = explain_pieces(pieces, name, config, data, scanned)
+    if found is None:
+        record, text = as_json(None, name, seen), describe_no_error(read, name, seen)
+        return Diagnosis(name, seen, failed=tuple(failed), record=record, text=text)
+    error = Finding(
+        code=found.signature.code if found.signature else '',
+        title=found.signature.title if found.signature else found.raised.text,
+        evidence=found.raised.text,
+        advice=advise(found),
+        certainty=PROVEN,
+        severity=INFO if found.is_open else ERROR,
+    )
+    more = dict.fromkeys([*(one for weighed in found.causes for one in weighed.findings), *found.more])
+    return Diagnosis(
+        name,
+        (error, *more),
+        failed=tuple(failed),
+        record=as_json(found, name),
+        text=as_text(found, name, config, verbose=False, scan=scan_command(data, scanned)),
+    )

@@ -1,0 +1,155 @@
+"""``mmguard check``."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
+
+from mmguard.commands.arguments import add_no_verify, add_run_code, add_verbose
+from mmguard.commands.exit_codes import COULD_NOT_RUN
+from mmguard.commands.selection import RuleSelection, add_selection, read_selection
+from mmguard.errors import CannotRun, collect_failures
+from mmguard.language import Message, as_message, join, translate
+from mmguard.text import quantity, visible
+from mmguard.version import __version__
+
+if TYPE_CHECKING:
+    from mmguard.commands.machine_formats import ReportEntry
+    from mmguard.config.read import ReadConfig
+    from mmguard.findings.finding import Finding
+    from mmguard.findings.rule import Rule
+
+#: Longest line of prose.
+_WIDTH = 100
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'check',
+        help='check a config before training: say what is wrong with its labels, and what to write',
+        description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
+        "sets, pipelines, metrics. Builds mmguard's own lines only, and reads no data, unless it has an edit to offer: "
+        'what that touches (data sets, model, losses) is built and called before and after it, in a process without '
+        'network, for at most 20 s. CONFIG in Python is a program, and is run. Exit code: 0 nothing found, 1 findings, '
+        '2 could not run. `mmguard explain CODE` says more about a finding.',
+    )
+    parser.add_argument(
+        'configs', metavar='CONFIG', nargs='+', help='a file, or a shipped one as mmseg::pidnet/NAME.py'
+    )
+    add_selection(parser)
+    parser.add_argument(
+        '--json', metavar='FILE', help='write the findings as JSON (-: to standard output); for one CONFIG only'
+    )
+    add_run_code(parser)
+    add_no_verify(parser)
+    add_verbose(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.commands.outputs import write_json
+    from mmguard.commands.spinner import Spinner
+
+    selection = read_selection(args)
+    if args.json is not None and len(args.configs) > 1:
+        raise CannotRun(
+            f'JSON is written for one config, got {len(args.configs)}: name one, or choose another --format'
+        )
+    found: List[Tuple[ReadConfig, List[Finding]]] = []
+    failed: List[str] = []
+    with Spinner('check', args.configs[0]) as spinner, collect_failures() as failures:
+        import mmengine  # noqa: F401  if it is missing, the command line says how to install it
+
+        from mmguard.commands.machine_formats import build_entry
+
+        rules = select_config_rules(selection)
+        for file in args.configs:
+            spinner.text = file
+            try:
+                found.append(check_config(file, rules, args.run_code, not args.no_verify))
+            except CannotRun as error:
+                if len(args.configs) == 1:
+                    raise
+                failed.append(f'{file}: {error}')
+    failed += selection.choose_failures(failures)
+    width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
+    people = sys.stdout if selection.for_people else sys.stderr
+    entries: List[ReportEntry] = []
+    for config, findings in found:
+        shown, hidden, notes = selection.split(findings)
+        config.notes += notes
+        entries += [build_entry(finding, config.file) for finding in shown]
+        entries += [build_entry(finding, config.file, hidden_by=selection.hidden_by) for finding in hidden]
+        print(visible(as_text(config, shown, len(rules), args.verbose, width)), file=people)
+        if args.json is not None:
+            record = as_json(config, shown, [rule.code for rule in rules], failed)
+            write_json(args.json, {**record, 'hidden': [finding.code for finding in hidden]})
+    for failure in failed:
+        print(visible(translate('could not run: {failure}', failure=failure)), file=people)
+    selection.write('check', ' '.join(args.configs), entries, failed)
+    return COULD_NOT_RUN if failed else selection.choose_exit_code([entry.severity for entry in entries])
+
+
+def select_config_rules(selection: RuleSelection) -> List[Type[Rule]]:
+    """Return the chosen rules that look at configs."""
+    return [rule for rule in selection.select_rules() if 'config' in rule.looks_at]
+
+
+def check_config(
+    file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
+) -> Tuple[ReadConfig, List[Finding]]:
+    """Return a config and its findings: those of the rules with edits that break nothing, then all others."""
+    from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
+    from mmguard.config.read import ReadConfig, read_config
+    from mmguard.findings.engine import diagnose, verify_edits
+    from mmguard.findings.messages import number_edits
+    from mmguard.properties.builder import open_verifier
+
+    with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
+        config = ReadConfig(read_with_includes(file), file) if is_detr_yaml(file) else read_config(file, run_code)
+        findings = number_edits(diagnose(config=config, rules=select_config_rules(RuleSelection())))
+        shown = [finding for finding in findings if finding.code in {rule.code for rule in rules}]
+        with open_verifier(config, run_code, verify) as verifier:
+            return config, verify_edits(shown, config, verifier) + [one for one in findings if one not in shown]
+
+
+def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH) -> str:
+    """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
+    from mmguard.findings.finding import SEVERITIES
+    from mmguard.findings.messages import apply_hint, format_findings
+
+    parts = [format_findings(findings, width, verbose)] if findings else []
+    parts += [translate('note: {note}', note=as_message(note)) for note in config.notes]
+    hint = apply_hint(config.file, findings)
+    parts += [hint] if hint else []
+    numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
+    total = join(', ', (quantity(number, severity) for severity, number in numbers.items() if number))
+    clean = Message(
+        'nothing found by {rules}. Labels not read: `mmguard scan {file}`. '
+        'Training not tried: `mmguard dry-run {file}`',
+        rules=quantity(rules, 'rule'),
+        file=shlex.quote(config.file),
+    )
+    parts.append(translate('{file}: {total}', file=config.file, total=total or clean))
+    return '\n\n'.join(parts)
+
+
+def as_json(
+    config: ReadConfig, findings: List[Finding], codes: List[str], failed: Sequence[str] = ()
+) -> Dict[str, Any]:
+    """Return the findings as plain data for programs."""
+    from mmguard.findings.messages import unpack
+
+    return {
+        'mmguard': __version__,
+        'config': config.file,
+        'framework': config.scope,
+        'rules': codes,
+        'notes': config.notes,
+        'findings': [unpack(finding) for finding in findings],
+        'failed': list(failed),
+    }

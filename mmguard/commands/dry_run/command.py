@@ -1,0 +1,106 @@
+"""``mmguard dry-run``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any, Iterator, List, Sequence
+
+from mmguard.commands.arguments import add_run_code, positive
+from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN
+from mmguard.commands.selection import add_outcome, read_selection
+
+if TYPE_CHECKING:
+    from mmguard.properties.suite import PropertyRecord
+
+
+def add_to(commands: Any) -> None:
+    from mmguard.properties.suite import PROPERTIES
+
+    listed = '; '.join(f'{name} ({one.summary})' for name, one in PROPERTIES.items())
+    parser = commands.add_parser(
+        'dry-run',
+        help='run the first batches of a training and a validation, then test what running cannot show',
+        description='Builds the training of a config of MMSegmentation or MMDetection in a process of its own, without '
+        'network, runs the first batches of your loader and the first images of your validation, then tests, on your '
+        f'data and on small made-up images: {listed}. Pretrained weights that are not on this disk are left out, '
+        'SyncBN becomes BN, nothing is written into the work_dir. CONFIG in Python is a program, and is run. '
+        'Exit code: 1 something is broken, 2 something could not run, 0 else.',
+    )
+    parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
+    parser.add_argument(
+        '--samples', type=positive, default=8, metavar='N', help='samples of each data set; default: %(default)s'
+    )
+    parser.add_argument(
+        '--only', nargs='+', choices=list(PROPERTIES), default=[], metavar='NAME', help='only these properties'
+    )
+    parser.add_argument('--no-data', action='store_true', help='leave the data alone: test on made-up images only')
+    parser.add_argument(
+        '--seconds', type=positive, default=120, metavar='N', help='time for all properties; default: %(default)s'
+    )
+    parser.add_argument('--device', default='cpu', metavar='NAME', help='where the model runs; default: %(default)s')
+    parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
+    add_outcome(parser)
+    add_run_code(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.commands.outputs import write_json
+    from mmguard.commands.spinner import Spinner
+
+    selection = read_selection(args)
+    began = time.monotonic()
+    with Spinner('dry-run', f'{args.config}, at most {args.seconds} s') as spinner:
+        import mmengine  # noqa: F401  if it is missing, the command line says how to install it
+
+        from mmguard.commands.console import Console
+        from mmguard.commands.dry_run.render import as_json, build_findings, list_reasons, show
+        from mmguard.commands.machine_formats import build_entry
+
+        tested = []
+        samples = 0 if args.no_data else args.samples
+        for one in check_program(args.config, args.only, samples, args.seconds, args.device, args.run_code):
+            tested.append(one)
+            spinner.text = f'{args.config}, after {one.name}, at most {args.seconds} s'
+    seconds = time.monotonic() - began
+    tested = sort_records(tested)
+    show(Console(stderr=not selection.for_people), tested, seconds)
+    if args.json is not None:
+        write_json(args.json, as_json(args.config, tested, seconds))
+    entries = [build_entry(finding, args.config) for finding in build_findings(tested)]
+    reasons = list_reasons(tested)
+    selection.write('dry-run', args.config, entries, reasons)
+    return selection.choose_exit_code([entry.severity for entry in entries]) or (COULD_NOT_RUN if reasons else CLEAN)
+
+
+def sort_records(records: Sequence[PropertyRecord]) -> List[PropertyRecord]:
+    """Return records in the order of a training; those that ran out of time were tested last."""
+    from mmguard.properties.suite import PROPERTIES
+
+    return sorted(records, key=lambda one: list(PROPERTIES).index(one.name))
+
+
+def check_program(
+    config: str, only: Sequence[str], samples: int, seconds: float, device: str, run_code: bool
+) -> Iterator[PropertyRecord]:
+    """Yield the result of each property of a config, as soon as it is tested.
+
+    With ``samples=0`` the data are left alone, and properties of data are left out unless ``only`` names them.
+    """
+    from mmguard.config.read import check_may_build, read_config
+    from mmguard.errors import CannotRun
+    from mmguard.properties.suite import PROPERTIES, run_properties
+    from mmguard.properties.worker import Worker
+
+    with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
+        read = read_config(config, run_code)
+        check_may_build(config, run_code)
+    if read.is_old or not read.part('model'):
+        raise CannotRun(f'{config}: only configs of MMEngine with a model can be built')
+    asked = only or [name for name, one in PROPERTIES.items() if samples or not one.needs_data]
+    names = [name for name in PROPERTIES if name in asked]
+    with Worker() as worker:
+        yield from run_properties(worker, read.written, names, seconds, samples, device)

@@ -1,0 +1,259 @@
+"""``mmguard explain``."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import re
+import shlex
+import shutil
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+from mmguard.commands.arguments import add_run_code, add_verbose, label, positive
+from mmguard.commands.exit_codes import CLEAN, FOUND
+from mmguard.errors import CannotRun
+from mmguard.labels.numbering import FRAMEWORKS
+from mmguard.language import translate
+from mmguard.text import shorten
+
+if TYPE_CHECKING:
+    from mmguard.commands.explain.explanation import Explanation
+    from mmguard.commands.explain.reader import Reader
+    from mmguard.findings.finding import Finding
+    from mmguard.formats.options import ScanOptions
+
+#: Maximum number of characters of a quoted line.
+_LONGEST = 200
+_UNLABELED_QUESTION = (
+    'Images without a label file train as background. Were they meant to? `mmguard scan data.yaml` names them: a label '
+    'file of another stem or extension is not found.'
+)
+_CODE = re.compile(r'[A-Za-z]{2,8}\d{1,5}')
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'explain',
+        help='explain what ended a training, from its log or traceback, or what a code such as MG102 means',
+        description=(
+            'Reads a traceback, a log, the folder of a run, or a message, names the error, and says what it means '
+            'and what its causes are, the most likely first. With --config or --data it checks which of them '
+            'applies. For a code it prints what the code means: codes MG1xx are about labels, MG2xx about a '
+            'config, MG3xx about a run or its log, MG4xx about an error. Without WHAT: all codes, one line each. '
+            'Exit code: 0 for a code, or if the log has neither an error nor a sign of one, or only ends early; 1 '
+            'if it has an error or a sign, or config or labels have an error; 2 for an unknown code, or if '
+            'nothing can be read.'
+        ),
+    )
+    parser.add_argument(
+        'what',
+        nargs='?',
+        metavar='WHAT',
+        help='train.log, a run folder, - for standard input; an error message; or MG102',
+    )
+    parser.add_argument(
+        '--config',
+        metavar='CONFIG',
+        help='check this config and its labels, too; a config in Python is a program, and is run',
+    )
+    add_run_code(parser)
+    parser.add_argument('--data', metavar='TARGET', help='scan these labels, too: a TARGET of `mmguard scan`')
+    parser.add_argument('--num-classes', type=positive, metavar='N', help='with --data: valid labels are 0..N-1')
+    parser.add_argument('--ignore-index', type=label, metavar='V', help='with --data: the label that is not trained on')
+    parser.add_argument(
+        '--reduce-zero-label', action='store_true', help='with --data: 0 is ignored, and 1 is the first class'
+    )
+    parser.add_argument(
+        '--framework', choices=list(FRAMEWORKS), metavar='NAME', help='with --data: what trains on a COCO JSON'
+    )
+    parser.add_argument('--json', metavar='FILE', help='write the explanation as JSON (-: to standard output)')
+    add_verbose(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    what = (args.what or '').strip()
+    if not what:
+        print('\n'.join(f'{code}  {translate(summary)}' for code, summary in _summarize_codes().items()))
+        return CLEAN
+    if what != '-' and not os.path.exists(what) and not _is_message(what):
+        return _explain_code(what)
+    return _explain_log(args, what)
+
+
+def _is_message(what: str) -> bool:
+    """Return True if this is the text of a known error, and not a path."""
+    from mmguard.commands.explain.explanation import explain_text
+
+    found = explain_text([what]) if re.search(r'\s', what) and not os.path.exists(what) else None
+    return found is not None and found.signature is not None
+
+
+def _summarize_codes() -> Dict[str, str]:
+    """Return code -> summary, sorted."""
+    from mmguard.findings.plugins import list_rules
+    from mmguard.findings.signatures import read_signatures
+
+    errors = {signature.code: signature.title for signature in read_signatures()}
+    return dict(sorted({**{rule.code: rule.summary for rule in list_rules()}, **errors}.items()))
+
+
+def _explain_code(what: str) -> int:
+    from mmguard.commands.explain.render import format_signature
+    from mmguard.findings.catalogue import RETIRED, describe, find_rule
+    from mmguard.findings.plugins import RefusedRule
+    from mmguard.findings.signatures import read_signatures
+
+    code = what.upper()
+    signed = [signature for signature in read_signatures() if signature.code == code]
+    if signed:
+        print(format_signature(signed[0]))
+        return CLEAN
+    if code in RETIRED:
+        print(translate('{code} is retired: mmguard no longer looks for this.', code=code))
+        return CLEAN
+    if not _CODE.fullmatch(what):
+        raise CannotRun(f'{what}: not a file, a folder, a code such as MG102, or a known error message')
+    try:
+        rule = find_rule(code)
+    except LookupError:
+        raise CannotRun(f'no such code: {what}. Known: {", ".join(_summarize_codes())}') from None
+    if issubclass(rule, RefusedRule):
+        raise CannotRun(rule.summary)
+    if code != rule.code:
+        print(translate('{code} is now {new}.', code=code, new=rule.code), end='\n\n')
+    print(describe(rule))
+    return CLEAN
+
+
+def _explain_log(args: argparse.Namespace, what: str) -> int:
+    from mmguard.commands.outputs import write_json
+    from mmguard.commands.spinner import Spinner
+    from mmguard.text import visible, visible_name
+
+    out = sys.stderr if args.json == '-' else sys.stdout
+    # No spinner if the log is typed or pasted on the same terminal.
+    with nullcontext() if what == '-' else Spinner('explain', visible_name(what)):
+        from mmguard.commands.explain.render import as_json, as_text
+        from mmguard.formats.options import ScanOptions
+
+        pieces, name, config = _open_log(what)
+        options = ScanOptions(
+            args.num_classes,
+            args.ignore_index,
+            args.reduce_zero_label,
+            framework=args.framework,
+            run_code=args.run_code,
+        )
+        log, found, findings, problems = explain_pieces(pieces, name, args.config, args.data, options)
+    for problem in problems:
+        print(visible(f'note: {problem}'), file=out)
+    if args.json is not None:
+        write_json(args.json, as_json(found, name, findings))
+    is_wrong = any(finding.severity == 'error' for finding in findings) if found is None else not found.is_open
+    code = FOUND if is_wrong else CLEAN
+    if args.json == '-':
+        return code
+    width = min(shutil.get_terminal_size().columns, 110)
+    if found is None:
+        print(describe_no_error(log, name, findings, width), file=out)
+        return code
+    scan = scan_command(args.data, options)
+    print(as_text(found, name, args.config or config, width, args.verbose, scan), file=out)
+    if config is not None and not args.config and not args.data:
+        print(
+            '\n'
+            + translate(
+                'Found the config {config} next to the log. To check the causes against it and its labels, add '
+                '`--config {config}` (a config in Python is run).',
+                config=shlex.quote(config),
+            ),
+            file=out,
+        )
+    return code
+
+
+def explain_pieces(
+    pieces: Iterable[bytes], name: str, config: Optional[str], data: Optional[str], options: ScanOptions
+) -> Tuple[Reader, Optional[Explanation], Tuple[Finding, ...], List[str]]:
+    """Read a log and explain its end, with a config and labels if given; also return findings and what was missing."""
+    from mmguard.commands.explain.explanation import explain
+    from mmguard.commands.explain.facts import collect_findings
+    from mmguard.commands.explain.reader import Reader
+
+    log = Reader().read(pieces)
+    names = [text for text in (name, config, data) if text]
+    found = explain(log, names=names)
+    if not (config or data):
+        return log, found, (), []
+    known, problems = collect_findings(config, data, options, found, log.classes.missing)
+    return log, explain(log, known, names), known.findings, problems
+
+
+def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), width: int = 100) -> str:
+    """Describe the errors and signs searched for in a log without any, and what config and labels show."""
+    from mmguard.commands.explain.render import build_found_rows
+    from mmguard.commands.explain.scores import NAN_IN_SOME_EPOCHS_NOTE
+    from mmguard.text import quantity, visible
+
+    lines = [
+        translate('{name}: no error that ended a training in {lines}', name=name, lines=quantity(log.lines, 'line'))
+    ]
+    lines.append(translate('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_list_signs()))
+    if not log.scores.values:
+        lines.append(translate('no score of a validation was recognized in it: look at the scores yourself'))
+    if log.classes.summary:
+        note = f'. {NAN_IN_SOME_EPOCHS_NOTE}' if log.classes.is_on_patches else ''
+        lines.append(visible(f'note: {log.classes.summary}{note}'))
+    for number, line in log.facts.find_kind('unlabeled'):
+        lines.append(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED_QUESTION}'))
+        break
+    return '\n'.join([*build_found_rows(findings, width), *lines] if findings else lines)
+
+
+def scan_command(data: Optional[str], options: ScanOptions) -> str:
+    """Return the command that scans the given labels; empty without them."""
+    return shlex.join(['mmguard', 'scan', data, *options.build_arguments()]) if data else ''
+
+
+def _list_signs() -> str:
+    from mmguard.findings.signatures import read_signatures
+    from mmguard.findings.signatures.signature import SIGN
+
+    signs = [one for one in read_signatures() if one.stage >= SIGN or one.code in ('MG442', 'MG400')]
+    return '; '.join(f'{one.code} {translate(one.title).rstrip(".。")}' for one in signs)
+
+
+def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
+    """Return the pieces of a log, a run folder, or a text of several lines, and their name."""
+    if '\n' in log:
+        return [log.encode('utf-8', 'surrogateescape')], 'text'
+    if not os.path.exists(log):
+        raise CannotRun(
+            f'{shorten(log)}: no such file or folder. To explain a pasted error, pass a text of several lines'
+        )
+    return _open_log(log)[:2]
+
+
+def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
+    """Return the pieces of a log, its name, and the name of the config next to it, which is not run."""
+    from mmguard.commands.explain.sources import find_config, find_logs, read_pieces
+    from mmguard.text import visible_name
+
+    if what == '-':
+        return read_pieces(what), 'standard input', None
+    if _is_message(what):
+        return iter([what.encode('utf-8', 'surrogateescape')]), 'text', None
+    path = Path(what)
+    paths: List[Path] = find_logs(path) if path.is_dir() else [path]
+    folder = paths[-1].parent
+    config = find_config(folder) if path.is_dir() else None
+    # A truncated file may end in the middle of a line.
+    between = [b'\n'] if len(paths) > 1 else []
+    pieces = itertools.chain.from_iterable(itertools.chain(read_pieces(str(one)), between) for one in paths)
+    name = visible_name(str(paths[0] if len(paths) == 1 else folder))
+    return pieces, name, visible_name(str(config)) if config else None

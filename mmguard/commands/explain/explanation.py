@@ -1,0 +1,349 @@
+"""Explanation of a log: the error that ended it, its meaning, and its causes in order."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
+from typing import FrozenSet, Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
+
+from mmguard.commands.explain.log_errors import Frame, LogError, LoggedException, Piece
+from mmguard.commands.explain.log_facts import LogFacts, find_facts, find_framework
+from mmguard.commands.explain.reader import Reader
+from mmguard.findings.finding import ERROR, INFO, Finding
+from mmguard.findings.run import find_missing_ranks, find_unused
+from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
+from mmguard.findings.signatures.signature import FOLLOWS, OPEN, RAISED
+
+#: A text with at most this many lines is the message itself, not a log to search for one.
+_FEW_LINES = 40
+_LONGEST = 8000
+#: Maximum number of errors that are searched for what ranks report about each other.
+_RANKS = 256
+#: Number of characters of error, traceback and facts that are searched for the patterns of causes.
+_SEARCHED = 1 << 17
+#: Traceback of MMDetection 2.x and MMSegmentation 0.x: a config of today's generation is not of that program.
+_OLD_PROGRAM = r'mmcv[/\\.](?:runner|parallel)\b'
+#: Findings that end a training with an error of their own, and explain no other: another version of a framework than
+#: the log's, files that are missing or unreadable, class weights that do not fit.
+_WITH_OWN_ERROR = ('MG227', 'MG129', 'MG132', 'MG150', 'MG169', 'MG207', 'MG214')
+
+#: Cause for an error of the scan or the config whose code no cause lists.
+_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not among the known causes of this message.')
+#: Degrees of evidence for a cause.
+CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
+
+
+class RankedCause(NamedTuple):
+    """A cause and its standing: confirmed by findings, supported by a line of the log, or possible.
+
+    ``advice`` is for the framework of the log. ``is_in_context``: the log matches ``Cause.context``, where the cause is
+    more frequent.
+    """
+
+    cause: Cause
+    standing: str
+    findings: Tuple[Finding, ...] = ()
+    evidence: Optional[Piece] = None
+    is_in_context: bool = False
+    advice: str = ''
+
+
+class OutsideFacts(NamedTuple):
+    """Facts that are not in the log.
+
+    Args:
+        findings (tuple[Finding]): Findings of `check` and `scan`, the most severe first.
+        codes (frozenset[str]): Codes of all findings, also of those that are too weak to confirm a cause.
+        read (frozenset[str]): ``'config'`` if it was checked; ``'files'`` if all labels of the task of the log were
+            read, and the valid ones are known.
+        num_classes (int, optional): ``--num-classes``.
+    """
+
+    findings: Tuple[Finding, ...] = ()
+    codes: FrozenSet[str] = frozenset()
+    read: FrozenSet[str] = frozenset()
+    num_classes: Optional[int] = None
+
+    def refutes(self, cause: Cause) -> bool:
+        """Return True if what a cause is about was read, and shows nothing of it."""
+        return bool(cause.refuted_by) and self.read.issuperset(cause.refuted_by) and self.codes.isdisjoint(cause.codes)
+
+
+@dataclass
+class Explanation:
+    """Explanation of how a training ended.
+
+    Args:
+        trouble (LogError): The original error.
+        raised (LoggedException): The most informative exception of its chain.
+        signature (Signature, optional): ``None``: unknown.
+        causes (list[RankedCause]): In order, without the refuted ones.
+        refuted (list[Cause]): Causes that are ruled out by the log, or by what was read (``Cause.refuted_by``).
+        framework (str): Framework that trains; empty if unknown.
+        task (str): Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
+        others (list[tuple]): Further errors of the log, each with its signature: consequences, or later ones.
+        more (list[Finding]): Errors that `check` and `scan` found in addition to the causes.
+        late (LoggedException, optional): For a kernel's assert, the exception that reports it at another line.
+        ranks (list[str]): Ranks missing from a collective, and parameters without a gradient, as text.
+    """
+
+    trouble: LogError
+    raised: LoggedException
+    signature: Optional[Signature] = None
+    causes: List[RankedCause] = field(default_factory=list)
+    others: List[Tuple[LogError, LoggedException, Optional[Signature]]] = field(default_factory=list)
+    more: List[Finding] = field(default_factory=list)
+    refuted: List[Cause] = field(default_factory=list)
+    framework: str = ''
+    task: str = ''
+    late: Optional[LoggedException] = None
+    ranks: List[str] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        """True if it may not be an error: a log that ends early may belong to a running training."""
+        return self.signature is not None and self.signature.stage == OPEN
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """True if Python does not show the line that failed."""
+        said = f'{self.raised.text} {self.late.text if self.late else ""}'
+        return bool(re.search(r'device-side|illegal memory|unspecified launch|CUBLAS|CUDNN|cuDNN|\.cu:\d', said))
+
+    @property
+    def command(self) -> str:
+        """Command that decides between causes, for the framework in the log."""
+        return choose(self.signature.command, self.framework) if self.signature else ''
+
+    @property
+    def place(self) -> Optional[Frame]:
+        """Innermost line of the traceback; ``None`` without one."""
+        frames = (self.late or self.raised).frames
+        return frames[-1] if frames else None
+
+    @property
+    def own_place(self) -> Optional[Frame]:
+        """Innermost line of the traceback in the user's own files, or ``None``."""
+        return next((frame for frame in reversed((self.late or self.raised).frames) if not frame.is_installed), None)
+
+    @property
+    def kernel(self) -> str:
+        """Kernel and failed assertion on one line; empty if no kernel failed."""
+        found = re.search(r'([\w-]{1,100}\.cu):(\d{1,9})(?::\s*(?:void )?([^:\[(]{0,160}))?', self.raised.message)
+        asserted = re.search(r'Assertion\s?[`\'"]?(.{1,400}?)[`\'"]? failed', self.raised.message)
+        if not found or not asserted:
+            return ''
+        name = (found.group(3) or '').strip()
+        return f'{found.group(1)}:{found.group(2)}{f", {name}" if name else ""}: {asserted.group(1)}'
+
+
+def explain_text(lines: Iterable[Union[str, bytes]], outside: Optional[OutsideFacts] = None) -> Optional[Explanation]:
+    """Explain pieces of a log, text or bytes, of any size; return ``None`` if nothing shows an error."""
+    pieces = (piece if isinstance(piece, bytes) else piece.encode('utf-8', 'surrogateescape') for piece in lines)
+    return explain(Reader().read(pieces), outside)
+
+
+def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
+    """Return what ended a training, or a sign that it does not learn; ``None`` if a log shows neither.
+
+    ``names`` are paths that may name a framework.
+    """
+    outside = outside or OutsideFacts()
+    judged = _judge(log)
+    if not judged:
+        return None
+    order = sorted(
+        range(len(judged)), key=lambda place: (_get_stage(*judged[place]), _rank_error(log, judged[place][0]), place)
+    )
+    (trouble, raised, signature), *others = (judged[place] for place in order)
+    found = Explanation(trouble, raised, signature, others=others)
+    said = [one.message for _, one, _ in judged[:_RANKS]]
+    absent = find_missing_ranks(said)
+    found.ranks = [*([f'absent: {absent}'] if absent else []), *find_unused(said).lines]
+    found.framework = find_framework([*(piece.text for piece in raised.pieces), *log.beginning[:40], *names])
+    if signature is not None:
+        if not raised.frames:
+            late = [other for _, other, _ in found.others if other.frames and 'CUDA' in other.text]
+            found.late = late[0] if late else None
+        pieces = [*raised.pieces]
+        named = next((piece for piece in pieces if 'did not receive grad' in piece.searched), pieces[0])
+        pieces += [Piece(named.line, named.text, text) for text in found.ranks]
+        pieces += [piece for _, other, _ in found.others[:20] for piece in other.pieces]
+        pieces += [piece for sign in log.signs[:20] for piece in sign.chain[0].pieces if sign is not trouble]
+        said = [*log.beginning[:40], *names]
+        facts = find_facts(log.facts, trouble.before, pieces, said, outside.num_classes, log.beginning)
+        found.framework, found.task = facts.framework, facts.task
+        found.causes, found.refuted = weigh(signature, pieces, facts, outside)
+    taken = {finding.code for weighed in found.causes for finding in weighed.findings}
+    found.more = [f for f in outside.findings if f.code not in taken and f.severity == ERROR]
+    unforeseen = [finding for finding in found.more if finding.code not in _WITH_OWN_ERROR]
+    if signature is not None and unforeseen and _is_about_data(signature, found.causes):
+        found.more.remove(unforeseen[0])
+        found.causes.insert(0, RankedCause(_UNFORESEEN, CONFIRMED, (unforeseen[0],)))
+    return found
+
+
+def _is_about_data(signature: Signature, causes: Sequence[RankedCause]) -> bool:
+    """Return True if labels or config may cause an error, and no line or error confirms a cause."""
+    first = causes[0] if causes else None
+    is_settled = first is not None and (
+        first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
+    )
+    return not is_settled and any(cause.codes for cause in signature.causes)
+
+
+def weigh(
+    signature: Signature, pieces: Sequence[Piece], facts: LogFacts, outside: OutsideFacts
+) -> Tuple[List[RankedCause], List[Cause]]:
+    """Return the causes of a signature, and the refuted ones.
+
+    Causes confirmed by a finding come first (the most severe first), then those supported by a line of the log, then
+    those that a mere remark confirms, then the rest by frequency. Those that are frequent in the circumstances that the
+    log shows are moved up.
+    """
+    text = SearchText([*pieces, *facts.pieces])
+    if text.find(_OLD_PROGRAM) is not None:
+        outside = outside._replace(read=outside.read - {'config'})
+    weighed: List[RankedCause] = []
+    refuted: List[Cause] = []
+    for cause in signature.causes:
+        one = _weigh_one(cause, text, outside) if cause.occurs_in(facts.framework) else None
+        if one is None:
+            refuted.append(cause)
+        else:
+            weighed.append(one._replace(advice=choose(cause.advice, facts.framework)))
+    place = {finding.code: number for number, finding in enumerate(outside.findings)}
+    order = (CONFIRMED, SUPPORTED, POSSIBLE)
+    weighed.sort(
+        key=lambda one: (
+            order.index(one.standing) + 1.5 * _is_remark(one),
+            min((place[finding.code] for finding in one.findings), default=0),
+            one.evidence is None,
+            not one.is_in_context,
+        )
+    )
+    return weighed, refuted
+
+
+def _is_remark(one: RankedCause) -> bool:
+    return bool(one.findings) and all(finding.severity == INFO for finding in one.findings)
+
+
+def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optional[RankedCause]:
+    """Return a cause with its evidence; ``None`` if it is refuted. The log decides before findings do."""
+    if cause.refutes and text.find(cause.refutes) is not None:
+        return None
+    is_error = any(finding.severity == ERROR for finding in outside.findings)
+    found = tuple(
+        finding
+        for finding in outside.findings
+        if finding.code in cause.codes and not (is_error and finding.severity == INFO)
+    )
+    evidence = text.find(cause.supports) if cause.supports else None
+    is_in_context = bool(cause.context) and text.find(cause.context) is not None
+    if found:
+        return RankedCause(cause, CONFIRMED, found, evidence, is_in_context)
+    if evidence is None and outside.refutes(cause):
+        return None
+    return RankedCause(cause, POSSIBLE if evidence is None else SUPPORTED, (), evidence, is_in_context)
+
+
+class SearchText:
+    """Pieces joined into one text, with the line of each match."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.pieces = pieces
+        self.starts = [0, *accumulate(len(piece.searched) + 1 for piece in pieces)]
+        self.text = '\n'.join(piece.searched for piece in pieces)[:_SEARCHED]
+
+    def find(self, pattern: str) -> Optional[Piece]:
+        """Return the piece of a pattern's match, or if that is empty (a lookahead), of its last group; or ``None``."""
+        found = _compile(pattern).search(self.text)
+        if found is None or not self.pieces:
+            return None
+        at = (
+            found.start()
+            if found.end() > found.start()
+            else max([found.start(number) for number in range(1, found.re.groups + 1)], default=0)
+        )
+        return self.pieces[bisect_right(self.starts, at) - 1]
+
+
+def find_signature(exception: LoggedException) -> Optional[Signature]:
+    """Return the first signature that an exception, or a line, matches; ``None`` if none does."""
+    said = exception.text[:_LONGEST]
+    for signature in read_signatures():
+        fits = _compile(signature.pattern).search(said) is not None
+        if fits and (not signature.place or _compile(signature.place).search(exception.around)):
+            return signature
+    return None
+
+
+_Judged = Tuple[LogError, LoggedException, Optional[Signature]]
+
+
+def _judge(log: Reader) -> List[_Judged]:
+    """Return the errors of a log with their signatures; without errors, a pasted message, else the signs."""
+    troubles = [
+        trouble
+        for trouble in log.troubles
+        if not trouble.is_harmless and any(r.kind or r.message for r in trouble.chain)
+    ]
+    if not troubles:
+        pasted = None if log.classes.is_sometimes_nan or log.classes.always_nan else _find_in_few_lines(log.beginning)
+        # If the reader has found the same sign in the log, that one is used: it has the line number.
+        signed = [find_signature(sign.chain[0]) for sign in log.signs]
+        is_new = pasted is not None and find_signature(pasted.chain[0]) not in signed
+        troubles = [pasted] if pasted is not None and is_new else log.signs
+    judged = [(trouble, *_find_informative(trouble)) for trouble in troubles]
+    # An unknown line without a traceback may be a program's own message, unless nothing else is there.
+    return [one for one in judged if one[2] is not None or one[1].frames] or judged[-1:]
+
+
+def _find_informative(error: LogError) -> Tuple[LoggedException, Optional[Signature]]:
+    """Return the most informative exception of a chain: the first whose signature is not a mere consequence."""
+    chain = [raised for raised in error.chain if raised.kind or raised.message]
+    # The message of a worker is that of the original error, which comes first or next.
+    chain = [raised for raised in chain if not re.match(r'Caught \w+ in ', raised.message)] or chain
+    known = [(raised, find_signature(raised)) for raised in chain]
+    signed = [(raised, signature) for raised, signature in known if signature is not None]
+    if signed:
+        return min(signed, key=lambda one: one[1].stage)
+    return chain[0], None
+
+
+def _find_in_few_lines(lines: Sequence[str]) -> Optional[LogError]:
+    """Return the error in a few pasted lines without a traceback; ``None`` if not found."""
+    text = '\n'.join(line for line in lines if line.strip())
+    if not text or len(lines) > _FEW_LINES:
+        return None
+    rows = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    raised = LoggedException('', text[:_LONGEST], lines=rows)
+    signature = find_signature(raised)
+    if signature is None:
+        return None
+    # The line that is the error comes first, as far as a single one shows it.
+    first = next((n for n, (_, row) in enumerate(rows) if find_signature(LoggedException('', row)) is signature), 0)
+    rows = rows[first:] + rows[:first]
+    moved = LoggedException('', '\n'.join(row for _, row in rows)[:_LONGEST], lines=rows)
+    return LogError(rows[0][0], '', [moved if find_signature(moved) is signature else raised])
+
+
+def _get_stage(error: LogError, exception: LoggedException, signature: Optional[Signature]) -> float:
+    if signature is not None:
+        # A loss of NaN does not end a training; it explains an error that comes later.
+        return signature.stage + (0.5 if signature.code == 'MG442' else 0)
+    return FOLLOWS if exception.kind.endswith(('SystemExit', 'KeyboardInterrupt')) else RAISED
+
+
+def _rank_error(log: Reader, error: LogError) -> int:
+    """Return 0 for the rank that torchrun names as the first to fail, else 1."""
+    return 0 if not log.first_rank or not error.rank or error.rank == log.first_rank else 1
+
+
+@lru_cache(maxsize=None)
+def _compile(pattern: str) -> Pattern[str]:
+    return re.compile(pattern, re.MULTILINE | re.DOTALL)

@@ -1,0 +1,130 @@
+"""Facts about config and labels that confirm or refute a cause, from `check` and `scan`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from dataclasses import replace
+from typing import Collection, List, NamedTuple, Optional, Tuple
+
+from mmguard.commands.explain.explanation import Explanation, OutsideFacts
+from mmguard.errors import CannotRun
+from mmguard.findings.finding import INFO, SEVERITIES, Finding
+from mmguard.findings.order import sort_key
+from mmguard.findings.signatures.signature import get_lineage
+from mmguard.formats.options import ScanOptions
+from mmguard.labels.numbering import FRAMEWORKS, IDS
+from mmguard.text import describe_error
+
+#: Finding that a config is of a generation whose keys no other rule reads.
+_OLD_CONFIG = 'MG227'
+#: Finding that ids may be labels, for an unknown framework.
+_PERHAPS_IDS = 'MG138'
+#: Findings about masks, which are read only on request.
+_MASKS = frozenset(['MG179', 'MG395', 'MG396', 'MG397', 'MG398'])
+#: Finding that few cases have a class.
+_RARE_CLASS = 'MG197'
+#: Finding that files cannot be read: what they hold is not known.
+_UNREADABLE = 'MG132'
+#: Task that an error shows -> kinds of labels that it cannot be due to.
+_OTHER_KINDS = {'boxes': ('pixels', 'voxels'), 'segmentation': ('instances',)}
+
+
+def collect_findings(
+    config: Optional[str],
+    data: Optional[str],
+    options: ScanOptions,
+    explanation: Optional[Explanation] = None,
+    nan_classes: Collection[str] = (),
+) -> Tuple[OutsideFacts, List[str]]:
+    """Return the findings of `check` for a config, those of `scan` for ``data`` or its labels, and failures.
+
+    An index out of range in the error decides if ids are labels. An error is explained even without findings.
+    ``nan_classes`` are those without a score in the log: of remarks, those about them are returned.
+    """
+    findings: List[Finding] = []
+    problems: List[str] = []
+    read = set()
+    checked = False
+    with redirect_stdout(sys.stderr):  # configs and frameworks print
+        if config is not None:
+            try:
+                findings += _check(config, options.run_code)
+                checked = True
+            except CannotRun as error:
+                problems.append(str(error))
+            except Exception as error:  # a config is code, and may raise anything
+                problems.append(f'{config} cannot be read: {describe_error(error)}')
+        target = data or (config if checked else None)
+        if target is not None:
+            try:
+                seen = _scan_for(target, options, explanation)
+                findings += seen.findings
+                problems += seen.failed
+                read |= {'files'} if seen.decides and not seen.failed else set()
+            except CannotRun as error:
+                problems.append(str(error))
+            except Exception as error:
+                problems.append(f'the labels of {target} cannot be read: {describe_error(error)}')
+    # The error does not give the number of classes: ids as labels are not an error of the file, but may be the cause.
+    reported = [
+        finding
+        for finding in findings
+        if finding.severity != INFO
+        or finding.code == _PERHAPS_IDS
+        or (finding.code == _RARE_CLASS and not {*map(str, finding.value)}.isdisjoint(nan_classes))
+    ]
+    unique = {(finding.code, finding.title): finding for finding in reported}
+    ranked = sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), sort_key(finding)))
+    codes = frozenset(finding.code for finding in findings)
+    read |= {'config'} if checked and _OLD_CONFIG not in codes else set()
+    return OutsideFacts(tuple(ranked), codes, frozenset(read), options.num_classes), problems
+
+
+def _check(config: str, run_code: bool) -> List[Finding]:
+    import mmengine  # noqa: F401  if it is missing, that is reported
+
+    from mmguard.config.read import read_config
+    from mmguard.findings.engine import diagnose
+
+    return diagnose(config=read_config(config, run_code))
+
+
+class _ScanOutcome(NamedTuple):
+    """Findings and failures of a scan, and True if all labels were read, and the valid ones are known."""
+
+    findings: List[Finding]
+    failed: List[str]
+    decides: bool
+
+
+def _scan_for(target: str, options: ScanOptions, explanation: Optional[Explanation]) -> _ScanOutcome:
+    """Return the result of `scan`, with the framework and the labels shown in the error."""
+    task = explanation.task if explanation is not None else ''
+    if not target.endswith('.json') or explanation is None or explanation.signature is None:
+        return _scan(target, options, task)
+    if options.framework is None:
+        known = (name for name in get_lineage(explanation.framework) if name in FRAMEWORKS)
+        options = replace(options, framework=next(known, None))
+    if any(_MASKS.intersection(cause.codes) for cause in explanation.signature.causes):
+        options = replace(options, masks=True)
+    seen = _scan(target, options, task)
+    unknown = any(finding.code == _PERHAPS_IDS and finding.severity == INFO for finding in seen.findings)
+    if unknown and any(_PERHAPS_IDS in cause.codes for cause in explanation.signature.causes):
+        return _scan(target, replace(options, labels=IDS), task)
+    return seen
+
+
+def _scan(target: str, options: ScanOptions, task: str) -> _ScanOutcome:
+    """Return the result of `scan`, without data sets whose kind of labels the error cannot be about."""
+    from mmguard.scanning.plans import plan_target
+    from mmguard.scanning.processes import create_mapper
+    from mmguard.scanning.run import run_plan
+
+    plan = plan_target(target, options)
+    results = [one for one in run_plan(plan, create_mapper()) if one.facts.kind not in _OTHER_KINDS.get(task, ())]
+    facts = [result.facts for result in results]
+    is_known = all(one.total and (one.num_classes < 256 or one.class_names) for one in facts)
+    findings = [finding for result in results for finding in result.findings]
+    is_read = bool(facts) and all(finding.code != _UNREADABLE for finding in findings)
+    return _ScanOutcome(findings, list(plan.failed), is_read and is_known)

@@ -1,0 +1,280 @@
+"""Reader for a log of any size: keeps errors that are not followed by more training."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterable, List, Optional, Tuple
+
+from mmguard.commands.explain.log_errors import (
+    HEADER,
+    IGNORED,
+    LONE,
+    LONGEST,
+    PROGRESS,
+    LogError,
+    LoggedException,
+    OpenTraceback,
+    OutputLine,
+    build_bare_pattern,
+    read_line,
+)
+from mmguard.commands.explain.log_facts import HEAD, FactLines, find_ending
+from mmguard.commands.explain.scores import ClassScores, Scores, find_one_class
+
+#: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
+_TRIGGERS = (
+    b'Traceback|rror|xception|ssert|illed|SIG|nan|: inf|fault|dumped|free()|imeout|imed out|ut of memory|exit|'
+    b'ackground worker|nexpected label|o labels|corrupt|oss: -|oss -|=-'
+).split(b'|')
+#: Number of bytes at the beginning that are read line by line: a few pasted lines may have none of these words.
+_BEGINNING = 1 << 14
+#: Number of lines before an error that are kept, number of errors with such lines, and bytes kept of a skipped part.
+_BEFORE, _WITH_BEFORE, _TAIL = 12, 8, 1 << 12
+_PIECE = 1 << 16
+#: Maximum number of bytes of a line; only the end of a longer one is read.
+_LONGEST_LINE = 1 << 18
+#: Number of troubles that are kept: the first ones, since later ones mostly follow from them.
+_TROUBLES = 200
+#: Maximum number of kinds of lines that are remembered.
+_SHAPES = 10_000
+
+#: Loggers write immediately, but buffered output of print() may follow an error in a file, by at most this many bytes.
+_BUFFERED = 1 << 14
+_ENOUGH_PROGRESS = 3
+_PROGRESS_WORDS = (b'poch', b'Iter', b'it/s', b's/it', b'_loss', b'step')
+
+_WARNED = re.compile(r'Warning\b')
+_IS_NAN = re.compile(r'\bloss\w*["\']?\s?[:=]\s?(?:-?inf|nan|NaN)\b')
+_IS_FINITE = re.compile(r'\bloss\w*["\']?\s?[:=]\s?-?\d')
+_NUMBERS = re.compile(r'\d+')
+
+
+class Reader:
+    """Reader that takes a log in pieces of bytes, and collects its errors in ``troubles``."""
+
+    def __init__(self) -> None:
+        #: Errors that are not followed by more training, in the order of the log.
+        self.troubles: List[LogError] = []
+        #: The rank that torchrun reports as the first that failed.
+        self.first_rank = ''
+        #: The first lines, for a few that were pasted.
+        self.beginning: List[str] = []
+        #: Classes without a score in the validations.
+        self.classes = ClassScores()
+        #: Dice, mAP and mIoU of the validations.
+        self.scores = Scores()
+        #: Lines with the number of classes, imports, and other facts.
+        self.facts = FactLines()
+        #: Signs that are not errors, and are kept even if training continues.
+        self.signs: List[LogError] = []
+        self._signs: List[str] = []
+        self._tail = b''
+        self._rows: List[bytes] = []
+        self._first_row = 0
+        self._rest = b''
+        #: Number of lines read.
+        self.lines = 0
+        self._read = 0
+        self._open: Dict[str, OpenTraceback] = {}
+        self._said: Dict[str, LogError] = {}
+        #: Lines without their numbers -> their trouble; ``None`` without one.
+        self._shapes: Dict[bytes, Optional[LogError]] = {}
+        self._progress = 0
+        self._since = 0
+        self._has_finite_loss = False
+        self._last_was_ignored = False
+        self._bare: Optional[LogError] = None
+        self._root_cause_lines = 0
+
+    def read(self, pieces: Iterable[bytes]) -> Reader:
+        """Read all pieces, and close."""
+        for piece in pieces:
+            for start in range(0, len(piece), _PIECE):
+                self._take(piece[start : start + _PIECE])
+        if self._rest:
+            self._take(b'\n')
+        self._open.clear()
+        if self.classes.always_nan:
+            predicted = ', and it is predicted' if self.classes.predicted.issuperset(self.classes.always_nan) else ''
+            self._add_sign(f'No label of a class: {self.classes.summary}{predicted}', *self.classes.last)
+        for sign in (
+            find_one_class(self.classes.only, self.scores.maps),
+            self.scores.sign,
+            self.facts.find_other_model(),
+        ):
+            if sign is not None:
+                self._add_sign(*sign)
+        ending = find_ending(self._get_last_lines())
+        if ending is not None:
+            self._add_sign(f'{ending.searched} ({ending.text})', ending.line, ending.text)
+        return self
+
+    def _add_sign(self, text: str, line: int, log_line: str) -> None:
+        """Add a sign: its text, and the log line that shows it."""
+        self.signs.append(LogError(line, '', [LoggedException('', text, lines=[(line, log_line)])]))
+
+    def _get_last_lines(self) -> List[Tuple[int, str]]:
+        rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
+        last = self.lines - (len(self._tail) - len(self._tail.rstrip(b'\n')) - 1)
+        return [(last - len(rows) + 1 + place, read_line(raw).text) for place, raw in enumerate(rows)]
+
+    def _take(self, piece: bytes) -> None:
+        text = self._rest + piece
+        end = text.rfind(b'\n') + 1
+        self._rest = text[end:]
+        if len(self._rest) > _LONGEST_LINE:  # a progress bar without end
+            self._rest = self._rest[-LONGEST:]
+        text = text[:end]
+        if not text:
+            return
+        self.classes.take(text, self.lines + 1)
+        self.scores.take(text, self.lines + 1)
+        if self._read < HEAD or (b'guard' in text and not any(self.facts.find_kind('imported'))):
+            self.facts.take(text.decode('utf-8', 'backslashreplace'), self.lines + 1)
+        if self._read >= _BEGINNING and not self._open and not self._has_more(text):
+            self.lines += text.count(b'\n')
+            if self.troubles:
+                self._pass(text)
+        else:
+            self._take_lines(text)
+        self._read += len(text)
+        self._tail = text[-_TAIL:]
+        self._rows = []
+
+    def _has_more(self, text: bytes) -> bool:
+        """Return True if a piece may contain anything to keep."""
+        return len(self.troubles) < _TROUBLES and any(word in text for word in _TRIGGERS)
+
+    def _take_lines(self, text: bytes) -> None:
+        is_beginning = self._read < _BEGINNING
+        shapes = self._shapes
+        self._rows, self._first_row = text[:-1].split(b'\n'), self.lines + 1
+        for raw in self._rows:
+            self.lines += 1
+            self._since += len(raw) + 1
+            if is_beginning or self._open:
+                self._take_line(read_line(raw))
+                continue
+            # Read only the first of lines that differ only in numbers: every thread of a kernel says the same.
+            shape = raw.translate(None, b'0123456789')
+            like = shapes.get(shape)
+            if like is not None:
+                like.times += 1
+                self._restart_progress()
+            elif shape not in shapes and any(word in raw for word in _TRIGGERS):
+                self._take_like(raw, shape)
+            elif self.troubles and any(word in raw for word in _PROGRESS_WORDS):
+                self._see_progress(read_line(raw))
+
+    def _take_like(self, raw: bytes, shape: bytes) -> None:
+        """Read a line, and cache the result for all lines of the same shape."""
+        self._bare = None
+        self._take_line(read_line(raw))
+        if len(self._shapes) < _SHAPES and len(shape) < 1000 and not self._open:
+            self._shapes[shape] = self._bare
+
+    # ---- progress: training that continues has survived
+
+    def _restart_progress(self) -> None:
+        self._progress = self._since = 0
+        self._has_finite_loss = False
+
+    def _see_progress(self, line: OutputLine) -> None:
+        if PROGRESS.search(line.text) and not _IS_NAN.search(line.text):
+            self._progress += 1
+            self._has_finite_loss |= bool(_IS_FINITE.search(line.text))
+            if self._progress >= _ENOUGH_PROGRESS and (line.is_dated or self._since > _BUFFERED):
+                self._forget()
+
+    def _pass(self, text: bytes) -> None:
+        self._progress += sum(text.count(word) for word in _PROGRESS_WORDS)
+        self._since += len(text)
+        self._has_finite_loss |= b'loss' in text
+        if self._progress >= _ENOUGH_PROGRESS and self._since > _BUFFERED:
+            self._forget()
+
+    def _forget(self) -> None:
+        # Lines of a validation have no loss: they do not show that a loss of nan is finite again.
+        self.troubles = [one for one in self.troubles if not self._has_finite_loss and _is_nan(one)]
+        self._said.clear()
+        self._shapes.clear()
+        self.first_rank = ''
+
+    def _add(self, error: LogError) -> None:
+        self._restart_progress()
+        if len(self.troubles) < _WITH_BEFORE:
+            error.before = self._get_lines_before(error.line)
+        if len(self.troubles) < _TROUBLES:
+            self.troubles.append(error)
+
+    def _get_lines_before(self, line: int) -> List[Tuple[int, str]]:
+        place = line - self._first_row
+        rows = self._rows[max(place - _BEFORE, 0) : max(place, 0)]
+        if len(rows) < _BEFORE:
+            rows = self._tail[:-1].split(b'\n')[-(_BEFORE - len(rows)) :] + rows
+        # An error may be printed in the line of a progress bar, after its last state.
+        return [(line - len(rows) + number, read_line(raw).text) for number, raw in enumerate(rows)]
+
+    # ---- lines
+
+    def _take_line(self, line: OutputLine) -> None:
+        if self._read < _BEGINNING and len(self.beginning) < 400:
+            self.beginning.append(line.text)
+        opened = self._open.get(line.rank)
+        if opened is not None and not opened.take(line, self.lines):
+            del self._open[line.rank]
+            opened = None
+        if opened is not None:
+            return
+        text = line.text
+        if HEADER.search(text):
+            if len(self.troubles) >= _TROUBLES:
+                return
+            trouble = LogError(self.lines, line.rank, is_harmless=self._last_was_ignored)
+            self._open[line.rank] = OpenTraceback(trouble, line)
+            self._add(trouble)
+        else:
+            self._take_single(line)
+        self._last_was_ignored = bool(IGNORED.match(text))
+
+    def _take_single(self, line: OutputLine) -> None:
+        text = line.text
+        if 'first observed failure' in text:
+            self._root_cause_lines = 6
+        elif self._root_cause_lines:
+            self._root_cause_lines -= 1
+            named = re.match(r'\s*rank\s*:\s*(\d+)', text)
+            if named:
+                self.first_rank = named.group(1)
+        single = LONE.match(text)
+        if single and not line.is_dated and len(self.troubles) < _TROUBLES:
+            raised = LoggedException(single.group('kind'), single.group('message'), lines=[(self.lines, text.strip())])
+            trouble = LogError(self.lines, line.rank, [raised])
+            self._open[line.rank] = OpenTraceback(trouble, line, is_raised=True)
+            self._add(trouble)
+        elif build_bare_pattern(True).search(text):
+            if len(self.signs) < _TROUBLES and all(_NUMBERS.sub('', text) != one for one in self._signs):
+                self._signs.append(_NUMBERS.sub('', text))
+                self._add_sign(text.strip(), self.lines, text.strip())
+        elif build_bare_pattern().search(text) and not _WARNED.search(text):
+            # Every thread of a kernel says the same about itself.
+            key = line.rank + _NUMBERS.sub('', text)
+            if key in self._said:
+                self._bare = self._said[key]
+                self._bare.times += 1
+                self._restart_progress()
+            else:
+                trouble = LogError(
+                    self.lines, line.rank, [LoggedException('', text.strip(), lines=[(self.lines, text.strip())])]
+                )
+                if len(self._said) < _TROUBLES:
+                    self._said[key] = self._bare = trouble
+                if text.startswith('Error'):  # nnU-Net gives the expected and found values in the next lines
+                    self._open[line.rank] = OpenTraceback(trouble, line, is_raised=True)
+                self._add(trouble)
+        elif self.troubles:
+            self._see_progress(line)
+
+
+def _is_nan(trouble: LogError) -> bool:
+    return any(_IS_NAN.search(raised.message) for raised in trouble.chain)

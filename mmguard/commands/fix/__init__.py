@@ -1,0 +1,1 @@
+"""The command `mmguard fix`; see :mod:`mmguard.commands.fix.copies` for its output."""

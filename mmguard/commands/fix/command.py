@@ -1,0 +1,257 @@
+"""``mmguard fix``."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import sys
+from contextlib import redirect_stdout
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
+
+from mmguard.commands.arguments import class_names, label
+from mmguard.commands.exit_codes import CLEAN, FOUND
+from mmguard.commands.scan.command import add_reading, add_split, add_valid, build_options
+from mmguard.files.regular import read_regular
+from mmguard.text import quantity, visible_name
+
+if TYPE_CHECKING:
+    from mmguard.commands.fix.copies import Copies
+    from mmguard.formats.options import Color
+    from mmguard.scanning.plans import Plan
+
+#: Maximum number of files named per kind.
+_SHOWN = 10
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'fix',
+        help='write corrected copies of label files, with a manifest of what changed',
+        description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
+        'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), or a folder or data.yaml '
+        'of YOLO. Originals are never '
+        'touched; label files that need no change are copied. Boxes are clamped into their image, and instances that '
+        'training cannot use are dropped. DIR/mmguard.manifest (JSON) says what was changed. Exit code: 0 all files '
+        'are in DIR, 1 some were left out or keep invalid labels (they are named), 2 could not run. With --edit, '
+        'TARGET is scanned again, and the edits of label files that `mmguard scan TARGET` numbers are written instead.',
+    )
+    parser.add_argument('target', metavar='TARGET')
+    parser.add_argument('-o', '--out', type=Path, required=True, metavar='DIR', help='a new folder, outside of TARGET')
+    add_valid(parser)
+    parser.add_argument(
+        '--on-invalid',
+        choices=('ignore', 'clip'),
+        default='ignore',
+        help='for pixels: set them to the ignored label, or clamp them into the classes (default: %(default)s)',
+    )
+    parser.add_argument(
+        '--classes',
+        type=class_names,
+        metavar='cat,dog',
+        help='names that VOC objects may have (or a file with one name per line); for COCO, the '
+        'categories of the corrected file, in this order: '
+        'annotations of other classes are dropped, names that the file lacks are added',
+    )
+    parser.add_argument(
+        '--rename', type=_name_pairs, default={}, metavar='Cat:cat', help='rename categories: old name:new name, ...'
+    )
+    parser.add_argument(
+        '--renumber',
+        type=label,
+        metavar='N',
+        help='for a COCO JSON: number its categories N, N + 1, ... in their order',
+    )
+    parser.add_argument(
+        '--boxes',
+        choices=('corners', 'sizes', 'fractions'),
+        default='',
+        help='format of the boxes in TARGET, to convert them: for COCO corners (x1, y1, x2, y2) or fractions of the '
+        'image, for VOC fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not '
+        'changed',
+    )
+    parser.add_argument(
+        '--keep-boxes',
+        action='store_true',
+        help='for a COCO JSON: leave boxes as they are: none is clamped, and no object is dropped because of its box',
+    )
+    parser.add_argument(
+        '--scale',
+        type=_factor,
+        metavar='F',
+        help='multiply the values of label maps by F: 255 where they were divided by it',
+    )
+    parser.add_argument(
+        '--no-crowds', action='store_true', help='turn crowds (VOC: difficult objects) into ordinary objects'
+    )
+    parser.add_argument(
+        '--images',
+        metavar='FOLDER',
+        help='for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is missing',
+    )
+    parser.add_argument('--drop-empty', action='store_true', help='for a COCO JSON: leave out images without an object')
+    parser.add_argument(
+        '--colors',
+        type=_parse_colors,
+        default={},
+        metavar='TABLE',
+        help='for label maps that are stored as colors: the label of each color, "{(128, 0, 0): 1, ...}", '
+        'or a .json file of {"128,0,0": 1, ...}',
+    )
+    parser.add_argument('--colours', dest='colors', type=_parse_colors, help=argparse.SUPPRESS)  # its name until 0.2
+    parser.add_argument(
+        '--threshold',
+        type=float,
+        metavar='V',
+        help='for label maps of two classes: values above V become 1, the others 0',
+    )
+    edit = parser.add_argument_group(
+        'edits that `mmguard scan TARGET` offers',
+        'With --edit, the options --num-classes, --ignore-index, --label-map, --images and those below have the same '
+        'meaning as in the scan: repeat the options of the scan, so that the numbers are the same.',
+    )
+    edit.add_argument(
+        '--edit',
+        '--edits',
+        action='append',
+        default=[],
+        metavar='N',
+        help='write edit [N] of the scan; can be repeated; safe: all without a question. Several files: DIR/1, DIR/2. '
+        'A TARGET that is a config in Python is a program, and is run',
+    )
+    add_split(edit)
+    add_reading(edit)
+    parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; the files in DIR are complete, run it again')
+
+
+def _parse_colors(text: str) -> Dict[Color, int]:
+    try:
+        written = read_regular(text).decode() if text.endswith('.json') else text
+        table: Dict[Color, int] = {}
+        for color, value in ast.literal_eval(written).items():  # JSON has no tuples as keys: "128,0,0"
+            red, green, blue = bytes(map(int, color.split(',') if isinstance(color, str) else color))
+            table[red, green, blue] = int(value)
+            if abs(int(value)) >> 31:
+                raise ValueError(f'{value} is not a label')
+        return table
+    except (OSError, ValueError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise argparse.ArgumentTypeError(f'must be {{(R, G, B): label, ...}}, or a .json file: {error}') from error
+
+
+def _factor(text: str) -> float:
+    factor = float(text)
+    if not 0 < factor < float('inf'):
+        raise argparse.ArgumentTypeError(f'must be above 0, got {text}')
+    return factor
+
+
+def _name_pairs(text: str) -> Dict[str, str]:
+    pairs = [pair.split(':') for pair in text.split(',')]
+    if any(len(pair) != 2 or not pair[1].strip() for pair in pairs):
+        raise argparse.ArgumentTypeError(f'must be pairs as in Cat:cat,Dog:dog, got {text!r}')
+    return {old: new.strip() for old, new in pairs}  # a blank after a name may be the fault
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.commands.fix.copies import detect_correctable, write_copies
+    from mmguard.commands.fix.edits import check_boxes
+    from mmguard.commands.spinner import Spinner
+    from mmguard.formats.files import check_local
+    from mmguard.formats.options import FixOptions
+
+    check_local(args.target)
+    args.target = str(Path(args.target))
+    if args.edit:
+        return _write_edits(args)
+    given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}
+    options = FixOptions(**{name: value for name, value in given.items() if value is not None})
+    with Spinner('fix', args.target):
+        found = detect_correctable(args.target, options.suffix)
+        check_boxes(args.target, found, options)
+        copies = write_copies(args.target, args.out, options, found)
+    _show(args.out, copies)
+    return _choose_exit_code([copies])
+
+
+def _write_edits(args: argparse.Namespace) -> int:
+    from mmguard.commands.fix.copies import write_copies
+    from mmguard.commands.fix.edits import check_boxes, choose, scan, scan_again
+    from mmguard.commands.spinner import Spinner
+
+    with Spinner('fix', args.target), redirect_stdout(sys.stderr):  # frameworks print
+        offered = scan(args.target, build_options(args))
+    chosen = choose(offered, args.edit)
+    places = {path: args.out / str(n) if len(chosen.files) > 1 else args.out for n, path in enumerate(chosen.files, 1)}
+    for path, options in chosen.files.items():
+        check_boxes(path, chosen.formats[path], options)
+    with Spinner('fix', args.target):
+        written = {
+            path: write_copies(path, places[path], options, chosen.formats[path])
+            for path, options in chosen.files.items()
+        }
+    for path, copies in written.items():
+        _show(places[path], copies)
+    for line in chosen.excluded:
+        print(line)
+    code = _choose_exit_code(list(written.values()))
+    if any(copies.left_out for copies in written.values()):
+        return code
+    in_place = {
+        path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()
+    }
+    with Spinner('fix', args.target), redirect_stdout(sys.stderr):
+        again = scan_again(offered.plan, in_place, written, chosen.guesses)
+    print('\n'.join(filter(None, [again, *_list_next_steps(offered.plan, in_place, chosen.config)])))
+    return code
+
+
+def _list_next_steps(plan: Plan, places: Mapping[str, Path], config: str) -> List[str]:
+    """Return how to train with the copies (``places``: original -> copy; ``config``: the command for the config)."""
+    if plan.tree is None:
+        return ['train with the copies in place of the originals']
+    steps = ['train with the copies in place of the originals, or name them in the config:']
+    steps += [f'  {visible_name(path)} -> {visible_name(str(place))}' for path, place in places.items()]
+    return [*steps, f'the config changes, too: `{config}`'] if config else steps
+
+
+def _choose_exit_code(copies: Sequence[Copies]) -> int:
+    """Return the exit code; raise the first unexpected failure, which the command line reports."""
+    for failure in (failure for copies in copies for failure in copies.failures):
+        raise failure
+    return FOUND if any(copies.left_out or copies.invalid for copies in copies) else CLEAN
+
+
+def _show(out: Path, copies: Copies) -> None:
+    """Print how many files are in ``out``, and the changes of the first of them."""
+    from mmguard.formats.correction import MANIFEST
+
+    changed = [record for record in copies.done if record['changes']]
+    files, unchanged = quantity(len(copies.done), 'file'), len(copies.done) - len(changed)
+    print(f'{files} in {visible_name(str(out))}: {len(changed):,} corrected, {unchanged:,} copied unchanged')
+    if copies.linked:
+        print(f'{quantity(copies.linked, "image")} linked, not copied: the same bytes on disk')
+    manifest = out / MANIFEST
+    _list_first(
+        [f'{visible_name(one["file"])}: {visible_name("; ".join(one["changes"]))}' for one in changed], manifest
+    )
+    if copies.left_out:
+        print(f'{len(copies.left_out):,} left out:')
+        for entry in copies.left_out[:_SHOWN]:
+            print(f'  {visible_name(entry["file"])}: {visible_name(entry["reason"])}')
+    invalid = copies.invalid
+    if invalid:
+        number = sum(sum(record['invalid'].values()) for record in invalid)
+        where = f'{quantity(number, "label")} in {quantity(len(invalid), "file")}'
+        print(f'{where} stay invalid (`mmguard scan TARGET` says what to do):')
+        _list_first([f'{visible_name(one["written"])}: {", ".join(one["invalid"])}' for one in invalid], manifest)
+    if not changed and not copies.left_out and not invalid:
+        print('nothing to change')
+
+
+def _list_first(lines: Sequence[str], manifest: Path) -> None:
+    for line in lines[:_SHOWN]:
+        print(f'  {line}')
+    if len(lines) > _SHOWN:
+        print(f'  and {len(lines) - _SHOWN:,} more, see {visible_name(str(manifest))}')

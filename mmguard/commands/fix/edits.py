@@ -1,0 +1,214 @@
+"""Edits of label files offered by a scan, selected by number; and the check for boxes that must not be clamped."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Sequence
+
+from mmguard.commands.fix.copies import Copies
+from mmguard.errors import CannotRun
+from mmguard.files.regular import read_regular
+from mmguard.findings.combined_edits import Offer, combine_edits, explain_conflict, select_first_safe
+from mmguard.findings.edits import ALL_SAFE, Edit
+from mmguard.findings.engine import search, select_rules
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import are_many, describe_format
+from mmguard.findings.finding import INFO, Finding
+from mmguard.findings.rule import Facts
+from mmguard.formats.correction import LARGEST, CannotCorrect
+from mmguard.formats.detection import find_format
+from mmguard.formats.files import FILES
+from mmguard.formats.format import Format, LabelSet
+from mmguard.formats.options import FixOptions, ScanOptions
+from mmguard.labels.instances import BOX_REASONS
+from mmguard.scanning.plans import Plan, plan_again, plan_format, plan_target
+from mmguard.scanning.processes import create_mapper
+from mmguard.scanning.run import list_offers, run_plan
+from mmguard.text import quantity, visible_name
+
+
+class ScanOffers(NamedTuple):
+    """Plan that was scanned, and the edits that the scan offers, with their numbers."""
+
+    plan: Plan
+    offers: List[Offer]
+
+
+class ChosenEdits(NamedTuple):
+    """Combined edits: file or folder -> options; the excluded edits; the command for the config, if any."""
+
+    files: Dict[str, FixOptions]
+    formats: Dict[str, Format]
+    excluded: List[str]
+    config: str = ''
+    guesses: bool = False  #: True if an edit has a question.
+
+
+def scan(target: str, options: ScanOptions) -> ScanOffers:
+    """Scan a target as `mmguard scan` does."""
+    plan = plan_target(target, options)
+    results = run_plan(plan, create_mapper())
+    if plan.failed:
+        raise CannotRun('; '.join(plan.failed))
+    return ScanOffers(plan, list_offers(results))
+
+
+def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
+    """Combine the edits of some numbers (``'safe'``: all without a question) per file, and try them together."""
+    chosen: List[Offer] = []
+    left: List[str] = []
+    for offer in (_find_offer(scan_offers, number) for number in dict.fromkeys(numbers) if number != ALL_SAFE):
+        differs = _find_conflict(chosen, offer)
+        if differs:
+            raise CannotCorrect(
+                f'[{offer.edit.number}] conflicts with another edit: both write {differs}; apply one at a time'
+            )
+        chosen.append(offer)
+    against = explain_conflict(chosen)
+    if against:
+        raise CannotCorrect(f'{against}; nothing was written. Apply one of them, then scan the copy')
+    for offer in (
+        select_first_safe([offer for offer in scan_offers.offers if offer.edit.files]) if ALL_SAFE in numbers else ()
+    ):
+        if offer.shares_finding(chosen):
+            continue
+        differs = _find_conflict(chosen, offer)
+        against = f'another edit writes {differs}, too' if differs else explain_conflict([*chosen, offer])
+        if against:
+            left.append(f'[{offer.edit.number}] is left: {against}; scan the copy again')
+        else:
+            chosen.append(offer)
+    if not chosen:
+        raise CannotCorrect(
+            f'{scan_offers.plan.target}: no edit of label files can be written without a question; nothing was written'
+        )
+    edit = combine_edits([offer.edit for offer in chosen])
+    files = {path: FixOptions(**dict(options)) for path, options in edit.files}
+    both = [str(offer.edit.number) for offer in chosen if offer.edit.config]
+    formats = {
+        path: find_format(offer.facts.labels)
+        for offer in chosen
+        for path, _ in offer.edit.files
+        if offer.facts.labels is not None
+    }
+    return ChosenEdits(
+        files,
+        formats,
+        left,
+        _apply(scan_offers.plan, *both) if both else '',
+        any(offer.edit.question for offer in chosen),
+    )
+
+
+def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
+    """Return the options for which an edit's value differs from those already chosen."""
+    said = dict(combine_edits([one.edit for one in offers]).files)
+    return ', '.join(
+        f'--{name.replace("_", "-")}'
+        for path, options in offer.edit.files
+        for name, value in options
+        if dict(said.get(path, ())).get(name, value) != value
+    )
+
+
+def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies], guesses: bool) -> str:
+    """Describe the findings of a scan of the copies; empty if they cannot simply replace the originals."""
+    is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
+    if not is_detection and set(places) != {plan.target}:
+        return ''
+    if plan.format is not None and plan.format.renames:
+        left = list_findings(plan_format(str(places[plan.target]), plan.format, plan.options))
+    else:
+        with FILES.replaced(_read_contents(places, copies)):
+            left = list_findings(plan_again(plan, plan.tree, {}))
+    codes = ', '.join(dict.fromkeys(finding.code for finding in left))
+    if guesses and not left:
+        changed = next((f'{place}/{one["written"]}' for path, place in places.items() for one in copies[path].done), '')
+        picture = changed if plan.format is not None and plan.format.name == 'maps' else 'one image with its objects'
+        return f'scanned again: every value is legal now; look at {visible_name(picture)} whether they are right'
+    return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
+
+
+def list_findings(plan: Plan) -> List[Finding]:
+    """Return the findings of a scan that are not mere information."""
+    return [found for result in run_plan(plan) for found in result.findings if found.severity != INFO]
+
+
+def _read_contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[str, bytes]:
+    """Return the contents of changed copies, by the paths of the originals."""
+    contents = {}
+    for path, copies in written.items():
+        is_folder = os.path.isdir(path)
+        folder, copy = (path, places[path]) if is_folder else (os.path.dirname(path), places[path].parent)
+        for record in copies.done:
+            if record['changes']:
+                contents[os.path.join(folder, record['file'])] = read_regular(copy / record['written'], LARGEST)
+    return contents
+
+
+def _find_offer(scan_offers: ScanOffers, number: str) -> Offer:
+    known = {str(offer.edit.number): offer for offer in reversed(scan_offers.offers)}  # the first of one number
+    files = [name for name, offer in known.items() if offer.edit.files]
+    plan = scan_offers.plan
+    if number not in known:
+        listed = f'it offers {", ".join(files)}' if files else 'it does not offer any'
+        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {listed}')
+    if number not in files:
+        raise CannotCorrect(f'edit {number} changes the config, not label files. Run `{_apply(plan, number)}`')
+    return known[number]
+
+
+def _apply(plan: Plan, *numbers: str) -> str:
+    words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.build_arguments()]
+    return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
+
+
+#: Findings about single boxes, if there are few.
+_SINGLE = ('MG109', 'MG152')
+#: Findings about boxes in another format, which not every edit converts.
+_FORMATS = (*_SINGLE, 'MG164', 'MG172')
+
+
+def check_boxes(target: str, data_format: Format, options: FixOptions) -> None:
+    """Refuse to clamp or drop boxes that appear to be in another format, and name the command that converts them.
+
+    The rules of the scan decide this, unless the options give the format of the boxes.
+    """
+    if options.boxes or options.keep_boxes:
+        return
+    try:
+        sets = data_format.sets(target, ScanOptions())
+        labels = [source.scan().facts for source in sets.sources if isinstance(source, LabelSet)]
+    except (CannotRun, OSError, ValueError):
+        return  # the copying code reports why it cannot be copied
+    for found in labels:
+        _check(found, data_format)
+
+
+def _check(labels: LabelFacts, data_format: Format) -> None:
+    found, facts = labels.annotations, Facts(labels)
+    if found is None:
+        return
+    wrong = 0 if found.yolo is None else found.yolo.in_pixels
+    wrong += found.over_edge + found.negative_boxes + sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
+    rules = {rule.code: rule() for rule in select_rules() if not rule.package}
+    for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
+        edits = list(rules[finding.code].edits(finding, facts))
+        is_way = finding.code not in _SINGLE or are_many(wrong, found) or bool(found.off_axis)
+        is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
+        if is_way and all(map(_converts, edits)) and (edits or is_other_format):
+            ways = replace(finding, edits=tuple(edits)).next_step
+            as_they_are = (
+                '' if found.yolo else f' If they are right as they are, add --boxes {data_format.right_boxes}.'
+            )
+            raise CannotCorrect(
+                f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide that: nothing was '
+                f'written. {ways}{as_they_are}'
+            )
+
+
+def _converts(edit: Edit) -> bool:
+    return any('boxes' in dict(options) for _, options in edit.files)

@@ -1,0 +1,63 @@
+"""``mmguard replay``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from mmguard.commands.arguments import add_run_code, add_verbose, positive
+from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'replay',
+        help='find the sample that raises, in the last batches before a crash',
+        description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
+        'and runs pipeline and model, forward and backward, on the CPU, one sample at a time. '
+        'CONFIG in Python is a program, and is run. Exit code: 0 none raises, 1 at least one raises or has a loss that '
+        'is not finite, 2 could not run, or some were not found.',
+    )
+    parser.add_argument('config', metavar='CONFIG', help='the config of the run')
+    parser.add_argument('record', metavar='RECORD', help='its label_guard_flight.jsonl')
+    parser.add_argument(
+        '--last',
+        type=positive,
+        metavar='N',
+        help='replay the last N batches; default: back to the first in which a sample raises',
+    )
+    parser.add_argument(
+        '--seeds',
+        type=positive,
+        default=3,
+        metavar='K',
+        help='how often a random pipeline is run; default: %(default)s',
+    )
+    add_run_code(parser)
+    parser.add_argument('--json', metavar='FILE', help='write the outcome as JSON (-: to standard output)')
+    add_verbose(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.commands.outputs import write_json
+    from mmguard.commands.spinner import Spinner
+    from mmguard.text import visible_name
+
+    with Spinner('replay', args.config) as spinner:
+        from mmguard.commands.console import Console, render_finding
+        from mmguard.commands.replay.run import NOT_FOUND, RAISES, replay
+        from mmguard.config.classes import suppress_output
+
+        with suppress_output():
+            replayed = replay(spinner, args)
+    console = Console(stderr=args.json == '-')
+    for line in replayed.list_lines():
+        console.print(visible_name(line), soft_wrap=True)
+    for finding in replayed.findings:
+        console.print(render_finding(finding, 'likely cause: ', args.verbose), soft_wrap=True)
+    if args.json is not None:
+        write_json(args.json, replayed.to_json())
+    if replayed.select(RAISES):
+        return FOUND
+    return COULD_NOT_RUN if replayed.select(NOT_FOUND) else CLEAN

@@ -1,0 +1,194 @@
+"""``mmguard scan``, and the options for labels and reading that scanning commands share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Dict
+
+from mmguard.commands.arguments import (
+    add_no_verify,
+    add_run_code,
+    add_verbose,
+    class_names,
+    label,
+    label_map,
+    positive,
+    processes,
+)
+from mmguard.commands.exit_codes import COULD_NOT_RUN
+from mmguard.commands.selection import add_selection, read_selection
+from mmguard.errors import collect_failures
+from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS
+from mmguard.language import translate
+
+if TYPE_CHECKING:
+    from mmguard.formats.options import ScanOptions
+
+_SPLITS = ('train', 'val', 'test')
+
+
+def add_split(parser: Any) -> None:
+    parser.add_argument(
+        '--split',
+        dest='splits',
+        nargs='+',
+        choices=_SPLITS,
+        default=list(_SPLITS),
+        help='the splits to read; default: all three',
+    )
+
+
+def add_valid(group: Any) -> None:
+    """Add the options that say which labels are valid."""
+    group.add_argument('--num-classes', type=positive, metavar='N', help='valid labels are 0..N-1')
+    group.add_argument('--ignore-index', type=label, metavar='V', help='the label that is not trained on; default: 255')
+    group.add_argument(
+        '--label-map',
+        type=label_map,
+        default={},
+        metavar='7:0,8:1',
+        help='value in the file:class, applied first, *:255 for all others; or a .json file of {"7": 0, "8": 1}',
+    )
+
+
+def add_labels(group: Any) -> None:
+    """Add the options that describe the labels."""
+    add_valid(group)
+    group.add_argument(
+        '--classes',
+        type=class_names,
+        metavar='cat,dog',
+        help='for VOC and class folders: the names of the classes, in their order, or a file with one name per line',
+    )
+    group.add_argument('--images', metavar='DIR', help='folder of the images, to compare names and sizes')
+
+
+def add_reading(group: Any) -> None:
+    """Add the options that control how labels are read."""
+    group.add_argument(
+        '--reduce-zero-label', action='store_true', help='as in mmseg: 0 is ignored, and 1 is the first class'
+    )
+    group.add_argument(
+        '--framework',
+        choices=list(FRAMEWORKS),
+        metavar='NAME',
+        help=f'for a COCO JSON: the framework that trains on it: {", ".join(FRAMEWORKS)}',
+    )
+    group.add_argument(
+        '--labels',
+        choices=NUMBERINGS,
+        help='for a COCO JSON: what a label is, the position of its category (mmdet, detectron2, YOLOX) or its id '
+        '(DETR and similar models, torchvision); default: that of --framework. Without either, both are checked',
+    )
+    group.add_argument(
+        '--masks',
+        action='store_true',
+        help='for a COCO JSON: check the masks, too (a config says whether it needs them)',
+    )
+    group.add_argument('--suffix', metavar='END', help='read only label maps whose names end with END')
+
+
+def build_options(args: argparse.Namespace) -> ScanOptions:
+    """Build the options of a scan from a parsed command line."""
+    from mmguard.formats.options import ScanOptions, as_pairs
+
+    given: Dict[str, Any] = {option.name: getattr(args, option.name, option.default) for option in fields(ScanOptions)}
+    given.update(label_map=as_pairs(args.label_map), splits=tuple(args.splits))
+    return ScanOptions(**given)
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'scan',
+        help='read all labels before training: say what is wrong, in which files, why, and what to write',
+        description='Reads every label of a data set, compares what is stored with what training will see, and names '
+        'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
+        'folder, a data.yaml or folder of YOLO, folders of classes, or a raw data set of nnU-Net '
+        '(dataset.json). A config in Python is a program, and is run; what an edit of it touches is built and '
+        'called before and after it, in a process without network, for at most 20 s. Exit code: 0 clean, 1 findings, 2 '
+        'could not run, or read nothing.',
+    )
+    parser.add_argument('target', metavar='TARGET')
+    add_split(parser)
+    labels = parser.add_argument_group('options that a config would set')
+    add_labels(labels)
+    add_reading(labels)
+    add_run_code(labels)
+    add_no_verify(labels)
+    where = parser.add_argument_group('how the scan runs')
+    workers = where.add_mutually_exclusive_group()
+    workers.add_argument('--processes', type=processes, metavar='N', help='number of processes; default: one per core')
+    workers.add_argument(
+        '--dask',
+        metavar='HOST:PORT',
+        help='read label maps, YOLO and nnU-Net in the workers of this dask scheduler, which need the same paths '
+        '(mmguard[dask])',
+    )
+    out = parser.add_argument_group('output')
+    out.add_argument('--json', metavar='FILE', help='write everything as JSON (-: to standard output)')
+    out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
+    add_selection(out)
+    add_verbose(out)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.commands.outputs import write_json, write_output
+    from mmguard.commands.spinner import Spinner
+
+    with ExitStack() as stack:
+        spinner = stack.enter_context(Spinner('scan', args.target))
+        from mmguard.commands.console import Console
+        from mmguard.commands.machine_formats import build_entry
+        from mmguard.commands.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
+        from mmguard.findings.messages import apply_hint, fix_hint
+        from mmguard.scanning.executors import AnyExecutor, connect_dask
+        from mmguard.scanning.plans import plan_target
+        from mmguard.scanning.processes import create_mapper
+        from mmguard.scanning.run import run_plan, verify_results
+
+        if args.html:
+            import mmguard.commands.page.html  # noqa: F401  fail before hours of reading if a dependency is missing
+        options = build_options(args)
+        selection = read_selection(args)
+        stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
+        plan = plan_target(args.target, options)
+        progress = ScanProgress(spinner)
+        with collect_failures() as failures, connect_dask(args.dask) as executor:
+            mapper = create_mapper(args.processes) if executor is None else AnyExecutor(executor)
+            results = run_plan(plan, mapper, progress.start, progress.advance)
+        plan.failed += selection.choose_failures(failures)
+        for result in results:
+            result.findings, result.hidden, notes = selection.split(result.findings)
+            result.notes += [f'{note}: {", ".join(dict.fromkeys(one.code for one in result.hidden))}' for note in notes]
+        spinner.text = f'{args.target}: edits'
+        verify_results(results, plan, not args.no_verify)
+    entries = [
+        build_entry(finding, args.target, one.roots, by)
+        for one in results
+        for by, findings in (('', one.findings), (selection.hidden_by, one.hidden))
+        for finding in findings
+    ]
+    name_from_here(results)
+    console = Console(stderr=not selection.for_people, soft_wrap=True)
+    if args.json:
+        write_json(args.json, as_json(args.target, results, plan.failed))
+    if args.html:
+        write_output(args.html, as_page(args.target, results).encode('utf-8'))
+    for result in results:
+        show(console, result, args.verbose)
+    findings = [finding for result in results for finding in result.findings]
+    words = options.build_arguments()
+    for hint in (apply_hint(args.target, findings, ['--scan', *words]), fix_hint(args.target, findings, words)):
+        if hint:
+            console.print(f'\n{hint}')
+    if args.html:
+        console.print('\n' + translate('page: {file}', file=args.html))
+    show_failed(console, plan.failed)
+    selection.write('scan', args.target, entries, plan.failed)
+    if plan.failed:
+        return COULD_NOT_RUN
+    return selection.choose_exit_code([finding.severity for finding in findings])

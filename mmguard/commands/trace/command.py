@@ -1,0 +1,128 @@
+"""``mmguard trace``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import redirect_stdout
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Dict, List
+
+from mmguard.commands.arguments import add_run_code, label, positive
+from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
+from mmguard.errors import CannotRun
+
+if TYPE_CHECKING:
+    from mmguard.commands.trace.tracer import SampleTrace, Tracer
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'trace',
+        help='show after which step of the pipeline a label value or a box appears, changes or vanishes',
+        description="Builds a config's data set, runs its pipeline step by step on one sample, and shows how each step "
+        'changed the number of pixels and boxes of each label, and why. It checks labels and boxes (finite, with an '
+        'area, in the image), and names what it does not check. '
+        'CONFIG in Python is a program, and is run. Exit code: 0 what was checked is valid (or the value was not '
+        'found), 1 invalid at some step, 2 could not run.',
+    )
+    parser.add_argument('config', metavar='CONFIG', help='a config of MMSegmentation or MMDetection')
+    parser.add_argument(
+        '--sample', metavar='N|PATH', help='number of a sample, or its image or label file; default: the first'
+    )
+    parser.add_argument(
+        '--value',
+        type=label,
+        metavar='V',
+        help='count this value at each step; without --sample, in the first sample that has it',
+    )
+    parser.add_argument(
+        '--samples',
+        type=positive,
+        default=1,
+        metavar='N',
+        help='trace N samples (or one of them N times, with --sample), each with another seed, and show the first '
+        'with an invalid value; default: %(default)s',
+    )
+    parser.add_argument(
+        '--split', choices=('train', 'val', 'test'), default='train', help='split to read; default: %(default)s'
+    )
+    parser.add_argument(
+        '--seed', type=label, default=0, metavar='N', help='seed of random transforms; default: %(default)s'
+    )
+    parser.add_argument(
+        '--num-classes', type=positive, metavar='N', help='number of classes; default: that of guards or heads'
+    )
+    parser.add_argument(
+        '--pictures',
+        type=positive,
+        metavar='N',
+        help='trace N samples, and write a page with each before and after the pipeline, its labels drawn; to --html',
+    )
+    parser.add_argument('--html', metavar='FILE', help='file of the page of --pictures; default: trace.html')
+    add_run_code(parser)
+    parser.add_argument('--json', metavar='FILE', help='write all steps as JSON (-: to standard output)')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.commands.outputs import check_outputs, write_json, write_output
+    from mmguard.commands.spinner import Spinner
+    from mmguard.text import quantity, visible_name
+
+    if args.pictures or args.html:
+        from mmguard.commands.page.html import build_page
+        from mmguard.commands.trace.pictures import MOST_SAMPLES, draw_sample
+
+        args.html, args.samples = args.html or 'trace.html', args.pictures or args.samples
+        if args.samples > MOST_SAMPLES:
+            raise CannotRun(f'a page shows at most {MOST_SAMPLES} samples, got {args.samples}: write --pictures N')
+        check_outputs(args)
+    # Configs and pycocotools print; standard output may be for JSON.
+    with Spinner('trace', args.config) as spinner, redirect_stdout(sys.stderr):
+        from mmguard.commands.console import Console
+        from mmguard.commands.samples import load_config
+        from mmguard.commands.trace.render import as_json, find_mistakes, print_trace, print_verdict
+        from mmguard.commands.trace.tracer import Tracer
+        from mmguard.config.label_spaces import from_config
+        from mmguard.config.read import from_mmengine
+        from mmguard.labels.spaces import from_options
+
+        config = load_config(args.config, args.run_code)
+        spaces = from_options(args.num_classes, None, from_config(from_mmengine(config), args.split))
+        tracer = Tracer(config, args.split, args.seed, partial(draw_sample, spaces) if args.html else None)
+        if args.sample is None and args.value is not None:
+            spinner.text = f'{args.config}: {args.value} in {quantity(len(tracer), "sample")}'
+        traces = _choose(tracer, args)
+    console = Console(stderr=args.json == '-')
+    # Show step by step a sample with a mistake, if there is one.
+    traces.sort(key=lambda story: (not find_mistakes(story, spaces), not story.error))
+    if not traces:
+        where = f'{quantity(len(tracer), "sample")} of {args.split} (seed {args.seed})'
+        console.print(f'{args.value} does not appear at any step of {where}')
+        record: Dict[str, Any] = {'found': False, 'value': args.value, 'samples': len(tracer)}
+    else:
+        print_trace(console, traces[0], spaces, args.value)
+        record = as_json(traces, spaces)
+    if args.json is not None:
+        write_json(args.json, record)
+    if args.html is not None:
+        drawn = [(f'{one.index}: {one.image}', find_mistakes(one, spaces), one.panels) for one in traces]
+        write_output(args.html, build_page(f'Samples of {args.config}', samples=drawn).encode())
+        console.print(f'page: {visible_name(args.html)}')
+    if any(story.error for story in traces):
+        return COULD_NOT_RUN
+    if not traces:
+        return CLEAN
+    print_verdict(console, traces, spaces)
+    return FOUND if find_mistakes(traces[0], spaces) else CLEAN
+
+
+def _choose(tracer: Tracer, args: argparse.Namespace) -> List[SampleTrace]:
+    """Choose the requested samples and trace them; if only a value is given, find the first sample that shows it."""
+    if args.sample is not None or args.value is None:
+        number = None if args.sample is None else tracer.find(args.sample)
+        return tracer.repeat(args.samples, number)
+    traces = map(tracer.trace, range(len(tracer)))
+    return list(islice((story for story in traces if story.holds(args.value)), args.samples))
