@@ -6,9 +6,9 @@ from typing import Any, Callable, Dict, Mapping, Optional
 
 from volume_facts import VOLUME_EXAMPLES
 
-from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts
+from mmguard.facts.labels import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts
+from mmguard.facts.yolo import YoloFacts
 from mmguard.findings.plugins import list_own_rules
-from mmguard.findings.yolo import YoloFacts
 
 FILES = 200
 

@@ -21,10 +21,10 @@ from volume_facts import HAS_NNUNET
 
 from mmguard.cli import main
 from mmguard.config.read import ReadConfig
+from mmguard.facts.run import MISSED_ANOTHER, RAISED, RankFacts, RunFacts
 from mmguard.findings import diagnose
 from mmguard.findings.messages import format_finding
 from mmguard.findings.plugins import list_own_rules
-from mmguard.findings.run import MISSED_ANOTHER, RAISED, RankFacts, RunFacts
 from mmguard.findings.signatures.signature import read_signatures
 from mmguard.language import Message, choose_language, join, translate
 from mmguard.text import quantity, wrap

@@ -6,9 +6,9 @@ import importlib.util
 from dataclasses import replace
 from typing import Any, Callable, Dict, Mapping
 
-from mmguard.findings import volumes as kinds
-from mmguard.findings.facts import LabelFacts
-from mmguard.findings.volumes import CaseFault, VolumeFacts
+from mmguard.facts import volumes as kinds
+from mmguard.facts.labels import LabelFacts
+from mmguard.facts.volumes import CaseFault, VolumeFacts
 
 #: True if nnU-Net's part of mmguard is there; without it no rule is about volumes alone, and no command is ``nnunet``.
 HAS_NNUNET = importlib.util.find_spec('mmguard.nnunet') is not None

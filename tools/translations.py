@@ -31,6 +31,7 @@ SOURCES = (
     'cli.py',
     'config/losses.py',
     'config/read.py',
+    'facts/*.py',
     'findings/**/*.py',
     'nnunet/rules/*.py',
     'nnunet/command.py',

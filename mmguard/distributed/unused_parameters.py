@@ -78,7 +78,7 @@ def explain_error(error: Exception, model: Any) -> str:
 
 def add_names(message: str, module: Any) -> str:
     """Append the names of the parameters that a DistributedDataParallel message gives only as indices."""
-    from mmguard.findings.run import find_unused  # needed only after a failure
+    from mmguard.facts.run import find_unused  # needed only after a failure
 
     found = find_unused([message])
     if not found.indices or found.names or module is None:

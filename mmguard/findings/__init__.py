@@ -3,8 +3,8 @@
 Imports :mod:`mmguard.config`, :mod:`mmguard.labels` and what is below them; no torch, no training code.
 """
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.engine import diagnose, select_rules
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, DataRule, Example, Rule
 

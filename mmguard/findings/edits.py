@@ -7,7 +7,7 @@ from keyword import iskeyword
 from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.config.changes import REMOVED, Changes, Path, change_data, join_path, split_path
-from mmguard.findings.environment import EnvironmentChanges
+from mmguard.facts.environment import EnvironmentChanges
 from mmguard.language import Message
 from mmguard.text import quantity, shorten
 

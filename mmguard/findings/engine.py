@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from mmguard.config.changes import change_config, walk
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.findings.config_facts import collect_config_facts
+from mmguard.facts.config import collect_config_facts
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit, FileChanges
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.order import sort_key
 from mmguard.findings.plugins import check_findings, contain_failure, list_rules

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Any, Iterator, List, Mapping
 
+from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.facts.yolo import DECLARED
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.views import compute_share, get_annotations, join_items
-from mmguard.findings.yolo import DECLARED
 from mmguard.labels.instances import BOX_REASONS
 from mmguard.language import Message, join
 

@@ -10,9 +10,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 from mmguard.config.changes import Changes
 from mmguard.config.parts import Part, find_datasets
 from mmguard.config.read import ReadConfig
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import build_fix_command, freeze
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.usual_edits import combine_pair, map_labels, reduce_zero_label, set_ignore_index, set_num_classes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Sequence
 
-from mmguard.findings.facts import LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.known_sets import VOID_EQUALS_NUM_CLASSES
 from mmguard.findings.rule import DataRule, Facts

@@ -20,11 +20,11 @@ from typing import (
 )
 
 from mmguard.config.read import ReadConfig
+from mmguard.facts.environment import EnvironmentFacts
+from mmguard.facts.labels import LabelFacts
+from mmguard.facts.run import RankFacts, RunFacts
 from mmguard.findings.edits import Edit, FileChanges, format_value
-from mmguard.findings.environment import EnvironmentFacts
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.run import RankFacts, RunFacts
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.language import Message
 from mmguard.text import join_with_and

@@ -7,7 +7,7 @@ import unicodedata
 from difflib import get_close_matches
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
-from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
+from mmguard.facts.labels import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
 from mmguard.labels import VOID
 from mmguard.language import Message, join

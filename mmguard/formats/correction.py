@@ -9,9 +9,9 @@ from contextlib import suppress
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
+from mmguard.facts.labels import AnnotationFacts, LabelFacts
 from mmguard.files.containment import is_really_inside
 from mmguard.files.regular import check_regular, read_regular
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.files import FILES, walk
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import List, Optional, Tuple
 
 from mmguard.entry_points import find_entry_points
-from mmguard.findings.facts import LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.formats.coco.detect import Coco
 from mmguard.formats.folders import ClassFolders
 from mmguard.formats.format import Format

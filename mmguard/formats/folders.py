@@ -7,9 +7,9 @@ import re
 from functools import partial
 from typing import Dict, List, Optional, Sequence
 
+from mmguard.facts.labels import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.files.images import open_image
 from mmguard.files.regular import open_regular
-from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import SPLIT_FOLDERS, is_image_name, list_folders, list_names, read_head, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Sets

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Protocol, Tuple, TypeVar
 
 from mmguard.errors import CannotRun
+from mmguard.facts.labels import ConfigFacts, LabelFacts
 from mmguard.findings.edits import FileChanges
-from mmguard.findings.facts import ConfigFacts, LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles
 from mmguard.formats.files import FILES
 from mmguard.formats.options import FixOptions, ScanOptions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, Dict, List, Sequence
 
-from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
-from mmguard.findings.yolo import YoloFacts
+from mmguard.facts.labels import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.facts.yolo import YoloFacts
 
 #: Fields that describe how the data sets are read, not their content: the first value is kept.
 _SETTINGS = (

@@ -8,7 +8,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.findings.facts import MOST_FILES, AnnotationFacts, BoxedImage, DrawnBox, LabelFacts
+from mmguard.facts.labels import MOST_FILES, AnnotationFacts, BoxedImage, DrawnBox, LabelFacts
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, find_corner_faults
 
 #: A missing size, area or corner. JSON can express it (-1e999), but real files do not contain it.

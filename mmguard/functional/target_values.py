@@ -31,9 +31,9 @@ def find_likely_cause(
 ) -> Optional[str]:
     """Return the likely cause and its correction, ``'MG115 The labels count from 1: ...'``; ``None`` if unknown."""
     # Imported only once something is wrong: training does not need it.
+    from mmguard.facts.labels import MapFacts
     from mmguard.findings import LabelFacts
     from mmguard.findings.engine import diagnose_for_pytorch
-    from mmguard.findings.facts import MapFacts
 
     at_edges = _compute_share_between(target, values) if target.dim() == 3 else None
     facts = LabelFacts(

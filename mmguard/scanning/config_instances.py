@@ -18,8 +18,8 @@ from mmguard.config.changes import walk
 from mmguard.config.classes import SCOPES, find_class, get_class_metainfo
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
+from mmguard.facts.labels import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.files.regular import temporary_folder, write_whole
-from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.read import CocoSample, scan_coco
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES, check_local_dataset, select_spread

@@ -15,8 +15,8 @@ import numpy as np
 
 from mmguard.config.classes import find_class, get_type_name
 from mmguard.config.recognition import CHECK_TARGET_ADVICE
+from mmguard.facts.labels import LoaderFacts
 from mmguard.files.regular import temporary_folder, write_whole
-from mmguard.findings.facts import LoaderFacts
 from mmguard.formats.faults import make_printable
 from mmguard.formats.files import FILES, check_local_dataset, select_spread
 from mmguard.formats.maps.read import read_map

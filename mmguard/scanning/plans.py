@@ -14,7 +14,7 @@ from mmguard.config.old_style import add_loaders
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import describe_wrong_types
 from mmguard.errors import CannotRun
-from mmguard.findings.facts import ConfigFacts
+from mmguard.facts.labels import ConfigFacts
 from mmguard.formats.coco.detect import Coco
 from mmguard.formats.detection import detect
 from mmguard.formats.files import check_local
@@ -137,7 +137,7 @@ def read_tree(target: str, run_code: bool = False) -> ReadConfig:
 
 
 def plan_config(config: ReadConfig, options: ScanOptions) -> Plan:
-    from mmguard.findings.config_facts import collect_config_facts
+    from mmguard.facts.config import collect_config_facts
 
     try:
         facts = collect_config_facts(config)

@@ -9,11 +9,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
+from mmguard.facts.labels import ConfigFacts
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.combined_edits import Offer
 from mmguard.findings.edits import FileChanges
 from mmguard.findings.engine import cache_reread, verify_edits
-from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.messages import number_edits
 from mmguard.findings.rule import Facts
 from mmguard.formats.correction import NotCorrected, NotTried, correct_file

@@ -10,8 +10,8 @@ from screens import WIDTH, check_tables_fit
 from volume_facts import voxels
 
 from mmguard.cli import main
-from mmguard.findings.facts import LabelFacts
-from mmguard.findings.volumes import CaseFault
+from mmguard.facts.labels import LabelFacts
+from mmguard.facts.volumes import CaseFault
 from mmguard.scanning.run import SetResult
 
 Image = pytest.importorskip('PIL.Image')

@@ -9,8 +9,8 @@ from typing import List, NamedTuple
 import pytest
 from ranks import Rank, run_ranks
 
+from mmguard.facts.run import MISSED_ANOTHER, RankFacts, RunFacts
 from mmguard.findings import diagnose
-from mmguard.findings.run import MISSED_ANOTHER, RankFacts, RunFacts
 
 CHILD = """
 import contextlib, os, signal, time

@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from mmguard.distributed import align_losses
 from mmguard.distributed.loss_structure import LossEntry, build_layout, compute_digest, find_missing, merge_layouts
 from mmguard.distributed.unused_parameters import _find_reached, add_names, make_zero
-from mmguard.findings.run import find_unused
+from mmguard.facts.run import find_unused
 
 
 def test_nothing_is_exchanged_where_nothing_is_distributed() -> None:

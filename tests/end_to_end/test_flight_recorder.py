@@ -20,7 +20,7 @@ from small_runs import LOAD, PACK, Run, expected_samples, make_cityscapes, tiny_
 from warm import Program, run_all
 
 from mmguard.cli import main
-from mmguard.findings.run import MISSED_ANOTHER
+from mmguard.facts.run import MISSED_ANOTHER
 from mmguard.log.flight_record import KILLED, RUNNING, Flight, read_flight
 
 pytestmark = pytest.mark.slow

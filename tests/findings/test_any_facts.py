@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from volume_facts import HAS_NNUNET
 
 from mmguard.commands.env.facts import describe_environment
+from mmguard.facts.environment import DISTRIBUTIONS, EnvironmentFacts
+from mmguard.facts.labels import AnnotationFacts, ConfigFacts
+from mmguard.facts.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.catalogue import find_rule
-from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
-from mmguard.findings.facts import AnnotationFacts, ConfigFacts
 from mmguard.findings.finding import CERTAINTIES
 from mmguard.findings.messages import format_findings, unpack
 from mmguard.findings.order import sort_key
-from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
 
 LABELS = st.one_of(st.integers(-3, 12), st.sampled_from([18, 19, 26, 33, 80, 90, 128, 150, 254, 255, 261, 2905442]))
 NUMBERS = st.integers(0, 10**6)

@@ -8,10 +8,10 @@ from typing import Dict, List, Optional
 import pytest
 from example_facts import EXAMPLES
 
+from mmguard.facts.labels import MapFacts
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.catalogue import find_rule
 from mmguard.findings.engine import FRAMEWORKS, diagnose_for
-from mmguard.findings.facts import MapFacts
 from mmguard.findings.rules import RULES
 from mmguard.findings.rules.labels.files import SizeMismatch
 from mmguard.labels.tally import Tally

@@ -7,10 +7,10 @@ from typing import Any, Iterator, List, Tuple, Type
 import pytest
 from example_facts import EXAMPLES
 
+from mmguard.facts.labels import MapFacts
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.catalogue import find_rule
 from mmguard.findings.engine import search
-from mmguard.findings.facts import MapFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.order import ORDER, sort_key
 from mmguard.findings.rule import AllClear, Facts, Rule

@@ -6,8 +6,8 @@ import pytest
 
 from mmguard.commands.explain.command import describe_no_error
 from mmguard.commands.explain.reader import Reader
+from mmguard.facts.labels import MapFacts
 from mmguard.findings import LabelFacts, diagnose
-from mmguard.findings.facts import MapFacts
 
 #: Indices of VOC's palette, in one palette PNG that the loader reads as colors.
 PALETTE = LabelFacts(

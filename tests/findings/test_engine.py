@@ -12,6 +12,7 @@ from questions import assert_answers_lead_on
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
+from mmguard.facts.labels import AnnotationFacts, LabelFacts, MapFacts
 from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.engine import (
     Split,
@@ -22,7 +23,6 @@ from mmguard.findings.engine import (
     holds,
     select_rules,
 )
-from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
 from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.plugins import list_rules
 from mmguard.findings.rule import DataRule, Facts, Rule, find_files_with

@@ -9,12 +9,12 @@ import pytest
 from example_facts import EXAMPLES, detection, even, instances, pixels, segmentation
 from volume_facts import OTHER_VOLUMES, voxels
 
+from mmguard.facts.labels import ConfigFacts
+from mmguard.facts.volumes import UNREADABLE, CaseFault
 from mmguard.findings import LabelFacts, diagnose
-from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.plugins import list_own_rules
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.gray import BinaryMask
-from mmguard.findings.volumes import UNREADABLE, CaseFault
 
 FIRST = {code: diagnose(example())[0] for code, example in EXAMPLES.items()}
 

@@ -6,11 +6,7 @@ from typing import Any, List
 
 import pytest
 
-from mmguard.findings import Finding, diagnose
-from mmguard.findings.finding import ERROR, INFO, WARNING
-from mmguard.findings.rule import RunRule
-from mmguard.findings.rules import RULES
-from mmguard.findings.run import (
+from mmguard.facts.run import (
     KILLED,
     MISSED_ANOTHER,
     RAISED,
@@ -19,6 +15,10 @@ from mmguard.findings.run import (
     UnusedParameters,
     find_unused,
 )
+from mmguard.findings import Finding, diagnose
+from mmguard.findings.finding import ERROR, INFO, WARNING
+from mmguard.findings.rule import RunRule
+from mmguard.findings.rules import RULES
 
 GONE = 'AbsentRankError: rank 0 waited 3.1 s for the others: no heartbeat from rank 1 (process 7 on a) for 3 s'
 SKIPPED = (

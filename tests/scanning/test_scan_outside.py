@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from mmguard.facts.labels import AnnotationFacts
 from mmguard.files.containment import OUTSIDE_REASON
-from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.detect import find_coco_files
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.yolo.detect import find_yolo_sets

@@ -12,8 +12,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.commands.child import build_python_command
 from mmguard.compat.stack import find_module_folder, find_stacks
+from mmguard.facts.environment import DISTRIBUTIONS, Cuda, EnvironmentFacts
 from mmguard.files.regular import read_regular
-from mmguard.findings.environment import DISTRIBUTIONS, Cuda, EnvironmentFacts
 
 #: Rows of versions (``torch``, ``numpy``, ``python``) with the result of the tests, the oldest first.
 TRIED_FILE = Path(__file__).with_name('tried.json')

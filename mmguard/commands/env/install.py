@@ -6,7 +6,7 @@ import re
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from mmguard.compat.stack import ONEDL, OPENMMLAB, find_stacks
-from mmguard.findings.environment import Cuda, EnvironmentFacts
+from mmguard.facts.environment import Cuda, EnvironmentFacts
 
 Version = Tuple[int, ...]
 Range = Tuple[Version, Version]

@@ -12,8 +12,8 @@ from typing import FrozenSet, Iterable, List, NamedTuple, Optional, Pattern, Seq
 from mmguard.commands.explain.log_errors import Frame, LogError, LoggedException, Piece
 from mmguard.commands.explain.log_facts import LogFacts, find_facts, find_framework
 from mmguard.commands.explain.reader import Reader
+from mmguard.facts.run import find_missing_ranks, find_unused
 from mmguard.findings.finding import ERROR, INFO, Finding
-from mmguard.findings.run import find_missing_ranks, find_unused
 from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import FOLLOWS, OPEN, RAISED
 

@@ -10,11 +10,11 @@ from typing import Dict, List, NamedTuple, Sequence
 
 from mmguard.commands.fix.copies import Copies
 from mmguard.errors import CannotRun
+from mmguard.facts.labels import LabelFacts
 from mmguard.files.regular import read_regular
 from mmguard.findings.combined_edits import Offer, combine_edits, explain_conflict, select_first_safe
 from mmguard.findings.edits import ALL_SAFE, Edit
 from mmguard.findings.engine import search, select_rules
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import are_many, describe_format
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import Facts

@@ -8,7 +8,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.commands.page.pictures import LONGEST, LOUD, CannotDraw, Panel, Picture, encode, format_css, read_photo
-from mmguard.findings.facts import BoxedImage, DrawnBox
+from mmguard.facts.labels import BoxedImage, DrawnBox
 from mmguard.formats.table import LARGEST_SIDE
 from mmguard.text import quantity
 

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 import numpy as np
 from markupsafe import Markup
 
+from mmguard.facts.labels import BoxedImage
 from mmguard.files.images import open_image
-from mmguard.findings.facts import BoxedImage
 from mmguard.formats.files import FILES, read_shown_size
 from mmguard.labels.rules import count_values
 

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Dict, List, Sequence, Tuple
 
+from mmguard.facts.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
 from mmguard.findings import Finding, LabelFacts, diagnose, select_rules
 from mmguard.findings.engine import diagnose_for
 from mmguard.findings.rule import RunRule
-from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts
 from mmguard.log import flight_record
 from mmguard.log.guard_log import GuardLog
 from mmguard.log.statistics import KINDS

@@ -6,7 +6,7 @@ from math import log
 from statistics import median
 from typing import Callable, Dict, List, Sequence
 
-from mmguard.findings.facts import LabelFacts
+from mmguard.facts.labels import LabelFacts
 
 #: Weight of a class without a pixel: its frequency has no inverse, and 1 is what a loss without weights uses.
 UNSEEN = 1.0

@@ -12,9 +12,9 @@ from mmguard.commands.console import Console, Table, Text, render_finding
 from mmguard.commands.machine_formats import locate_file
 from mmguard.commands.scan.class_weights import list_unseen_classes, weigh_classes
 from mmguard.commands.spinner import Spinner
+from mmguard.facts.volumes import VolumeFacts
 from mmguard.findings import LabelFacts
 from mmguard.findings.messages import unpack
-from mmguard.findings.volumes import VolumeFacts
 from mmguard.formats.faults import make_printable
 from mmguard.formats.format import Source
 from mmguard.language import Message, as_message, join, translate

@@ -6,8 +6,8 @@ import re
 from typing import Dict, Iterator, Tuple
 
 from mmguard.compat.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, find_stacks, install_command
+from mmguard.facts.environment import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import EnvironmentRule, Example
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
+from mmguard.facts.run import MISSED_ANOTHER, RunFacts, find_unused, format_exception, name_ranks
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.findings.rule import MAX_FILES_NAMED, Example, Facts, RunRule
-from mmguard.findings.run import MISSED_ANOTHER, RunFacts, find_unused, format_exception, name_ranks
 from mmguard.language import Message, join
 from mmguard.text import quantity
 

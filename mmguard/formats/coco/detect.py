@@ -9,8 +9,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Iterator, List, Match, NamedTuple
 
+from mmguard.facts.labels import AnnotationFacts, LabelFacts
 from mmguard.files.containment import find_inside
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, NotCorrected
 from mmguard.formats.files import is_gray, is_image_name, list_names, read_head
 from mmguard.formats.format import CannotScan, Format, Sets

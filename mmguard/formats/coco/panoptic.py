@@ -9,10 +9,10 @@ from typing import Any, Dict, Optional
 
 import numpy as np
 
+from mmguard.facts.labels import AnnotationFacts
 from mmguard.files.containment import find_inside
 from mmguard.files.images import MOST_DECODED, open_image
 from mmguard.files.regular import read_regular
-from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.records import MISSING_ID, CocoFile
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import LOOKED_AT, find_missing_files

@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
+from mmguard.facts.labels import NO_LABEL_MAP, AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.files.containment import find_inside
-from mmguard.findings.facts import NO_LABEL_MAP, AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.masks import MASK_FAULTS, OTHER_SIZE, find_mask_faults
 from mmguard.formats.coco.panoptic import describe_segments, find_png_folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import List, Optional, Tuple
 
-from mmguard.findings.facts import ConfigFacts
+from mmguard.facts.labels import ConfigFacts
 from mmguard.formats.correction import CannotCorrect, LabelFiles, get_ending
 from mmguard.formats.files import IMAGE_ENDINGS, find_label_and_image_folders
 from mmguard.formats.format import CannotScan, Format, Sets

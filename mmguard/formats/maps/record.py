@@ -22,7 +22,7 @@ class MapRecord:
     path: str  #: The file.
     image: Optional[str] = None  #: The image that it labels.
     backend: str = 'pillow'  #: Decoder that ``loaded`` refers to.
-    form: str = ''  #: Form of the file, see :class:`~mmguard.findings.facts.MapFacts`.
+    form: str = ''  #: Form of the file, see :class:`~mmguard.facts.labels.MapFacts`.
     shape: Optional[Shape] = None  #: (height, width), or (z, y, x) of a volume.
     image_form: str = ''  #: Form of the image.
     image_shape: Optional[Shape] = None  #: (height, width) of the image as it is shown, turned if its EXIF tag says so.

@@ -9,8 +9,8 @@ from typing import Callable, Dict, Iterable, Iterator, List, Optional
 
 import numpy as np
 
+from mmguard.facts.labels import LabelFacts, LoaderFacts
 from mmguard.findings.edits import FileChanges
-from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.formats.correction import LARGEST, NotCorrected, NotTried, Unreadable
 from mmguard.formats.faults import CRASHES
 from mmguard.formats.files import FILES, select_spread

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from mmguard.findings.facts import MOST_FILES, LabelFacts, MapFacts
+from mmguard.facts.labels import MOST_FILES, LabelFacts, MapFacts
 from mmguard.formats.faults import MISSING, Examples, make_printable
 from mmguard.formats.maps.record import MapRecord
 from mmguard.formats.options import MapSettings

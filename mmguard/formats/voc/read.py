@@ -9,9 +9,9 @@ from typing import FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
+from mmguard.facts.labels import AnnotationFacts, LabelFacts
 from mmguard.files.containment import OutsideError, find_inside, resolve_inside
 from mmguard.files.images import open_image
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, keep_file, list_names_below
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import (

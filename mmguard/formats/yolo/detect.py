@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Callable, List, Optional, Sequence, Set, Tuple
 
-from mmguard.findings.facts import LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.formats.correction import CannotCorrect, Corrected, LabelFiles, get_ending, keep_file, list_names_below
 from mmguard.formats.files import is_image_name, read_head, walk
 from mmguard.formats.format import CannotScan, Format, LabelSet, Mapper, Sets, scan_here

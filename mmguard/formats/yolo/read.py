@@ -9,10 +9,10 @@ from typing import Counter as CounterOf
 
 import numpy as np
 
-from mmguard.findings import yolo
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.facts import yolo
+from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.facts.yolo import Original, YoloFacts
 from mmguard.findings.views import join_items as named
-from mmguard.findings.yolo import Original, YoloFacts
 from mmguard.formats.coco.detect import find_coco_files
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.records import CocoFile

@@ -11,8 +11,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.findings import volumes as kinds
-from mmguard.findings.volumes import CaseFault
+from mmguard.facts import volumes as kinds
+from mmguard.facts.volumes import CaseFault
 from mmguard.formats.faults import make_printable
 from mmguard.formats.volumes.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_integer
 from mmguard.nnunet.format.spec import MSD, DatasetSpec

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 
+from mmguard.facts.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.files.containment import OutsideError, check_name
-from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.formats.faults import CRASHES, describe_fault
 from mmguard.formats.volumes.nifti import open_volume
 from mmguard.formats.volumes.record import CaseRecord, FileRecord, count_labels, count_not_finite

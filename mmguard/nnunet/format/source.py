@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from mmguard.facts.labels import LabelFacts
+from mmguard.facts.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.findings.edits import FileChanges
-from mmguard.findings.facts import LabelFacts
-from mmguard.findings.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
 from mmguard.formats.volumes.nifti import READERS, choose_reader, is_installed
 from mmguard.formats.volumes.record import CaseRecord, is_integer, relabel

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from mmguard.facts.labels import LabelFacts
+from mmguard.facts.volumes import CaseFault, VolumeFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import as_map
-from mmguard.findings.volumes import CaseFault, VolumeFacts
 from mmguard.language import Message
 from mmguard.nnunet.conversions import CONVERSIONS
 from mmguard.text import quantity

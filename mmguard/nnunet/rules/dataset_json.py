@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from typing import Iterator, List, Set
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.views import join_items

@@ -3,12 +3,12 @@ from __future__ import annotations
 import re
 from typing import Collection, Dict, Iterator, List, Mapping, Tuple
 
+from mmguard.facts.labels import LabelFacts
+from mmguard.facts.volumes import UNEXPECTED
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import Example, Facts
 from mmguard.findings.views import compute_share, join_items
-from mmguard.findings.volumes import UNEXPECTED
 from mmguard.language import Message, join
 from mmguard.nnunet.rules.base import (
     VolumeCause,

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, Iterator
 
-from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, INFO, LIKELY, PROVEN, WARNING, Finding
-from mmguard.findings.rule import AllClear, DataRule, Example, Facts
-from mmguard.findings.views import join_items
-from mmguard.findings.volumes import (
+from mmguard.facts.labels import LabelFacts
+from mmguard.facts.volumes import (
     BACKGROUND_ONLY,
     FRACTIONS,
     IGNORED_ONLY,
@@ -18,6 +15,9 @@ from mmguard.findings.volumes import (
     SHAPE,
     SPACING,
 )
+from mmguard.findings.finding import ERROR, INFO, LIKELY, PROVEN, WARNING, Finding
+from mmguard.findings.rule import AllClear, DataRule, Example, Facts
+from mmguard.findings.views import join_items
 from mmguard.language import Message
 from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.rules.base import VolumeCause, find_ignore_value, get_volumes, is_old

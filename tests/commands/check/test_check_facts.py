@@ -9,7 +9,7 @@ from changed_configs import ADE20K, PANOPTIC, PIDNET, PSPNET, RETINANET, changed
 from mmengine.config import Config
 
 from mmguard.config.read import read_config
-from mmguard.findings.config_facts import collect_config_facts
+from mmguard.facts.config import collect_config_facts
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')

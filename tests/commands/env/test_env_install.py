@@ -11,7 +11,7 @@ import pytest
 
 from mmguard.cli import main
 from mmguard.commands.env.install import EXECUTED, build_install_line
-from mmguard.findings.environment import Cuda, EnvironmentFacts
+from mmguard.facts.environment import Cuda, EnvironmentFacts
 
 ROOT = Path(__file__).parents[3]
 CLASSIC = 'mmcv==2.1.0 mmengine==0.10.7 mmsegmentation==1.2.2 mmdet==3.3.0 ftfy regex'

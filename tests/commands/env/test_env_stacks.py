@@ -7,9 +7,9 @@ from typing import Any, Dict, List
 import pytest
 
 from mmguard.commands.env.facts import describe_environment, gather, read_matrix
+from mmguard.facts.environment import EnvironmentFacts
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.edits import Edit
-from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.finding import ERROR, WARNING
 from mmguard.findings.messages import format_finding
 

@@ -15,8 +15,8 @@ import pytest
 from mmguard.cli import main
 from mmguard.commands.child import build_python_command
 from mmguard.commands.env.facts import gather, import_errors
+from mmguard.facts.environment import EnvironmentFacts
 from mmguard.findings import diagnose
-from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.finding import ERROR, WARNING
 
 

@@ -19,7 +19,7 @@ import mmguard
 from mmguard.cli import main
 from mmguard.commands.page.boxes import EDGE, OUTSIDE, SOUND, draw_boxes_panel
 from mmguard.commands.page.pictures import LONGEST, LOUD, MOST_BYTES, Picture
-from mmguard.findings.facts import BoxedImage, DrawnBox
+from mmguard.facts.labels import BoxedImage, DrawnBox
 
 Box = Tuple[float, float, float, float]
 GRAY = 100

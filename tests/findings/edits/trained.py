@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 from targets import scan_sets
 
-from mmguard.findings.facts import LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.formats.options import ScanOptions, build_settings
 from mmguard.scanning.plans import plan_target
 

@@ -11,8 +11,8 @@ import pytest
 from mmguard.commands.fix.copies import MANIFEST, write_copies
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.formats.format import scan_here
 from mmguard.formats.options import FixOptions, ScanOptions

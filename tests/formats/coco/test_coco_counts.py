@@ -12,8 +12,8 @@ from coco_cases import NAMES, ann, coco, histogram, random_coco, trained_by_mmde
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmguard.facts.labels import AnnotationFacts
 from mmguard.findings import diagnose
-from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.table import find_places
 

@@ -16,8 +16,8 @@ from hypothesis.extra.numpy import arrays
 from mmdet.datasets.transforms import LoadAnnotations
 from pycocotools import mask as encoder
 
+from mmguard.facts.labels import AnnotationFacts
 from mmguard.findings import diagnose
-from mmguard.findings.facts import AnnotationFacts
 from mmguard.formats.coco.masks import MASK_FAULTS, Rle, mask_column
 from mmguard.formats.coco.read import scan_coco
 from mmguard.scanning.config_instances import find_det_datasets, scan_detection_config

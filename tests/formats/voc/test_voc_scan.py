@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings import diagnose
-from mmguard.findings.facts import LabelFacts
 from mmguard.formats.options import FixOptions
 from mmguard.formats.voc.read import scan_voc
 from mmguard.formats.voc.write import NotCorrected, correct_voc

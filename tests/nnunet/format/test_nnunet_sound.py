@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from nnunet_sets import affine_of, make_set, organ, picture, save, write_json
 
 from mmguard.cli import main
-from mmguard.findings.facts import LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.formats.format import scan_here
 from mmguard.formats.volumes.record import FileRecord
 from mmguard.nnunet.format.cases import CaseItem, read_case

@@ -13,11 +13,11 @@ from example_facts import EXAMPLES
 from volume_facts import voxels
 
 from mmguard.cli import main
+from mmguard.facts.volumes import INTENSITIES, CaseFault
 from mmguard.findings import diagnose
 from mmguard.findings.catalogue import find_rule
 from mmguard.findings.finding import ERROR, LIKELY
 from mmguard.findings.order import sort_key
-from mmguard.findings.volumes import INTENSITIES, CaseFault
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from mmguard.config.head_classes import (
 )
 from mmguard.config.parts import Part, get_classes_path
 from mmguard.config.read import ReadConfig
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.class_edits import match_heads_and_list
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.views import get_annotations

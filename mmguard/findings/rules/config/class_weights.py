@@ -18,8 +18,8 @@ from mmguard.config.losses import (
 )
 from mmguard.config.parts import Part, find_losses
 from mmguard.config.read import ReadConfig
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Code, Edit, format_config_lines
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import guard_losses, propose, set_ignore_index

@@ -9,10 +9,10 @@ from mmguard.config.head_classes import count_classes
 from mmguard.config.ignored_labels import IgnoredLabel, find_disagreeing_labels, find_ignored_labels
 from mmguard.config.parts import find_datasets
 from mmguard.config.read import ReadConfig
+from mmguard.facts.config import find_label_map
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.class_edits import drop_first_class
-from mmguard.findings.config_facts import find_label_map
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import propose, set_ignore_index

@@ -4,7 +4,7 @@ from typing import Iterator
 
 from mmguard.config.parts import find_datasets, find_transforms
 from mmguard.config.read import ReadConfig
-from mmguard.findings.facts import LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose

@@ -7,8 +7,8 @@ from typing import Iterator, List
 from mmguard.config.classes import get_default
 from mmguard.config.parts import Part, find_datasets, find_pipelines, get_class_names, get_metainfo, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.facts.config import find_label_map
 from mmguard.findings.class_edits import drop_first_class
-from mmguard.findings.config_facts import find_label_map
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import describe_format, propose_corrections, rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.config.detr_yaml import fits_coco_ids, is_remapped
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule

@@ -10,9 +10,9 @@ from mmguard.config.classes import is_background
 from mmguard.config.head_classes import find_class_counts
 from mmguard.config.parts import find_datasets, get_class_names, get_class_string, get_classes_path, says_classes
 from mmguard.config.read import ReadConfig
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.class_edits import set_classes_and_heads
 from mmguard.findings.edits import Edit, format_value
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, POSSIBLE, PROVEN, Finding
 from mmguard.findings.map_edits import list_splits

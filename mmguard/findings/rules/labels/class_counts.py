@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator, List
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.patterns import OutsideRule
 from mmguard.findings.rule import DataRule, Example, Facts

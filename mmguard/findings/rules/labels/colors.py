@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import AbstractSet, ClassVar, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from mmguard.config.parts import find_datasets, find_transforms, get_palette
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES, VOC, Color, compute_grays, compute_voc_color, match_grays
 from mmguard.findings.map_edits import convert_files, list_splits, list_stored_values, renumber

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterable, Iterator
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import convert_files, list_stored_values
 from mmguard.findings.rule import DataRule, Example, Facts

@@ -6,15 +6,15 @@ import re
 from collections import Counter
 from typing import Dict, Iterator, List, Tuple
 
+from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.facts.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
 from mmguard.files.containment import OUTSIDE_REASON
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import set_suffix
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
 from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, WHOLE_FILE
 from mmguard.findings.views import count_listed, get_annotations, get_maps, has_config, join_items
-from mmguard.findings.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
 from mmguard.language import join
 from mmguard.text import quantity
 

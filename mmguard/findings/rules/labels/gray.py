@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, Sequence
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts

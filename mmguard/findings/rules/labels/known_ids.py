@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, FrozenSet, Iterator, List, Optional
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS, COCO_STUFF_CLASSES
 from mmguard.findings.map_edits import renumber, shift_down

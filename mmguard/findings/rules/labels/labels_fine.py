@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from mmguard.findings.facts import LabelFacts, LoaderFacts
+from mmguard.facts.labels import LabelFacts, LoaderFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import AllClear, Example, Facts
 from mmguard.findings.views import (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Tuple
 
-from mmguard.findings.facts import LabelFacts, LoaderFacts
+from mmguard.facts.labels import LabelFacts, LoaderFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import join_items

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, Iterator
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Iterator, Sequence
 
 from mmguard.config.classes import starts_with_background
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import number_rows, rewrite, subtract_one
 from mmguard.findings.finding import Finding
 from mmguard.findings.map_edits import list_splits, list_stored_values, renumber, shift_down

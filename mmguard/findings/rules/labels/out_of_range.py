@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import drop_rows, number_rows
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_EQUALS_NUM_CLASSES, reserves_zero
 from mmguard.findings.map_edits import (

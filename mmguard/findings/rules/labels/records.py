@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Iterator, List, Sequence, Tuple
 
+from mmguard.facts.labels import NO_LABEL_MAP, AnnotationFacts, LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import NO_LABEL_MAP, AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from mmguard.config.classes import starts_with_background
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import list_stored_values, propose_more_classes
 from mmguard.findings.rule import DataRule, Example, Facts

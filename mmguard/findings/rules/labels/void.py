@@ -8,8 +8,8 @@ from typing import Iterator
 from mmguard.config.classes import starts_with_background
 from mmguard.config.guards import is_guarded
 from mmguard.config.parts import find_losses
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import renumber
 from mmguard.findings.rule import DataRule, Example, Facts

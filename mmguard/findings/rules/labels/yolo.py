@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Dict, Iterator
 
+from mmguard.facts.labels import LabelFacts
+from mmguard.facts.yolo import BEYOND, BOXES, DECLARED, NO_IMAGE, NO_LABEL, OTHER_TASK, ROWS, YoloFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import MOST, compute_share, get_annotations, join_items
-from mmguard.findings.yolo import BEYOND, BOXES, DECLARED, NO_IMAGE, NO_LABEL, OTHER_TASK, ROWS, YoloFacts
 from mmguard.text import quantity
 
 

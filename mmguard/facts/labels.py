@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.findings.volumes import VolumeFacts
-from mmguard.findings.yolo import YoloFacts
+from mmguard.facts.volumes import VolumeFacts
+from mmguard.facts.yolo import YoloFacts
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.spaces import VOID
 from mmguard.labels.tally import Tally

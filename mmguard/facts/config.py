@@ -16,7 +16,7 @@ from mmguard.config.parts import (
     get_classes_path,
 )
 from mmguard.config.read import ReadConfig, from_mmengine
-from mmguard.findings.facts import ConfigFacts
+from mmguard.facts.labels import ConfigFacts
 
 if TYPE_CHECKING:
     from mmengine.config import Config
