@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.compat.stack import list_distributions
 
@@ -45,8 +45,8 @@ class Cuda(NamedTuple):
         return f'torch for {built}; {", ".join(self.gpus) or "no GPU that it can use"}'
 
 
-#: Packages to install: (distribution, version); ``None``: uninstall.
-EnvironmentChanges = Tuple[Tuple[str, Optional[str]], ...]
+#: Distribution -> the version to install; ``None``: uninstall.
+EnvironmentChanges = Mapping[str, Optional[str]]
 
 
 @dataclass
@@ -83,9 +83,9 @@ class EnvironmentFacts:
 
     def apply_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
         """Return the facts after changes: a new package can be imported, and mmcv has ops, unlike mmcv-lite."""
-        wanted = {**self.versions, **dict(changes)}
+        wanted = {**self.versions, **changes}
         versions = {name: version for name, version in wanted.items() if version is not None}
-        changed = [module for module, names in DISTRIBUTIONS.items() if {*names} & {name for name, _ in changes}]
+        changed = [module for module, names in DISTRIBUTIONS.items() if {*names} & {*changes}]
         errors = {
             module: why
             for module, why in self.errors.items()

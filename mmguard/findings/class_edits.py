@@ -44,7 +44,7 @@ def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = ''
         return found
     follow = set_num_classes(facts, len(names), question)
     return replace(
-        combine_pair(found, follow, 'List the classes in the data sets, and count them in every head.'), options=()
+        combine_pair(found, follow, 'List the classes in the data sets, and count them in every head.'), options={}
     )
 
 

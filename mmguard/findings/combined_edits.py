@@ -66,18 +66,18 @@ def combine_edits(edits: Sequence[Edit], config: Optional[ReadConfig] = None) ->
     """
     files: Dict[str, Dict[str, Any]] = {}
     for edit in edits:
-        for path, options in edit.files:
+        for path, options in edit.files.items():
             merged = files.setdefault(path, dict(options))
-            keeps = merged.get(KEEP_BOXES) and dict(options).get(KEEP_BOXES)
+            keeps = merged.get(KEEP_BOXES) and options.get(KEEP_BOXES)
             merged.update(options)
             if not keeps:  # another edit corrects boxes
                 merged.pop(KEEP_BOXES, None)
     return Edit(
         ' '.join(edit.title for edit in edits),
         config=() if config is None else _merge_config(edits, config.written),
-        options=tuple(change for edit in edits for change in edit.options),
-        files=tuple((path, tuple(options.items())) for path, options in files.items()),
-        environment=tuple(change for edit in edits for change in edit.environment),
+        options={name: value for edit in edits for name, value in edit.options.items()},
+        files=files,
+        environment={name: version for edit in edits for name, version in edit.environment.items()},
         unlabelled=tuple(label for edit in edits for label in edit.unlabelled),
     )
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from keyword import iskeyword
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.config.changes import REMOVED, Changes, Path, change_data, join_path, split_path
 from mmguard.facts.environment import EnvironmentChanges
 from mmguard.language import Message
 from mmguard.text import quantity, shorten
 
-#: Label files and the options of `mmguard fix` for each: (file or folder, ((option, value), ...)).
-FileChanges = Tuple[Tuple[str, Tuple[Tuple[str, Any], ...]], ...]
+#: File or folder -> options of `mmguard fix`, named as in ``FixOptions``.
+FileChanges = Mapping[str, Mapping[str, Any]]
 
 #: Ways in which an edit may be written. ``'safe'``: automatically, because it guesses the meaning of no label.
 #: ``'asks'``: after the user has answered its question. ``'manual'``: by hand.
@@ -28,13 +28,10 @@ class Edit:
 
     title: str  #: Change, one sentence in the imperative.
     question: str = ''  #: Question for the user, which can be answered by looking at the data; empty: the edit is safe.
-    #: Changes of the config: (path, new value), as ``change_config`` accepts them.
-    config: Tuple[Tuple[str, Any], ...] = ()
-    options: Tuple[Tuple[str, Any], ...] = ()  #: Changes of scan options, used without a config: (name, value).
-    #: Changes of label files: (file or folder, ((option of `mmguard fix`, value), ...)). They are tried on copies.
-    files: FileChanges = ()
-    #: Changes of the installed packages, as ``EnvironmentFacts.apply_changes`` accepts them.
-    environment: EnvironmentChanges = ()
+    config: Changes = ()  #: Changes of the config.
+    options: Mapping[str, Any] = field(default_factory=dict)  #: Changes of scan options, used without a config.
+    files: FileChanges = field(default_factory=dict)  #: Changes of label files, which are tried on copies.
+    environment: EnvironmentChanges = field(default_factory=dict)  #: Changes of the installed packages.
     lines: Tuple[str, ...] = ()  #: Code to write by hand, if ``config`` cannot express it.
     commands: Tuple[str, ...] = ()  #: Shell commands.
     notes: Tuple[str, ...] = ()  #: Remarks, one sentence each.
@@ -152,7 +149,11 @@ def format_value(value: Any) -> str:
 def to_plain(value: Any) -> Any:
     """Convert a value to JSON types."""
     if isinstance(value, dict):
-        return {str(key): to_plain(inner) for key, inner in value.items()}
+        return {_format_key(key): to_plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_plain(inner) for inner in value]
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _format_key(key: Any) -> str:
+    return ','.join(map(str, key)) if isinstance(key, tuple) else str(key)  # a color

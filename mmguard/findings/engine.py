@@ -166,7 +166,7 @@ def apply_edit(edit: Edit, facts: Facts) -> Optional[Facts]:
         config = facts.config if facts.config is None else change_config(facts.config, edit.config)
     except (LookupError, TypeError):  # the path does not exist
         return None
-    options: Dict[str, Any] = {**facts.options, **dict(edit.options)}
+    options = {**facts.options, **edit.options}
     labels = facts.labels
     if labels is not None:
         try:

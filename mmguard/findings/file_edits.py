@@ -39,16 +39,14 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
         return
     if options and set(options) <= _OF_CATEGORIES and any(map(_has_faulty_boxes, showing)):
         options[KEEP_BOXES] = True
-    written = tuple((name, freeze(value)) for name, value in options.items())
     commands = tuple(
         build_fix_command(path, 'fixed' if len(files) == 1 else f'fixed/{number}', options)
         for number, path in enumerate(files, 1)
     )
-    changes = tuple((path, written) for path in files)
     notes = ['Then train with the copies instead of the originals.']
     if together and len(files) == 1:
         notes.append('Number the files of the other splits in the same way.')
-    yield Edit(title, question, files=changes, commands=commands, notes=tuple(notes))
+    yield Edit(title, question, files=dict.fromkeys(files, options), commands=commands, notes=tuple(notes))
 
 
 def _has_faulty_boxes(labels: LabelFacts) -> bool:
@@ -106,13 +104,6 @@ def _as_word(value: Any) -> str:
         has_colors = any(isinstance(key, tuple) for key in value)
         return str(dict(value)) if has_colors else ','.join(f'{old}:{new}' for old, new in value.items())
     return ','.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def freeze(value: Any) -> Any:
-    """Return an option's value in the immutable form that edits hold."""
-    if isinstance(value, Mapping):
-        return tuple(value.items())
-    return tuple(value) if isinstance(value, list) else value
 
 
 #: Share of the boxes that are inside their images if read in the right format.

@@ -13,7 +13,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.facts.labels import LabelFacts
 from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import Edit
-from mmguard.findings.file_edits import build_fix_command, freeze
+from mmguard.findings.file_edits import build_fix_command
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.usual_edits import combine_pair, map_labels, reduce_zero_label, set_ignore_index, set_num_classes
 from mmguard.findings.views import VOID, count_stored, has_num_classes
@@ -53,7 +53,7 @@ def renumber(
         outside = _ignore_void(facts)
     for splits in _choose_splits(facts):
         edit = map_labels(outside, table, question, splits, unlabelled)
-        label_map = _map_of_files(outside, dict(dict(edit.options)['label_map']))
+        label_map = _map_of_files(outside, dict(edit.options['label_map']))
         edit = replace(edit, notes=_advise_without_openmmlab(outside, label_map))
         yield edit if outside is facts else _add_void(facts, edit)
 
@@ -148,8 +148,7 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
         return
     classes = labels.num_classes if has_num_classes(labels) else 1 + max(_list_labels(labels, options), default=1)
     options.update(_build_suffix_option(labels))
-    pairs = {name: freeze(value) for name, value in options.items()}
-    written = tuple(sorted({'num_classes': classes, 'ignore_index': _choose_void(labels), **pairs}.items()))
+    written = dict(sorted({'num_classes': classes, 'ignore_index': _choose_void(labels), **options}.items()))
     commands = tuple(_build_command(folder, labels, classes, options) for folder in folders)
     if facts.config is None:
         notes: List[str] = ['Then train with the new folder, whose files are PNG.']
@@ -164,9 +163,8 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
                 name=long[0],
             )
         )
-    changes = tuple((folder, written) for folder in folders)
-    endings = _find_suffix_changes(facts.config, folders)
-    yield Edit(title, question, endings, files=changes, commands=commands, notes=tuple(notes))
+    endings, files = _find_suffix_changes(facts.config, folders), dict.fromkeys(folders, written)
+    yield Edit(title, question, endings, files=files, commands=commands, notes=tuple(notes))
 
 
 def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:

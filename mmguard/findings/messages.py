@@ -41,24 +41,12 @@ def _unpack_edit(edit: Edit) -> Dict[str, Any]:
         'question': edit.question,
         'if_not': edit.if_not,
         'config': {path: 'removed' if value is REMOVED else to_plain(value) for path, value in edit.config},
-        'options': {name: to_plain(value) for name, value in edit.options},
-        'environment': {name: 'removed' if value is None else value for name, value in edit.environment},
+        'options': to_plain(edit.options),
+        'environment': {name: 'removed' if value is None else value for name, value in edit.environment.items()},
         'verified': edit.verified,
         'doubt': edit.doubt,
-        'files': {
-            path: {name: to_plain(_convert_pairs(value)) for name, value in changes} for path, changes in edit.files
-        },
+        'files': to_plain(edit.files),
     }
-
-
-def _convert_pairs(value: Any) -> Any:
-    """Convert pairs to a table: edits hold pairs because they are hashable, and `mmguard fix` needs a table."""
-    is_table = isinstance(value, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
-    return {_format_key(key): label for key, label in value} if is_table and value else value
-
-
-def _format_key(key: Any) -> str:
-    return ','.join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
 def format_finding(finding: Finding, width: int = 100, verbose: bool = True) -> str:

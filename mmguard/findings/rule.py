@@ -296,7 +296,7 @@ def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> List[str]:
 class AnnotationRule(DataRule):
     """Base class of rules about annotation files, other than about label values."""
 
-    kinds: ClassVar[Tuple[str, ...]] = ('pixels', 'instances')
+    kinds = ('instances',)
     needs: ClassVar[Tuple[str, ...]] = ('annotations',)
     shows_values = False
 

@@ -36,8 +36,12 @@ def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
         places = tuple((count.path, number) for count in find_class_counts(facts.config) if count.kind == 'all')
     edit = Edit('Set num_classes in every head and guard.', question, places)
     found = add_dependent_settings(facts.config, edit)
-    lines = () if places else (f'num_classes={number}',)
-    return replace(found, options=(('num_classes', number),), lines=lines)
+    return replace(state_num_classes(found, number), lines=() if places else (f'num_classes={number}',))
+
+
+def state_num_classes(edit: Edit, number: int) -> Edit:
+    """Return an edit that states the number of classes of a model without a config."""
+    return replace(edit, options={'num_classes': number}, lines=(f'num_classes={number}',))
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = '') -> Edit:
@@ -92,7 +96,7 @@ def set_ignore_index(facts: Facts, value: int, question: str = '') -> Edit:
         )
     title = 'Set the same ignore_index in the head, the losses and the metric.'
     lines = () if places else (f'ignore_index={value}',)
-    return Edit(title, question, places, (('ignore_index', value),), lines=lines)
+    return Edit(title, question, places, {'ignore_index': value}, lines=lines)
 
 
 def map_labels(
@@ -118,7 +122,7 @@ def map_labels(
     if labels is not None and labels.ignore_index is not None:
         guard['ignore_index'] = labels.ignore_index
     moved = tuple(sorted(_join_maps(known, table).items()))
-    options = (('label_map', moved),)
+    options = {'label_map': moved}
     hook = None if facts.config is None else find_guarding_hook(facts.config)
     if facts.config is not None and hook is not None and _names_all(facts.config, splits):
         joined = _join_maps(hook.config.get('label_map') or {}, table)
@@ -188,7 +192,7 @@ def reduce_zero_label(
         ),
         question,
         tuple(places),
-        (('reduce_zero_label', switch),),
+        {'reduce_zero_label': switch},
         lines=() if places else (f'reduce_zero_label={switch}',),
         unlabelled=tuple(unlabelled),
     )
@@ -239,7 +243,7 @@ def combine_pair(first: Edit, second: Edit, title: str) -> Edit:
         first,
         title=title,
         config=(*first.config, *second.config),
-        options=(*first.options, *second.options),
+        options={**first.options, **second.options},
         commands=(*first.commands, *second.commands),
         lines=(
             *(first.lines or format_config_lines(first.config)),

@@ -91,12 +91,6 @@ class FixOptions:
     threshold: Optional[float] = None  #: Of label maps of two classes: values above it are 1, the others 0.
     suffix: Optional[str] = None  #: End of the names of label maps. ``None``: as a scan chooses them.
 
-    def __post_init__(self) -> None:
-        # An edit holds pairs, because it must be hashable.
-        object.__setattr__(self, 'label_map', dict(self.label_map))
-        object.__setattr__(self, 'rename', dict(self.rename))
-        object.__setattr__(self, 'colors', dict(self.colors))
-
     def map_label(self, value: int) -> int:
         """Return the mapped label of a label map's value, before the rule for invalid labels."""
         index = value if self.threshold is None else int(value > self.threshold)

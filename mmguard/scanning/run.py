@@ -170,8 +170,8 @@ def correct_files(files: FileChanges, data_format: Format) -> Dict[str, bytes]:
         NotTried, CannotCorrect, OSError: A file cannot be corrected, or it would take too long.
     """
     contents: Dict[str, bytes] = {}
-    for target, options in files:
-        rules = FixOptions(**dict(options))
+    for target, options in files.items():
+        rules = FixOptions(**options)
         found = data_format.files(target, rules)
         labels = [(path, name) for path, name in found.files if name not in found.images | found.changed_copies]
         if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:

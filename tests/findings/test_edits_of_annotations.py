@@ -251,7 +251,7 @@ def test_orders_that_differ_in_two_files_are_made_one(tmp_path: Path) -> None:
     before = scan(with_options(build, splits=('train', 'val')), tmp_path)
     assert [result.findings[0].code for result in before.results] == ['MG141', 'MG141']
     (edit,) = before.first.edits
-    assert [path for path, _ in edit.files] == [str(tmp_path / split / 'ann.json') for split in ('train', 'val')]
+    assert list(edit.files) == [str(tmp_path / split / 'ann.json') for split in ('train', 'val')]
     after = follow(before, edit, tmp_path)
     assert [result.findings[0].code for result in after.results] == ['MG100', 'MG100']
     for split in ('train', 'val'):
@@ -354,7 +354,7 @@ def test_boxes_are_not_dropped_or_clamped_where_the_format_may_be_another(
 ) -> None:
     edits = [edit for finding in scan(build, tmp_path / 'set').results[0].findings for edit in finding.edits]
     assert len(edits) == conversions
-    assert [edit for edit in edits if not all('boxes' in dict(options) for _, options in edit.files)] == []
+    assert [edit for edit in edits if not all('boxes' in options for options in edit.files.values())] == []
 
 
 def test_boxes_that_cannot_be_used_name_their_files(tmp_path: Path) -> None:
@@ -369,14 +369,14 @@ def test_too_few_outputs_are_counted_for_the_numbering_that_is_asked_for(tmp_pat
     assert first.code == 'MG108'
     (edit,) = first.edits
     assert edit.question
-    assert dict(edit.options) == {'num_classes': 3, 'labels': 'positions'}
+    assert edit.options == {'num_classes': 3, 'labels': 'positions'}
 
 
 def test_half_of_the_ids_count_from_0(tmp_path: Path) -> None:
     """Adding 1 to all of them would move the half that is right."""
     first = scan(rewritten(with_key('category_id', minus_one, 2), None, PETS), tmp_path / 'set').first
     assert first.code == 'MG149'
-    assert not any('label_map' in dict(options) for edit in first.edits for _, options in edit.files)
+    assert not any('label_map' in options for edit in first.edits for options in edit.files.values())
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_an_edit_that_brings_an_error_is_not_offered() -> None:
     assert not is_offered(many, severity=ERROR)
     assert is_offered(many, replace(BEFORE, histogram={0: 101, 1: 10}), severity=ERROR), 'it was there before'
     # What rewrites files must not even bring a warning.
-    assert not is_offered(many, edit=replace(EDIT, files=(('a', ()),)))
+    assert not is_offered(many, edit=replace(EDIT, files={'a': {}}))
 
 
 def test_other_files_or_misread_ones_are_compared_by_what_they_hold() -> None:

@@ -151,7 +151,7 @@ def test_the_same_where_the_data_are_not_here():
 
 
 def test_numbers_stay_and_what_is_no_config_is_not_built():
-    files = Edit('Renumber.', files=(('a.json', (('to', 1),)),), config=(('train_dataloader', None),), verified=True)
+    files = Edit('Renumber.', files={'a.json': {'to': 1}}, config=(('train_dataloader', None),), verified=True)
     lines = Edit('Write it.', lines=('x = 1',), number=2)
     names = Edit('List your names.', is_manual=True, config=(('train_dataloader.dataset', {}),), number=3)
     left = verified({'train_dataloader': {}}, files, lines, names)

@@ -86,12 +86,12 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
             f'{scan_offers.plan.target}: no edit of label files can be written without a question; nothing was written'
         )
     edit = combine_edits([offer.edit for offer in chosen])
-    files = {path: FixOptions(**dict(options)) for path, options in edit.files}
+    files = {path: FixOptions(**options) for path, options in edit.files.items()}
     both = [str(offer.edit.number) for offer in chosen if offer.edit.config]
     formats = {
         path: find_format(offer.facts.labels)
         for offer in chosen
-        for path, _ in offer.edit.files
+        for path in offer.edit.files
         if offer.facts.labels is not None
     }
     return ChosenEdits(
@@ -105,12 +105,12 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
 
 def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
     """Return the options for which an edit's value differs from those already chosen."""
-    said = dict(combine_edits([one.edit for one in offers]).files)
+    said = combine_edits([one.edit for one in offers]).files
     return ', '.join(
         f'--{name.replace("_", "-")}'
-        for path, options in offer.edit.files
-        for name, value in options
-        if dict(said.get(path, ())).get(name, value) != value
+        for path, options in offer.edit.files.items()
+        for name, value in options.items()
+        if said.get(path, {}).get(name, value) != value
     )
 
 
@@ -211,4 +211,4 @@ def _check(labels: LabelFacts, data_format: Format) -> None:
 
 
 def _converts(edit: Edit) -> bool:
-    return any('boxes' in dict(options) for _, options in edit.files)
+    return any('boxes' in options for options in edit.files.values())

@@ -16,8 +16,6 @@ NEWEST = 'newest'
 
 
 class MixedStacks(EnvironmentRule):
-    """Packages of OpenMMLab together with their onedl forks."""
-
     code = 'MG502'
     summary = 'Packages of OpenMMLab are installed together with their onedl forks.'
     why = (
@@ -54,11 +52,11 @@ def _use_one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
     installed = [name for names in find_stacks(environment.versions).values() for name in names]
     modules = [module for module in STACKS[stack] if module not in environment.missing]
     install = [install_command(module, [stack]) for module in modules]
-    becomes = [(STACKS[stack][module][0], NEWEST) for module in modules]
+    becomes = {STACKS[stack][module][0]: NEWEST for module in modules}
     return Edit(
         f'Install only the packages of {stack}.',
         f'Are your configs and checkpoints made with {stack}?',
-        environment=(*((name, None) for name in installed), *becomes),
+        environment={**dict.fromkeys(installed), **becomes},
         commands=(f'pip uninstall -y {" ".join(installed)}', *install),
     )
 
@@ -68,27 +66,25 @@ KNOWN_CONFLICTS: Dict[Tuple[str, str, str], Edit] = {
     # https://numpy.org/devdocs/numpy_2_0_migration_guide.html
     ('', 'numpy', '2.'): Edit(
         'Install NumPy 1, for which the package was compiled.',
-        environment=(('numpy', '1.26.4'),),
+        environment={'numpy': '1.26.4'},
         commands=('pip install "numpy<2"',),
     ),
     # https://pypi.org/project/opencv-python/
     ('cv2', 'libgl', ''): Edit(
         'Install the OpenCV for servers, which does not need libGL.',
-        environment=(('opencv-python', None), ('opencv-contrib-python', None), ('opencv-python-headless', NEWEST)),
+        environment={'opencv-python': None, 'opencv-contrib-python': None, 'opencv-python-headless': NEWEST},
         commands=('pip uninstall -y opencv-python', 'pip install opencv-python-headless'),
     ),
     # https://github.com/pytorch/vision#installation
     ('torchvision', '', ''): Edit(
         'Uninstall torchvision, which mmguard does not need, or install the one for this torch.',
-        environment=(('torchvision', None),),
+        environment={'torchvision': None},
         commands=('pip uninstall torchvision',),
     ),
 }
 
 
 class CannotImport(EnvironmentRule):
-    """An installed package that cannot be imported."""
-
     code = 'MG506'
     summary = 'A package cannot be imported.'
     title = '{module} cannot be imported.'
@@ -119,8 +115,6 @@ class CannotImport(EnvironmentRule):
 
 
 class UnfitMmcv(EnvironmentRule):
-    """An mmcv that a framework refuses, without ops, or with ops for another torch."""
-
     code = 'MG508'
     aliases = ('MG509',)
     summary = 'The installed mmcv has a version that a framework refuses, or lacks its compiled ops.'
@@ -164,7 +158,7 @@ def _reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
     installed = list(environment.find_installed('mmcv')) or [name]
     return Edit(
         'Reinstall mmcv.',
-        environment=(*((one, None) for one in installed), (name, NEWEST)),
+        environment={**dict.fromkeys(installed), name: NEWEST},
         commands=(f'pip uninstall -y {" ".join(installed)}', command),
     )
 
@@ -174,8 +168,6 @@ READS_ONLY_TENSORS = (2, 6)
 
 
 class CheckpointsRefused(EnvironmentRule):
-    """An mmengine whose own checkpoints torch refuses to read."""
-
     code = 'MG515'
     severity = WARNING
     summary = 'The installed torch refuses to read the checkpoints of the installed mmengine.'

@@ -19,8 +19,6 @@ _OUT_OF_STEP = re.compile(
 
 
 class SkippedCollective(RunRule):
-    """Ranks that are all alive but are not in the same collective."""
-
     code = 'MG304'
     follows = ('MG303', 'MG452', 'MG453', 'MG454')
     summary = 'A rank skipped a collective in which others wait, or called another one.'
@@ -38,8 +36,6 @@ class SkippedCollective(RunRule):
 
 
 class RankAbsent(RunRule):
-    """Ranks that waited for another in vain, or left no record."""
-
     code = 'MG303'
     follows = ('MG454', 'MG456')
     summary = 'A rank did not join the others, or left no record.'
@@ -70,8 +66,6 @@ class RankAbsent(RunRule):
 
 
 class UnusedParametersSeen(RunRule):
-    """DistributedDataParallel waited for a gradient that never came."""
-
     code = 'MG305'
     follows = ('MG450',)
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
@@ -96,8 +90,6 @@ class UnusedParametersSeen(RunRule):
 
 
 class LossesFilled(RunRule):
-    """Losses that one rank lacked and others had."""
-
     code = 'MG306'
     follows = ('MG452',)
     summary = 'A rank lacked a loss that others had.'

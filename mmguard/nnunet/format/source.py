@@ -187,9 +187,9 @@ class CaseSource(Source):
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
         """Return the facts of the last scan, judged again with an edit; see :meth:`recount`."""
-        return self.recount(**dict(dict(files).get(self.root, ())))
+        return self.recount(**files.get(self.root, {}))
 
-    def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
+    def recount(self, dataset_json: Any = (), **changes: Any) -> Optional[LabelFacts]:
         """Return the facts of the last scan with other entries in dataset.json, and files changed by :func:`relabel`.
 
         ``None`` if the data set has too many cases to keep their records.

@@ -68,8 +68,7 @@ def rewrite_volumes(
         dataset_json (dict, optional): Key of dataset.json -> new value.
         changes: Changes of the label files: ``label_map``.
     """
-    written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
-    files = ((get_volumes(labels).root, tuple(written.items())),)
+    files = {get_volumes(labels).root: {'dataset_json': dataset_json or (), **changes}}
     return Edit(title, question, files=files, lines=tuple(lines), is_manual=True)
 
 

@@ -26,8 +26,6 @@ _VALUES = {'channel_names': '{"0": "NAME OF CHANNEL 0"}', 'labels': '{"backgroun
 
 
 class DatasetJson(DeclaredCause):
-    """A dataset.json that lacks keys that nnU-Net needs, or has them in the wrong form."""
-
     code = 'MG180'
     before = 'MG132'  # without a dataset.json nothing is known
     aliases = ('MG183',)
@@ -65,8 +63,6 @@ class DatasetJson(DeclaredCause):
 
 
 class NumberOfCases(DeclaredCause):
-    """A numTraining that is not the number of cases."""
-
     code = 'MG582'
     before = 'MG132'
     declared = ('count',)
@@ -86,8 +82,6 @@ class NumberOfCases(DeclaredCause):
 
 
 class LabelList(DeclaredCause):
-    """Labels in dataset.json that nnU-Net refuses."""
-
     code = 'MG181'
     before = 'MG132'
     declared = ('labels',)
@@ -138,7 +132,7 @@ class LabelList(DeclaredCause):
         title = 'Correct the labels in dataset.json; the label files stay as they are.'
         title = 'Number the labels without a gap, in dataset.json and in all label files.' if pairs else title
         lines = (f'"labels": {json.dumps(written, ensure_ascii=False)}', *write_renumbering(pairs))
-        files = {'label_map': tuple(pairs.items())} if pairs else {}
+        files = {'label_map': pairs} if pairs else {}
         yield rewrite_volumes(labels, title, ' '.join(asked), lines, {'labels': written}, **files)
 
     def _declare_values(self, facts: LabelFacts) -> Iterator[Edit]:
@@ -148,16 +142,11 @@ class LabelList(DeclaredCause):
             return
         names = {'background': 0, **{f'NAME OF {value}': value for value in found[1:]}}
         labels = as_written(facts, names)
-        title, lines = (
-            'Declare the values in the label files, with the names of the classes.',
-            (f'"labels": {json.dumps(labels)}',),
-        )
-        yield rewrite_volumes(facts, title, 'Is 0 the background?', lines, {'labels': labels})
+        title, line = 'Declare the values in the label files, with the names of the classes.', json.dumps(labels)
+        yield rewrite_volumes(facts, title, 'Is 0 the background?', [f'"labels": {line}'], {'labels': labels})
 
 
 class RegionList(DeclaredCause):
-    """Regions in dataset.json without their output order."""
-
     code = 'MG182'
     before = 'MG132'
     declared = ('regions',)

@@ -49,8 +49,6 @@ VOLUME_SETS: Dict[str, Dict[int, str]] = {
 
 
 class UnexpectedValues(VolumeCause):
-    """Values in label files that dataset.json does not declare."""
-
     code = 'MG185'
     before = 'MG102'
     follows = ('MG135', 'MG197')
@@ -111,20 +109,14 @@ class UnexpectedValues(VolumeCause):
         following = max(volumes.expected, default=0) + 1
         rare = compute_share(sum(labels.values.values()), labels.total) <= RARE_VOXELS
         if _is_gray(labels) and volumes.expected == [0, 1]:
-            table = tuple((value, int(value > 127)) for value in labels.histogram if value != int(value > 127))
-            title, lines = (
-                'Threshold the masks, and save one channel without loss.',
-                ('seg = (seg > 127).astype(np.uint8)',),
-            )
-            yield rewrite_volumes(labels, title, '', lines, label_map=table)
+            table = {value: int(value > 127) for value in labels.histogram if value != int(value > 127)}
+            title, line = 'Threshold the masks, and save one channel without loss.', 'seg = (seg > 127).astype(np.uint8)'
+            yield rewrite_volumes(labels, title, '', [line], label_map=table)
             return
         known, pairs = self._match_names(labels)
         if pairs:
-            yield _renumber(
-                labels,
-                pairs,
-                Message('Are they the values of {known}: {what}?', known=known, what=_describe(labels, pairs)),
-            )
+            asked = Message('Are they the values of {known}: {what}?', known=known, what=_describe(labels, pairs))
+            yield _renumber(labels, pairs, asked)
             return
         pairs = self._find_numbering(labels)
         if pairs and not rare:
@@ -133,20 +125,15 @@ class UnexpectedValues(VolumeCause):
             entry = f'"{following}": "NAME"' if is_old(labels) else f'"NAME": {following}'
             added = {'labels': as_written(labels, {**declared, f'class {following}': following})}
             title = 'Declare it in dataset.json, with the name of the class.'
-            yield rewrite_volumes(
-                labels,
-                title,
-                Message('Is {following} a class that dataset.json lacks?', following=following),
-                (entry,),
-                added,
-            )
+            asked = Message('Is {following} a class that dataset.json lacks?', following=following)
+            yield rewrite_volumes(labels, title, asked, [entry], added)
         void = following if labels.ignore_index is None else labels.ignore_index
         if len(wrong) <= 16 and not is_old(labels):  # v1 has no ignored label
             added = {'labels': {**declared, 'ignore': void}}
             rows = [f'seg[np.isin(seg, {wrong})] = {void}'] * (wrong != [void])
             rows += [f'"ignore": {void}'] * (labels.ignore_index is None)
             asked = Message('Does {wrong} mark voxels that were not annotated?', wrong=join_items(wrong))
-            title, table = 'Ignore it, in dataset.json and in all label files.', tuple((value, void) for value in wrong)
+            title, table = 'Ignore it, in dataset.json and in all label files.', dict.fromkeys(wrong, void)
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
     def _match_names(self, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
@@ -179,7 +166,7 @@ def _describe(labels: LabelFacts, pairs: Mapping[int, int]) -> str:
 
 def _renumber(labels: LabelFacts, pairs: Mapping[int, int], question: str) -> Edit:
     title = 'Renumber all label files.'
-    return rewrite_volumes(labels, title, question, write_renumbering(pairs), label_map=tuple(pairs.items()))
+    return rewrite_volumes(labels, title, question, write_renumbering(pairs), label_map=pairs)
 
 
 def _is_gray(labels: LabelFacts) -> bool:

@@ -28,8 +28,6 @@ FOLDS = 5
 
 
 class GridsDiffer(VolumeCause):
-    """Label and image, or two channels, with different shapes, spacings or origins."""
-
     code = 'MG188'
     before = 'MG102'
     aliases = ('MG189', 'MG190')
@@ -59,8 +57,6 @@ class GridsDiffer(VolumeCause):
 
 
 class NotIntegers(VolumeCause):
-    """Voxels that are NaN or infinite, or label files whose values are not integers."""
-
     code = 'MG187'
     before = 'MG105'
     aliases = ('MG186',)
@@ -84,8 +80,6 @@ class NotIntegers(VolumeCause):
 
 
 class ImagesAsLabels(VolumeCause):
-    """Label files that contain an image."""
-
     code = 'MG196'
     before = 'MG132'
     follows = ('MG135', 'MG197')
@@ -105,8 +99,6 @@ class ImagesAsLabels(VolumeCause):
 
 
 class NothingLabelled(VolumeCause):
-    """Label files with only background, or only ignored voxels."""
-
     code = 'MG193'
     before = 'MG105'
     shown_by = (BACKGROUND_ONLY, IGNORED_ONLY)
@@ -132,8 +124,6 @@ class NothingLabelled(VolumeCause):
 
 
 class RarerThanFolds(DataRule):
-    """Classes of volumes that a fold of nnU-Net's cross-validation does without."""
-
     code = 'MG197'
     before = 'MG146'
     shows_values = False
@@ -174,8 +164,6 @@ def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:
 
 
 class VolumesFine(AllClear):
-    """Verdict: all cases were read, and none has a fault."""
-
     code = 'MG195'
     kinds = ('voxels',)
     needs = ('volumes',)

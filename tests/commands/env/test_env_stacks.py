@@ -36,7 +36,7 @@ def stack_of(versions: Dict[str, str]) -> str:
 
 def written(edit: Edit) -> List[str]:
     """Return the packages that are installed with an edit."""
-    return [name for name, version in edit.environment if version is not None]
+    return [name for name, version in edit.environment.items() if version is not None]
 
 
 @pytest.mark.parametrize(('stack', 'versions'), [('OpenMMLab', OPENMMLAB), ('onedl', ONEDL)])

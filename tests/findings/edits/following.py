@@ -155,7 +155,7 @@ def _moved(value: Any, old: Path, new: Path) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_moved(one, old, new) for one in value)
     if isinstance(value, dict):
-        return {key: _moved(one, old, new) for key, one in value.items()}
+        return {_moved(key, old, new): _moved(one, old, new) for key, one in value.items()}
     return value.replace(str(old), str(new)) if isinstance(value, str) else value
 
 

@@ -178,7 +178,7 @@ def test_files_that_lack_categories_of_one_list(tmp_path: Path) -> None:
     path, options = train_config(tmp_path, retina(3), dict(type='ConcatDataset', datasets=sets), 'mmdet')
     found = findings_of(lambda root: (path, options), tmp_path)
     assert [finding.code for finding in found] == ['MG141']
-    assert [name for edit in found[0].edits for name, _ in edit.files] == [
+    assert [name for edit in found[0].edits for name in edit.files] == [
         str(tmp_path / name / 'ann.json') for name in 'ab'
     ]
     assert diagnose(config=read_config(str(path))) == []

@@ -49,11 +49,11 @@ def scan_sets(path: Path, options: Mapping[str, Any]) -> List[SetResult]:
 
 def write_edit(target: Target, edit: Edit, root: Path) -> Target:
     """Write an edit where it was found; ``root`` holds rewritten files for a moment."""
-    for file, changes in edit.files:
-        _rewrite(Path(file), dict(changes), root / 'fixed')
+    for file, changes in edit.files.items():
+        _rewrite(Path(file), changes, root / 'fixed')
     if target.is_config:
         return Target(write_edited(target.path, edit.config), target.options)
-    return Target(target.path, {**target.options, **dict(edit.options)})
+    return Target(target.path, {**target.options, **edit.options})
 
 
 def write_edited(path: Path, changes: Any) -> Path:
@@ -64,7 +64,7 @@ def write_edited(path: Path, changes: Any) -> Path:
     return edited
 
 
-def _rewrite(place: Path, options: Dict[str, Any], out: Path) -> None:
+def _rewrite(place: Path, options: Mapping[str, Any], out: Path) -> None:
     """Put what `mmguard fix` writes in the place of the files."""
     write_copies(place, out, FixOptions(**options))
     (out / MANIFEST).unlink()
@@ -79,7 +79,8 @@ def _rewrite(place: Path, options: Dict[str, Any], out: Path) -> None:
 def values_of(edit: Edit) -> Dict[str, List[Any]]:
     """Return each name that an edit writes, in a config, an option or a file -> its values."""
     found: Dict[str, List[Any]] = {}
-    _add_values(found, (*edit.config, *edit.options, *(pair for _, pairs in edit.files for pair in pairs)))
+    written = (*edit.config, *edit.options.items(), *(pair for one in edit.files.values() for pair in one.items()))
+    _add_values(found, written)
     return found
 
 

@@ -20,16 +20,15 @@ pytest.importorskip('SimpleITK')
 
 def write_volumes(root: Path, edit: Edit) -> None:
     """Write an edit of volumes, by hand."""
-    ((path, options),) = edit.files
+    ((path, changes),) = edit.files.items()
     assert path == str(root)
-    changes = dict(options)
     content = json.loads((root / 'dataset.json').read_text())
     (root / 'dataset.json').write_text(json.dumps({**content, **dict(changes.get('dataset_json', ()))}))
     for file in (root / 'labelsTr').iterdir():
         volume = nibabel.load(str(file))
         old = np.asarray(volume.dataobj)
         new = old.copy()
-        for value, label in changes.get('label_map', ()):
+        for value, label in changes.get('label_map', {}).items():
             new[old == value] = label
         nibabel.save(nibabel.Nifti1Image(new, volume.affine), str(file))
 
@@ -96,8 +95,8 @@ def test_label_files_stay_where_only_dataset_json_is_wrong(name: str, tmp_path: 
     before = scan(volumes(declared, draw, 3), tmp_path)
     assert before.first.code == 'MG181'
     edit = before.first.edits[0]
-    [(_, written)] = edit.files
-    assert [option for option, _ in written] == ['dataset_json']
+    [written] = edit.files.values()
+    assert list(written) == ['dataset_json']
     assert find_unwritten(edit, wanted) == {}
     assert bool(edit.question) == (name in ASKED)
     write_volumes(before.target.path, edit)

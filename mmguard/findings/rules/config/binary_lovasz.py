@@ -13,8 +13,6 @@ from mmguard.findings.usual_edits import propose
 
 
 class BinaryLovasz(ConfigRule):
-    """LovaszLoss(loss_type='binary') at a head with more than one channel."""
-
     code = 'MG235'
     summary = "LovaszLoss(loss_type='binary') needs one output channel."
     title = "LovaszLoss(loss_type='binary') takes one output channel, but the head has {channels}."

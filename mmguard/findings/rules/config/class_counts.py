@@ -26,8 +26,6 @@ NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of s
 
 
 class HeadNumClasses(ConfigRule):
-    """A head whose number of classes differs from the data set's."""
-
     code = 'MG201'
     about_labels = True
     aliases = ('MG143',)
@@ -62,8 +60,6 @@ class HeadNumClasses(ConfigRule):
 
 
 class BackgroundCounted(ConfigRule):
-    """A detection head that counts the background."""
-
     code = 'MG202'
     about_labels = True
     aliases = ('MG142',)

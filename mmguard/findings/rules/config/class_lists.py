@@ -36,8 +36,6 @@ from mmguard.text import quantity, shorten
 
 
 class ClassString(ConfigRule):
-    """A class list that is a string."""
-
     code = 'MG205'
     follows = ('MG201',)
     about_labels = True
@@ -61,8 +59,6 @@ class ClassString(ConfigRule):
 
 
 class ClassesNotRead(ConfigRule):
-    """A class list in a place that is not read."""
-
     code = 'MG390'
     follows = ('MG201',)
     about_labels = True
@@ -102,8 +98,6 @@ class ClassesNotRead(ConfigRule):
 
 
 class StuffAmongThings(ConfigRule):
-    """A panoptic class list in the config, or in the class of a data set, whose things are not first."""
-
     code = 'MG391'
     follows = ('MG201',)
     about_labels = True
@@ -129,8 +123,6 @@ class StuffAmongThings(ConfigRule):
 
 
 class NamesTwice(ConfigRule):
-    """A class list with a name twice."""
-
     code = 'MG392'
     follows = ('MG201',)
     about_labels = True
@@ -160,8 +152,6 @@ def _is_file_name(text: str) -> bool:
 
 
 class SplitClasses(ConfigRule):
-    """Training, validation and test data whose classes are numbered differently."""
-
     code = 'MG204'
     aliases = ('MG144',)
     summary = 'The classes of the train, val and test data differ, in number, names or order.'

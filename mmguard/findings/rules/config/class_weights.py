@@ -28,8 +28,6 @@ from mmguard.text import quantity
 
 
 class ClassWeightLength(ConfigRule):
-    """Class weights whose number differs from the number that the head needs."""
-
     code = 'MG207'
     aliases = ('MG111',)
     summary = 'class_weight does not have one entry per class.'
@@ -105,8 +103,6 @@ def _weigh_maps(config: ReadConfig, loss: Part) -> List[Edit]:
 
 
 class WeightedIgnored(ConfigRule):
-    """A look-up of class_weight[255] (F1) or class_weight[-1] (F2); in onedl's fork a mask of the wrong shape (F3)."""
-
     code = 'MG214'
     aliases = ('MG110', 'MG139', 'MG216')
     summary = (

@@ -12,8 +12,6 @@ from mmguard.text import quantity
 
 
 class OldStyle(ConfigRule):
-    """A config of the previous generation."""
-
     code = 'MG227'
     summary = 'The config is written for MMDetection 2.x or MMSegmentation 0.x.'
     title = (
@@ -36,8 +34,6 @@ class OldStyle(ConfigRule):
 
 
 class WrongType(ConfigRule):
-    """A value of a type that its key does not accept."""
-
     code = 'MG231'
     summary = 'Wrong type: a string instead of a number, a number instead of a dict.'
     title = 'Wrong type of {key}: expected {wanted}, got {kind}.'

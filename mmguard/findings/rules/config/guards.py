@@ -36,8 +36,6 @@ from mmguard.text import plural
 
 
 class GuardMisplaced(ConfigRule):
-    """A guard that sees no labels, because of its position or its kind."""
-
     code = 'MG251'
     follows = ('MG223',)
     summary = 'A guard comes before the labels are loaded, or is made for the labels of another task.'
@@ -89,8 +87,6 @@ def _move(steps: List[Part], guard: Part, pack: Part) -> Edit:
 
 
 class IgnoredAsBackground(ConfigRule):
-    """Ignored instances that the assigner does not use."""
-
     code = 'MG222'
     summary = 'GuardInstanceLabels marks instances as ignored, but the assigner does not use ignored instances.'
     title = (
@@ -141,8 +137,6 @@ class IgnoredAsBackground(ConfigRule):
 
 
 class GuardReportMissing(ConfigRule):
-    """A guard whose counts, or the files of these, do not pass the Pack transform."""
-
     code = 'MG223'
     summary = "A guard comes before a Pack transform whose meta_keys lack 'label_guard', or its meta_keys name no file."
     title = 'The hook cannot see the counts of {guard} ({place}): {pack} drops them.'
@@ -180,8 +174,6 @@ class GuardReportMissing(ConfigRule):
 
 
 class GuardNumClasses(ConfigRule):
-    """A guard whose number of classes differs from the head's."""
-
     code = 'MG225'
     summary = 'num_classes of a guard differs from that of the head.'
     title = 'The guard has num_classes={given}, but the head has {numbers} {noun} ({place}).'
@@ -204,8 +196,6 @@ class GuardNumClasses(ConfigRule):
 
 
 class GuardsNotReported(ConfigRule):
-    """Guards without the hook that reports them, or the hook without guards."""
-
     code = 'MG252'
     summary = 'The config has guards but no LabelGuardHook, or the hook but no guard.'
     title = '{guard} at {place} is not reported on: LabelGuardHook is missing.'
@@ -236,8 +226,6 @@ class GuardsNotReported(ConfigRule):
 
 
 class SecondHook(ConfigRule):
-    """A LabelGuardHook after another one."""
-
     code = 'MG255'
     follows = ('MG252',)
     summary = 'LabelGuardHook is listed twice.'
@@ -272,8 +260,6 @@ class SecondHook(ConfigRule):
 
 
 class UnguardedEvaluation(ConfigRule):
-    """Labels that are excluded in training but counted against the model by the metric (F10)."""
-
     code = 'MG230'
     summary = 'Training is guarded, but the labels of the evaluation are not.'
     title = '{metric} counts every prediction at an invalid label as wrong.'

@@ -23,8 +23,6 @@ from mmguard.text import quantity
 
 
 class IgnoredLabelsAgree(ConfigRule):
-    """Parts of a config that ignore different labels."""
-
     code = 'MG208'
     about_labels = True
     aliases = ('MG114',)
@@ -88,8 +86,6 @@ def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, 
 
 
 class DroppedNotIgnored(ConfigRule):
-    """Classes that a data set of mmseg leaves out, where a label other than 255 is ignored."""
-
     code = 'MG380'
     about_labels = True
     summary = 'mmseg loads the classes that metainfo.classes leaves out as 255, but another label is ignored.'
@@ -116,8 +112,6 @@ def _find_dropped(config: ReadConfig) -> Iterator[IgnoredLabel]:
 
 
 class IgnoredClass(ConfigRule):
-    """An ignore_index that is one of the classes."""
-
     code = 'MG209'
     follows = ('MG208',)
     about_labels = True
@@ -159,9 +153,8 @@ class IgnoredClass(ConfigRule):
             if found is not None:
                 yield found
         elif ignored == 0 and facts.labels is not None:
-            classes = facts.labels.num_classes - 1
-            said = (('reduce_zero_label', True), ('ignore_index', 255), ('num_classes', classes))
-            lines = tuple(f'{name}={value}' for name, value in said)
+            said = {'reduce_zero_label': True, 'ignore_index': 255, 'num_classes': facts.labels.num_classes - 1}
+            lines = tuple(f'{name}={value}' for name, value in said.items())
             yield Edit('Ignore the label 0, and remove it from the classes.', question, options=said, lines=lines)
 
     def find(self, facts: Facts) -> Iterator[Finding]:

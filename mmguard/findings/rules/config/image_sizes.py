@@ -19,8 +19,6 @@ _LOADERS = ('LoadAnnotations', 'LoadPanopticAnnotations')
 
 
 class LoadedTooLate(ConfigRule):
-    """Labels that are loaded after the image was changed."""
-
     code = 'MG381'
     summary = 'The training loads labels after it has resized, cropped or flipped the image.'
     title = '{loader} comes after {step} in the training pipeline: the labels keep the size and place of the file.'
@@ -44,8 +42,6 @@ class LoadedTooLate(ConfigRule):
 
 
 class GapsBetweenWindows(ConfigRule):
-    """A sliding prediction whose stride is larger than its window."""
-
     code = 'MG382'
     summary = 'The stride of the sliding prediction is larger than its window.'
     title = 'stride={stride} is larger than crop_size={window}: pixels between two windows are never predicted.'
@@ -65,8 +61,6 @@ class GapsBetweenWindows(ConfigRule):
 
 
 class NotCropped(ConfigRule):
-    """Images that are resized to more than ``data_preprocessor.size``, which only pads."""
-
     code = 'MG383'
     summary = 'data_preprocessor.size pads images, but the pipeline makes larger ones and does not crop.'
     title = (

@@ -30,8 +30,6 @@ _OWN_KEYS = ('dataset_type', 'task_name', 'palette', 'label_map')
 
 
 class JoinedSets(ConfigRule):
-    """Data sets that are trained together, each with a class list of its own."""
-
     code = 'MG590'
     follows = ('MG201', 'MG202')
     about_labels = True

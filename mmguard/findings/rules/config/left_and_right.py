@@ -17,8 +17,6 @@ _LEFT = re.compile(r'(?i)(?<![a-z])(?:left|l)(?![a-z])')
 
 
 class SidesNotSwapped(ConfigRule):
-    """A flip of label maps that does not swap the labels of left and right."""
-
     code = 'MG234'
     severity = WARNING
     summary = 'RandomFlip mirrors label maps, and left and right keep their labels.'

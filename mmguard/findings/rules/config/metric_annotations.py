@@ -13,8 +13,6 @@ ANNOTATION_METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
 
 
 class MetricAnnotations(ConfigRule):
-    """A metric with its own ground truth."""
-
     code = 'MG229'
     summary = 'The metric takes its ground truth from a different file than the data set that it evaluates.'
     title = 'The metric and its data set read different files: {place} reads {expected}.'

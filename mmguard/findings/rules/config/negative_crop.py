@@ -12,8 +12,6 @@ from mmguard.findings.views import get_annotations
 
 
 class NegativeCrop(ConfigRule):
-    """A crop that rejects images without objects, which ``filter_empty_gt=False`` keeps."""
-
     code = 'MG233'
     follows = ('MG146',)
     severity = WARNING

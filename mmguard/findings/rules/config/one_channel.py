@@ -27,8 +27,6 @@ from mmguard.language import Message
 
 
 class OneChannelSoftmax(ConfigRule):
-    """A softmax over one number, which is always 1; or one class, for which IoUMetric counts every pixel."""
-
     code = 'MG215'
     follows = ('MG102', 'MG107')
     looks_at = ('config', 'labels')
@@ -81,11 +79,9 @@ class OneChannelSoftmax(ConfigRule):
         if facts.config is not None or labels is None or labels.kind != 'pixels':
             return
         if labels.num_classes == 1 and set(labels.values) == {1}:
-            options = (('num_classes', 2),)
             question = 'Does the model take a softmax over the classes (cross entropy)?'
             one = 'With a sigmoid over one output, 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'
-            title, line = 'Train two classes: the background is one.', ('num_classes=2',)
-            two = Edit(title, question, options=options, lines=line, if_not=one)
+            two = state_num_classes(Edit('Train two classes: the background is one.', question, if_not=one), 2)
             yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])
 
 
@@ -135,8 +131,6 @@ def _add_settings_to_all(config: ReadConfig, ways: Sequence[Edit]) -> List[Edit]
 
 
 class SamplerOneChannel(ConfigRule):
-    """A softmax over one number, in the sampler."""
-
     code = 'MG240'
     follows = ('MG102', 'MG107', 'MG215')
     summary = 'A head with one output channel uses OHEMPixelSampler with thresh.'

@@ -23,8 +23,6 @@ from mmguard.language import Message
 
 
 class OwnLineFails(ConfigRule):
-    """An mmguard line that cannot be built, which is checked by building it."""
-
     code = 'MG250'
     follows = ('MG252',)
     summary = (
@@ -94,8 +92,6 @@ def _find_misspelt(names: List[str]) -> str:
 
 
 class BaseHooksReplaced(ConfigRule):
-    """A list of hooks that silently replaces the base config's."""
-
     code = 'MG253'
     summary = 'custom_hooks replaces the hooks of the base config, where a hook of mmguard was meant to be added.'
     title = 'custom_hooks replaces the list of the base config: {missing} will not run.'

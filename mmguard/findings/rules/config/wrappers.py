@@ -15,8 +15,6 @@ from mmguard.findings.usual_edits import propose
 
 
 class WrapperMetainfo(ConfigRule):
-    """Classes given to a wrapper of data sets, which ignores them."""
-
     code = 'MG203'
     follows = ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204')
     about_labels = True

@@ -18,8 +18,6 @@ from mmguard.text import shorten
 
 
 class ReduceZeroLabelDiffers(ConfigRule):
-    """Data set and loader, or two splits, with different reduce_zero_label."""
-
     code = 'MG210'
     summary = 'reduce_zero_label differs between data set and LoadAnnotations, or between splits.'
     title = 'reduce_zero_label is {here} here, but {there} at {place}: the labels of the splits differ by one.'
@@ -82,8 +80,6 @@ BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'un
 
 
 class ReducedBackground(ConfigRule):
-    """A class list that includes the background, whose label 0 the shift removes."""
-
     code = 'MG211'
     summary = 'reduce_zero_label=True, and the class list starts with the background.'
     title = (
@@ -135,8 +131,6 @@ def _offer_ways(config: ReadConfig, first: str) -> List[Edit]:
 
 
 class ShiftAndMap(ConfigRule):
-    """``reduce_zero_label`` together with a data set's own label map, where the order matters."""
-
     code = 'MG232'
     severity = INFO
     summary = 'reduce_zero_label and a label_map at once: which comes first depends on the version of mmseg.'

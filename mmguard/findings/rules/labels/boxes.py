@@ -17,8 +17,6 @@ from mmguard.text import quantity
 
 
 class UnusableBoxes(DataRule):
-    """Boxes that no assigner can match."""
-
     code = 'MG109'
     shows_values = False
     kinds = ('instances',)
@@ -71,8 +69,6 @@ _COUNTED_FROM_ZERO_ADVICE = (
 
 
 class BoxesBeyondImage(AnnotationRule):
-    """Boxes that begin before the first pixel or end outside the image."""
-
     code = 'MG152'
     severity = 'warning'
     summary = 'Boxes reach beyond the image.'
@@ -139,12 +135,9 @@ FRACTIONS = 'fractions'
 
 
 class BoxesInAnotherForm(AnnotationRule):
-    """Corners where COCO expects x, y, width, height; boxes divided by the image size."""
-
     code = 'MG172'
     follows = ('MG109', 'MG130', 'MG146', 'MG152', 'MG174')
     aliases = ('MG173',)
-    kinds = ('instances',)
     summary = 'The boxes are written in another form: as two corners, or as fractions of the image.'
     title = 'bbox seems to hold two corners ({corners}); COCO expects x, y, width, height.'
     title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'

@@ -12,6 +12,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.rules.labels.yolo import get_yolo
+from mmguard.findings.usual_edits import state_num_classes
 from mmguard.findings.views import (
     compute_label_share,
     get_annotations,
@@ -34,8 +35,6 @@ _RELEASE_QUESTION = "Is RF-DETR older than 1.5, or dataset_file 'coco' or 'o365'
 
 
 class IdsAsLabels(DataRule):
-    """COCO category ids that are, or may be, used as labels."""
-
     code = 'MG138'
     follows = ('MG102', 'MG107', 'MG115', 'MG116')
     kinds = ('instances',)
@@ -138,7 +137,7 @@ class IdsAsLabels(DataRule):
             question = Message(
                 'Does the training take positions as labels ({frameworks})?', frameworks=get_framework_titles(POSITIONS)
             )
-            yield Edit(title, question, options=(('labels', POSITIONS),))
+            yield Edit(title, question, options={'labels': POSITIONS})
 
     def _fit_ids(self, facts: Facts, labels: LabelFacts, question: str) -> Iterator[Edit]:
         first, ids = get_annotations(labels).min_label, self._list_ids(labels)
@@ -148,14 +147,12 @@ class IdsAsLabels(DataRule):
         if set(ids) == set(COCO_IDS) and not first:
             title = 'Let the framework map the ids of COCO (RT-DETR, D-FINE, DEIM).'
             asked, lines = 'Does your training code know remap_mscoco_category?', ('remap_mscoco_category: True',)
-            yield Edit(title, asked, options=(('labels', COCO),), lines=lines)
+            yield Edit(title, asked, options={'labels': COCO}, lines=lines)
         if ids[-1] < _MOST:
             title = 'Give the model one output more than the highest id.'
             asked = question if contiguous else 'Should the ids remain the labels?'
             enough = ids[-1] + 1 - get_annotations(labels).spare
-            options, lines = (('num_classes', enough),), (f'num_classes={enough}',)
-            notes = () if first else (_REMAP_NOTE,)
-            yield Edit(title, asked, options=options, lines=lines, notes=notes)
+            yield state_num_classes(Edit(title, asked, notes=() if first else (_REMAP_NOTE,)), enough)
 
     def _list_ids(self, labels: LabelFacts) -> List[int]:
         return sorted(get_annotations(labels).categories) or [0]
@@ -197,8 +194,6 @@ def is_background(labels: LabelFacts) -> bool:
 
 
 class ObjectsAsBackground(DataRule):
-    """Category id 0 in a framework that keeps label 0 for the background."""
-
     code = 'MG581'
     follows = ('MG102', 'MG107', 'MG115', 'MG116')
     kinds = ('instances',)
@@ -221,13 +216,11 @@ class ObjectsAsBackground(DataRule):
         counted = len(found.categories) + 1
         for edit in number_categories(self, facts, 1):
             if not found.classes_counted and counted != labels.num_classes:
-                edit = replace(edit, lines=(f'num_classes={counted}',), options=(('num_classes', counted),))
+                edit = state_num_classes(edit, counted)
             yield edit
 
 
 class UncountedCategories(DataRule):
-    """Categories that RF-DETR leaves out of its classes because of their supercategory."""
-
     code = 'MG134'
     severity = INFO
     kinds = ('instances',)
@@ -271,11 +264,8 @@ class UncountedCategories(DataRule):
 
 
 class CocoIdsLookedUp(AnnotationRule):
-    """``remap_mscoco_category: True`` with categories that are not COCO's."""
-
     code = 'MG162'
     follows = ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174')
-    kinds = ('instances',)
     looks_at = ('labels', 'config')
     summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has other categories.'
     title_converted = (
@@ -338,10 +328,7 @@ class CocoIdsLookedUp(AnnotationRule):
         if get_yolo(labels).original is not None:
             return
         enough = max(get_annotations(labels).categories, default=0) + 1
-        options: List[Tuple[str, Any]] = [('labels', IDS)]
-        lines = ['remap_mscoco_category: False']
-        if enough != labels.num_classes:
-            options.append(('num_classes', enough))
-            lines.append(f'num_classes: {enough}')
+        options = {'num_classes': enough} if enough != labels.num_classes else {}
+        lines = ('remap_mscoco_category: False', *(f'{name}: {value}' for name, value in options.items()))
         title = 'Train on the ids of the file, with one output more than the highest id.'
-        yield Edit(title, options=tuple(options), lines=tuple(lines))
+        yield Edit(title, options={'labels': IDS, **options}, lines=lines)

@@ -17,7 +17,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, POSSIBLE, PROVEN, Finding
 from mmguard.findings.map_edits import list_splits
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
-from mmguard.findings.usual_edits import combine_pair
+from mmguard.findings.usual_edits import combine_pair, state_num_classes
 from mmguard.findings.views import (
     count_trained,
     find_alike,
@@ -34,8 +34,6 @@ from mmguard.text import quantity, shorten
 
 
 class NamesNotInFile(AnnotationRule):
-    """Class names of the config that the annotation file lacks."""
-
     code = 'MG140'
     follows = ('MG135', 'MG146', 'MG154', 'MG160', 'MG174', 'MG178', 'MG201', 'MG202', 'MG204', 'MG205')
     summary = 'The config has class names that the annotations do not have.'
@@ -177,8 +175,6 @@ class NamesNotInFile(AnnotationRule):
 
 
 class CategoriesLeftOut(AnnotationRule):
-    """Categories of the file that the class list lacks."""
-
     code = 'MG154'
     severity = 'warning'
     summary = 'Annotations are left out because the class list does not name their category.'
@@ -243,8 +239,6 @@ SHORTEST = 3
 
 
 class NamesAlike(DataRule):
-    """Two classes whose names are spellings of one name."""
-
     code = 'MG156'
     follows = ('MG102', 'MG107', 'MG108')
     severity = 'warning'
@@ -311,8 +305,6 @@ class NamesAlike(DataRule):
 
 
 class BackgroundListed(Rule):
-    """The background as a class or category in detection."""
-
     code = 'MG160'
     follows = ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202')
     looks_at = ('labels', 'config')
@@ -366,8 +358,7 @@ class BackgroundListed(Rule):
                 else ()
             ):
                 if not get_annotations(labels).classes_counted and labels.num_classes == len(names) + 1:
-                    line = f'num_classes={len(names)}'
-                    edit = replace(edit, lines=(line,), options=(('num_classes', len(names)),))
+                    edit = state_num_classes(edit, len(names))
                 yield edit
 
 

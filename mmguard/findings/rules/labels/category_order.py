@@ -15,8 +15,6 @@ from mmguard.text import shorten
 
 
 class OrderDiffers(AnnotationRule):
-    """Config classes in a different order than the file's categories."""
-
     code = 'MG141'
     follows = ('MG161',)
     summary = 'The classes of the config are in a different order from the categories of the file.'
@@ -123,10 +121,7 @@ def is_part_of_a_list(labels: LabelFacts) -> bool:
 
 
 class FilesDiffer(AnnotationRule):
-    """Annotation files of one scan that number the same names differently."""
-
     code = 'MG158'
-    kinds = ('instances',)
     summary = 'Two annotation files of one scan number the same names differently.'
     title = 'The same names have different labels in {other}: {which}.'
     why = 'A loader numbers each file on its own: a label is one class in training and another one in validation.'

@@ -10,7 +10,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.patterns import OutsideRule
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import set_num_classes
+from mmguard.findings.usual_edits import set_num_classes, state_num_classes
 from mmguard.findings.views import (
     count_stored,
     count_trained,
@@ -27,8 +27,6 @@ from mmguard.text import quantity
 
 
 class OptionContradicted(DataRule):
-    """``--num-classes`` next to a file that declares another number, which was used."""
-
     code = 'MG384'
     kinds = ('voxels',)
     needs = ()
@@ -47,8 +45,6 @@ class OptionContradicted(DataRule):
 
 
 class MoreClassesThanHead(OutsideRule):
-    """More class names in a data set than classes in the head."""
-
     code = 'MG108'
     follows = ('MG102', 'MG107')
     summary = 'The data set lists more classes than the head has.'
@@ -76,7 +72,7 @@ class MoreClassesThanHead(OutsideRule):
                 frameworks=get_framework_titles(POSITIONS),
             )
             edit = set_num_classes(facts, listed, question)
-            yield replace(edit, options=(*edit.options, ('labels', POSITIONS)))
+            yield replace(edit, options={**edit.options, 'labels': POSITIONS})
             return
         sure = labels.kind == 'instances' or max(labels.values) == listed - 1
         yield set_num_classes(facts, listed, '' if sure else 'Are the files numbered by this list?')
@@ -87,8 +83,6 @@ ENOUGH_FILES = 5
 
 
 class OnlyOneClass(DataRule):
-    """A single label for all valid pixels, or classes without any object."""
-
     code = 'MG135'
     aliases = ('MG194',)
     shows_values = False
@@ -143,8 +137,6 @@ ENOUGH, HALF = 2, 0.5
 
 
 class OutputsNeverTrained(DataRule):
-    """A model with many more outputs than the data have categories."""
-
     code = 'MG161'
     severity = 'warning'
     kinds = ('instances',)
@@ -182,13 +174,8 @@ class OutputsNeverTrained(DataRule):
             yield self.report_in(facts, LIKELY, evidence, words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        needed = self._count_needed(labels)
-        yield Edit(
-            'Set num_classes of the model.',
-            'Are these all categories of the training?',
-            options=(('num_classes', needed),),
-            lines=(f'num_classes={needed}',),
-        )
+        edit = Edit('Set num_classes of the model.', 'Are these all categories of the training?')
+        yield state_num_classes(edit, self._count_needed(labels))
 
     def _count_needed(self, labels: LabelFacts) -> int:
         found = get_annotations(labels)

@@ -70,8 +70,6 @@ def _count_forms(labels: LabelFacts) -> Dict[str, int]:
 
 
 class StoredAsColors(ChannelRule):
-    """Label files with colors."""
-
     code = 'MG120'
     aliases = ('MG131',)
     equal = False
@@ -135,8 +133,6 @@ class StoredAsColors(ChannelRule):
 
 
 class EqualChannels(ChannelRule):
-    """Label files with several channels that hold the same values, or with an alpha channel."""
-
     code = 'MG580'
     equal = True
     summary = 'Label files have several channels that are equal, or alpha: one is enough.'
@@ -241,8 +237,6 @@ FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
 
 
 class PaletteReadAsColors(DataRule):
-    """Palette PNGs whose colors are read instead of their indices."""
-
     code = 'MG121'
     follows = ('MG106', 'MG107', 'MG116', 'MG125')
     needs = ()

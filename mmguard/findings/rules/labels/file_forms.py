@@ -26,8 +26,6 @@ WIDE = ('gray16', 'gray32')
 
 
 class NotEightBits(DataRule):
-    """Label files of 16 bits or more, and PNGs of 1, 2 or 4 bits."""
-
     code = 'MG122'
     follows = ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG137')
     aliases = ('MG151',)
@@ -99,8 +97,6 @@ TOLERANCE = 1e-4
 
 
 class Fractions(DataRule):
-    """Labels with decimals."""
-
     code = 'MG123'
     follows = ('MG107', 'MG122', 'MG135')
     needs = ('maps',)

@@ -34,8 +34,6 @@ ENDS = {NO_LABEL, CHANNELS}
 
 
 class UnpairedFiles(DataRule):
-    """Images without a label file, labels without an image, duplicates, and cases with missing files."""
-
     code = 'MG129'
     aliases = ('MG184',)
     shows_values = False
@@ -112,8 +110,6 @@ class UnpairedFiles(DataRule):
 
 
 class SizeMismatch(DataRule):
-    """Labels whose size differs from their images."""
-
     code = 'MG130'
     follows = ('MG152',)
     aliases = ('MG175',)
@@ -181,8 +177,6 @@ _MORE = re.compile(r'and ([\d,]+) more')
 
 
 class UnreadableFiles(DataRule):
-    """Files that cannot be decoded, or do not hold one value per pixel or voxel."""
-
     code = 'MG132'
     aliases = ('MG191', 'MG192')
     shows_values = False
@@ -235,8 +229,6 @@ class UnreadableFiles(DataRule):
 
 
 class MissingImages(AnnotationRule):
-    """Images in the annotations that are missing on disk."""
-
     code = 'MG150'
     summary = 'Images that the annotations list are missing on disk.'
     title = 'Images that the annotations list are missing on disk: {number} of {images}.'

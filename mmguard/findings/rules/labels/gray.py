@@ -35,8 +35,6 @@ _SUBTRACTED_QUESTION = 'Is 255 the background, from which 1 was subtracted (0 - 
 
 
 class BinaryMask(DataRule):
-    """A mask of 0 and 255, made for viewing."""
-
     code = 'MG103'
     follows = ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135')
     needs = ()
@@ -119,8 +117,6 @@ BRIGHT = 128
 
 
 class GrayLevels(DataRule):
-    """Many values over the whole range."""
-
     code = 'MG106'
     follows = ('MG107',)
     needs = ()
@@ -171,8 +167,6 @@ MAX_LEVELS = 24
 
 
 class ScaledGray(DataRule):
-    """One gray level per class, spread so that a human can tell them apart."""
-
     code = 'MG125'
     follows = ('MG106', 'MG107', 'MG116')
     needs = ()

@@ -37,8 +37,6 @@ MOSTLY = 0.5
 
 
 class RawCityscapesIds(DataRule):
-    """Cityscapes ids, up to 33, instead of train ids, up to 18."""
-
     code = 'MG101'
     follows = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
@@ -151,8 +149,6 @@ BY_CHANCE = 0.005
 
 
 class RawCocoIds(DataRule):
-    """COCO category ids (1..90), or COCO-Stuff's (up to 182), with their gaps."""
-
     code = 'MG117'
     follows = ('MG102', 'MG106', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
@@ -230,7 +226,7 @@ class RawCocoIds(DataRule):
         for edit in renumber(where, moved, 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''):
             note = 'Files named *_labelTrainIds.png, if they were made, need no map.'
             if where is not facts:
-                edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
+                edit = replace(edit, options={**edit.options, 'num_classes': classes})
             yield replace(edit, notes=(*edit.notes, note))
 
     def _find_shift(self, labels: LabelFacts) -> Optional[int]:
@@ -259,8 +255,6 @@ ADE = ('wall', 'building', 'sky')
 
 
 class AdeNotReduced(DataRule):
-    """ADE20K's raw ids, 0..150, where 0 is not one of the 150 classes."""
-
     code = 'MG119'
     follows = ('MG102', 'MG107')
     needs = ()

@@ -19,8 +19,6 @@ from mmguard.text import quantity
 
 
 class LabelsFine(AllClear):
-    """Labels that were all read and are all valid."""
-
     code = 'MG100'
     kinds = ('pixels', 'instances')
     needs = ()

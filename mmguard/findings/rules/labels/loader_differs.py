@@ -13,8 +13,6 @@ _FEW = 2
 
 
 class LoaderDiffers(DataRule):
-    """A config's loader whose labels differ from those of the scan, or that fails."""
-
     code = 'MG178'
     shows_values = False
     kinds = ('pixels', 'instances')

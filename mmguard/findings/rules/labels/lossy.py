@@ -26,8 +26,6 @@ EXACT = 0.7
 
 
 class LossyOrInterpolated(DataRule):
-    """Values between two labels, only at their borders, from JPEG or an interpolating resize."""
-
     code = 'MG136'
     follows = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
@@ -113,7 +111,7 @@ def write_two_classes(facts: Facts, title: str, question: str, **options: Any) -
     for edit in convert_files(two, title, question, **options):
         if facts.labels.num_classes == 1 and facts.config is None:
             # Background and object are two classes.
-            edit = replace(edit, lines=('num_classes=2',), options=(('num_classes', 2),))
+            edit = state_num_classes(edit, 2)
         yield edit
 
 

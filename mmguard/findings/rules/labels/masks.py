@@ -8,8 +8,6 @@ from mmguard.findings.views import get_annotations
 
 
 class UndecodableMasks(FaultRule):
-    """Masks that are neither polygons nor an RLE."""
-
     code = 'MG179'
     faults = ('neither polygons', 'a polygon is not a list', 'the counts of an RLE', 'too long to be checked')
     summary = 'Masks cannot be decoded.'
@@ -27,8 +25,6 @@ class UndecodableMasks(FaultRule):
 
 
 class MissingMasks(FaultRule):
-    """Annotations without a mask, where masks are loaded."""
-
     code = 'MG396'
     faults = ('the mask is missing',)
     summary = 'Annotations have no mask.'
@@ -47,8 +43,6 @@ class MissingMasks(FaultRule):
 
 
 class MasksOfAnotherSize(FaultRule):
-    """Masks that do not fit their image."""
-
     code = 'MG397'
     faults = ('the size of an RLE is not that of the image', 'a polygon reaches far beyond the image')
     summary = 'Masks do not fit their image.'
@@ -63,8 +57,6 @@ class MasksOfAnotherSize(FaultRule):
 
 
 class EmptyMasks(FaultRule):
-    """Masks without a pixel."""
-
     code = 'MG398'
     mild = ('a polygon has fewer', 'polygons cover no pixel')
     faults = (*mild, 'an RLE is empty')
@@ -76,8 +68,6 @@ class EmptyMasks(FaultRule):
 
 
 class PanopticSegments(FaultRule):
-    """PNG and JSON of a panoptic set that do not agree."""
-
     code = 'MG395'
     mild = ('the area of a segment',)
     faults = (*mild, 'a panoptic PNG', 'the PNG of a panoptic', 'a segment ', 'file_name of an annotation is not that')

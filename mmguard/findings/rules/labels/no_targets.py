@@ -22,12 +22,9 @@ REASONS = {NO_IMAGE, NO_AREA, IGNORED_REASON, 'thinner than one pixel', 'no part
 
 
 class NoUsableInstance(AnnotationRule):
-    """Annotation files without any trainable object."""
-
     code = 'MG174'
     follows = ('MG146',)
     aliases = ('MG145', 'MG148')
-    kinds = ('instances',)
     summary = 'No image has an object to train on.'
     title = 'No image has an object to train on: {reasons}.'
     why = (
@@ -97,8 +94,6 @@ MANY = 0.02
 
 
 class ImagesWithoutTarget(AnnotationRule):
-    """Images without objects, so that a rank may draw only such images."""
-
     code = 'MG146'
     aliases = ('MG221',)
     severity = 'warning'

@@ -28,8 +28,6 @@ from mmguard.text import shorten
 
 
 class CountsFromOne(OutsideRule):
-    """Labels 1..N where 0..N-1 are expected."""
-
     code = 'MG115'
     follows = ('MG102', 'MG107', 'MG116')
     needs = ('histogram',)
@@ -85,12 +83,8 @@ class CountsFromOne(OutsideRule):
         title = 'Leave category 0 out, and number the others from 0.'
         yield from rewrite(self, facts, title, question, classes=others, renumber=0)
         enough = max(found.categories) + 1 - found.spare
-        yield Edit(
-            'Give the model one more output than the highest id.',
-            'Should the ids remain unchanged?',
-            options=(('num_classes', enough),),
-            lines=(f'num_classes={enough}',),
-        )
+        title = 'Give the model one more output than the highest id.'
+        yield state_num_classes(Edit(title, 'Should the ids remain unchanged?'), enough)
 
 
 #: One of the gray levels of colors is at least as bright.
@@ -98,8 +92,6 @@ BRIGHT = 64
 
 
 class GapsInIds(OutsideRule):
-    """Ids with gaps whose number equals the number of classes."""
-
     code = 'MG116'
     follows = ('MG107',)
     aliases = ('MG118',)
@@ -145,8 +137,6 @@ HUGE = 5000
 
 
 class HugeIds(DataRule):
-    """Ids of database rows, instances or panoptic segments."""
-
     code = 'MG137'
     follows = ('MG106', 'MG107', 'MG138', 'MG581')
     kinds = ('pixels', 'instances')

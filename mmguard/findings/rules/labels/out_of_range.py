@@ -36,8 +36,6 @@ MUCH_INVALID = 0.25
 
 
 class OutOfRange(OutsideRule):
-    """Labels outside the class range, without a known pattern."""
-
     code = 'MG107'
     summary = 'Labels outside the class range.'
     title = 'Labels outside 0..{last}: {values}.'
@@ -100,8 +98,6 @@ class OutOfRange(OutsideRule):
 
 
 class NegativeLabels(OutsideRule):
-    """Labels below 0."""
-
     code = 'MG105'
     follows = ('MG107',)
     summary = 'Labels below 0.'
@@ -137,8 +133,6 @@ HALF = 0.5
 
 
 class OneTooMany(OutsideRule):
-    """The largest label equals the number of classes."""
-
     code = 'MG102'
     follows = ('MG107',)
     summary = 'The only invalid label equals num_classes.'
@@ -203,8 +197,6 @@ class OneTooMany(OutsideRule):
 
 
 class StrayValue(OutsideRule):
-    """A value in only a few files."""
-
     code = 'MG127'
     follows = ('MG102', 'MG107', 'MG116')
     summary = 'Only a few files hold an invalid label: a slip of the annotator, not a class.'

@@ -15,8 +15,6 @@ from mmguard.text import quantity, shorten
 
 
 class DuplicateIds(AnnotationRule):
-    """Ids shared by two images, annotations or categories."""
-
     code = 'MG147'
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
@@ -53,8 +51,6 @@ class DuplicateIds(AnnotationRule):
 
 
 class RecordsWithoutKey(AnnotationRule):
-    """Annotations without a key that the loader needs."""
-
     code = 'MG153'
     summary = 'Records of the annotation file lack keys that mmdet needs.'
     title = 'Records of the annotation file lack keys that mmdet needs: {keys}.'
@@ -104,7 +100,6 @@ NO_FOLDER_FAULT = 'the folder of images does not exist'
 class FaultRule(AnnotationRule):
     """Base class of rules about faults that readers name, of records and of masks."""
 
-    kinds = ('instances',)
     #: Beginnings of the faults that show it; empty: those in records, of no other rule.
     faults: ClassVar[Tuple[str, ...]] = ()
     #: Beginnings of those at which training does not stop.
@@ -139,8 +134,6 @@ def is_about_records(reason: str) -> bool:
 
 
 class WrongRecords(FaultRule):
-    """Records of annotation files whose content differs from what readers expect."""
-
     code = 'MG176'
     summary = 'Records of the annotation file have wrong types or lack entries.'
     title = 'Records of the annotation file are not as readers expect them: {reasons}.'
@@ -167,8 +160,6 @@ class WrongRecords(FaultRule):
 
 
 class ClassFolders(FaultRule):
-    """Folders that are not the classes that are meant."""
-
     code = 'MG393'
     follows = ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161')
     faults = ('a hidden folder', 'the class folders', 'there are fewer class folders')
@@ -180,8 +171,6 @@ class ClassFolders(FaultRule):
 
 
 class CategoriesWithoutLabel(FaultRule):
-    """Categories of a validation file that RF-DETR does not number."""
-
     code = 'MG394'
     faults = ('RF-DETR has no label',)
     summary = 'RF-DETR has no label for a category: no annotation of train has it.'
@@ -192,8 +181,6 @@ class CategoriesWithoutLabel(FaultRule):
 
 
 class MissingLabelMaps(FaultRule):
-    """Label maps of a semantic branch that are not on disk."""
-
     code = 'MG157'
     faults = (NO_LABEL_MAP,)
     summary = 'The label maps of a semantic branch are missing.'
@@ -215,8 +202,6 @@ MANY_UNNAMED = 0.2
 
 
 class UnnamedCategories(DataRule):
-    """Category ids missing in ``categories``."""
-
     code = 'MG149'
     follows = ('MG102', 'MG107', 'MG115', 'MG116', 'MG127')
     #: If ids are labels, one without a category makes 1..N look like 1..N+1.

@@ -31,8 +31,6 @@ LOVEDA = ('background', 'building', 'road', 'water', 'barren', 'forest', 'agricu
 
 
 class ReduceZeroHidesClass(DataRule):
-    """``reduce_zero_label=True`` although 0 is a class."""
-
     code = 'MG124'
     follows = ('MG128', 'MG135', 'MG211')
     needs = ('config',)

@@ -35,8 +35,6 @@ from mmguard.text import quantity
 
 
 class VoidNotIgnored(DataRule):
-    """255, the usual ignore value, with another ``ignore_index``."""
-
     code = 'MG104'
     follows = ('MG107', 'MG116')
     summary = '255, the usual void value, is not ignored.'
@@ -74,8 +72,6 @@ GRAY_RULES = ('MG106', 'MG125', 'MG135')
 
 
 class ShiftedVoid(DataRule):
-    """255 minus 1; or 0 minus 1, which is 255 in 8 bits."""
-
     code = 'MG133'
     follows = ('MG102', 'MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135')
     needs = ()
@@ -172,8 +168,6 @@ def _is_wrapped(labels: LabelFacts) -> bool:
 
 
 class NothingToTrainOn(DataRule):
-    """Files, or a whole set, with only ignored pixels."""
-
     code = 'MG128'
     shows_values = False
     kinds = ('pixels',)

@@ -25,10 +25,7 @@ def count_rows(facts: YoloFacts, fault: str) -> str:
 
 
 class RefusedRows(AnnotationRule):
-    """Rows with the wrong columns for their task, or with values that are not numbers."""
-
     code = 'MG163'
-    kinds = ('instances',)
     summary = 'Rows of YOLO labels cannot be read.'
     title = 'Rows of YOLO labels cannot be read: {reasons}.'
     why = (
@@ -64,11 +61,8 @@ NEARLY_ALL_IN_PIXELS = 0.9
 
 
 class NoFractions(AnnotationRule):
-    """Coordinates outside [0, 1]: pixels, or slips."""
-
     code = 'MG164'
     follows = ('MG109', 'MG152', 'MG165', 'MG174')
-    kinds = ('instances',)
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
     title_axis = (
@@ -115,10 +109,7 @@ def _are_pixels(facts: YoloFacts) -> bool:
 
 
 class RowsOfAnotherTask(AnnotationRule):
-    """Outlines among boxes, or boxes among outlines."""
-
     code = 'MG165'
-    kinds = ('instances',)
     summary = 'One set of YOLO labels mixes boxes and outlines.'
     title = '{others} of {rows} rows are {other}, the rest {task}.'
     why = (
@@ -145,10 +136,7 @@ class RowsOfAnotherTask(AnnotationRule):
 
 
 class UnusableDataYaml(AnnotationRule):
-    """A data.yaml that ultralytics does not accept, or that refers to folders without labels."""
-
     code = 'MG168'
-    kinds = ('instances',)
     summary = 'Ultralytics cannot use the data.yaml as it is.'
     title_elsewhere = 'The label files are not in the folders in which ultralytics looks for them.'
     why = (
@@ -196,11 +184,8 @@ SEVERAL_POINTS = 2
 
 
 class PointsNotSwapped(AnnotationRule):
-    """A ``flip_idx`` that swaps no point, although ultralytics mirrors images."""
-
     code = 'MG159'
     severity = WARNING
-    kinds = ('instances',)
     summary = 'flip_idx of data.yaml swaps no keypoint.'
     title = 'flip_idx leaves all {points} keypoints as they are, but half of the images are mirrored (fliplr=0.5).'
     why = 'In a mirrored image a left eye is where a right one was: without a swap the points teach the opposite.'
@@ -223,11 +208,8 @@ MANY_UNPAIRED = 0.5
 
 
 class ImagesWithoutLabelFile(AnnotationRule):
-    """Images that are trained as background because they have no label file."""
-
     code = 'MG169'
     aliases = ('MG167',)
-    kinds = ('instances',)
     severity = INFO
     summary = 'Images have no label file: they are trained as background.'
     why = (
