@@ -11,12 +11,12 @@ from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.facts.config import collect_config_facts
 from mmguard.facts.labels import LabelFacts
+from mmguard.findings.config_edits import guard_evaluation
 from mmguard.findings.edits import Edit, FileChanges
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.order import sort_key
 from mmguard.findings.plugins import check_findings, contain_failure, list_rules
 from mmguard.findings.rule import AllClear, Facts, Reread, Rule
-from mmguard.findings.usual_edits import guard_evaluation
 from mmguard.labels.instances import describe_boxes
 from mmguard.language import Message, as_message, join
 from mmguard.text import quantity

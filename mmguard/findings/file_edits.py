@@ -1,17 +1,30 @@
-"""Edits of label files by `mmguard fix`, tried on copies, including conversions of box formats."""
+"""Edits of label files by `mmguard fix`, tried on copies, and of label maps, by a label_map in all splits."""
 
 from __future__ import annotations
 
+import os
 import shlex
-from typing import Any, Iterator, List, Mapping
+from dataclasses import replace
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.config.changes import Changes
+from mmguard.config.parts import find_datasets
+from mmguard.config.read import ReadConfig
+from mmguard.facts.labels import LabelFacts
 from mmguard.facts.yolo import DECLARED
+from mmguard.findings.config_edits import (
+    combine_pair,
+    map_labels,
+    reduce_zero_label,
+    set_classes,
+    set_ignore_index,
+    set_num_classes,
+)
 from mmguard.findings.edits import Edit
 from mmguard.findings.rule import Facts, Rule
-from mmguard.findings.views import compute_share, get_annotations, join_items
+from mmguard.findings.views import VOID, count_stored, get_annotations, has_num_classes, join_items
 from mmguard.labels.instances import BOX_REASONS
-from mmguard.language import Message, join
+from mmguard.language import Message, as_message, join
 
 #: Option of edits that leave boxes to their own finding, and options of such edits.
 KEEP_BOXES, _OF_CATEGORIES = 'keep_boxes', {'renumber', 'rename', 'classes', 'label_map'}
@@ -106,65 +119,204 @@ def _as_word(value: Any) -> str:
     return ','.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-#: Share of the boxes that are inside their images if read in the right format.
-NEARLY_ALL_INSIDE = 0.98
-#: Minimum share of boxes for a convention rather than slips, and minimum number of boxes.
-MANY_FAULTY_BOXES, ENOUGH_BOXES = 0.2, 10
-
-#: Formats that no edit converts, as the evidence names them.
-_OTHER_FORMATS = {
-    'rows': 'nearly all boxes fit their images when read as y1, x1, y2, x2 (TensorFlow)',
-    'centres': 'nearly all boxes fit their images when read as center, width, height',
-    'sizes': 'nearly all boxes fit their images when xmax and ymax are read as width and height',
-    'swapped': 'nearly all boxes fit their images when width and height of the images are swapped',
-    'turned': 'some boxes have a negative width or height',
-    'off axis': 'boxes end outside in one direction only',
-}
+#: Maximum number of table entries in a command; longer tables go into a file.
+_IN_COMMANDS = {'label_map': 64, 'colors': 24}
 
 
-def find_fitting_formats(annotations: AnnotationFacts) -> List[str]:
-    """List the box formats in which nearly all boxes, and more than now, are inside their images."""
-    # On square images both orders fit; then x first is assumed, as most tools write it.
-    square = annotations.inside_as.get('rows', 0) <= annotations.inside_as.get('corners', 0)
-    return [
-        name
-        for name, inside in sorted(annotations.inside_as.items(), key=lambda item: -item[1])
-        if inside > annotations.inside_now
-        and (name != 'sizes' or annotations.turned_boxes)
-        and not (name == 'rows' and square)
-        and compute_share(inside, annotations.annotations) >= NEARLY_ALL_INSIDE
-    ]
+def list_splits(facts: Facts) -> List[LabelFacts]:
+    """Return the labels of all splits that were read, the current one first."""
+    return [split.labels for split in (facts, *facts.others) if split.labels is not None]
 
 
-def are_many(boxes: int, annotations: AnnotationFacts) -> bool:
-    return (
-        annotations.annotations >= ENOUGH_BOXES and compute_share(boxes, annotations.annotations) >= MANY_FAULTY_BOXES
+def list_stored_values(facts: Facts) -> Set[int]:
+    """Return the values stored in the files of all splits."""
+    return {value for labels in list_splits(facts) for value in count_stored(labels)}
+
+
+def renumber(
+    facts: Facts,
+    table: Mapping[int, int],
+    question: str = '',
+    unlabelled: Sequence[int] = (),
+) -> Iterator[Edit]:
+    """Yield an edit with a label map in all splits that were read, then one in the current split only.
+
+    Args:
+        table (dict[int, int]): Value -> label.
+        unlabelled (list[int]): Present labels that mean no class, if the answer is yes.
+    """
+    if facts.config is not None and facts.config.is_old:  # mmcv 1.x has no guards
+        yield from convert_files(facts, 'Rewrite the files.', question, label_map=dict(table))
+        return
+    outside = facts
+    if len(set(table.values())) > 1 and _find_ignored_class(facts) in table.values():
+        outside = _ignore_void(facts)
+    for splits in _choose_splits(facts):
+        edit = map_labels(outside, table, question, splits, unlabelled)
+        label_map = _map_of_files(outside, dict(edit.options['label_map']))
+        edit = replace(edit, notes=_advise_without_openmmlab(outside, label_map))
+        yield edit if outside is facts else _add_void(facts, edit)
+
+
+def shift_down(facts: Facts, question: str = '', unlabelled: Sequence[int] = ()) -> Iterator[Edit]:
+    """Yield edits with ``reduce_zero_label=True``, as :func:`renumber` does."""
+    for splits in _choose_splits(facts):
+        edit = reduce_zero_label(facts, True, question, splits, unlabelled)
+        if facts.config is None:
+            table = {value: value - 1 for value in list_stored_values(facts) if 0 < value < 255}
+            edit = replace(edit, notes=_advise_without_openmmlab(_ignore_void(facts), {0: VOID, **table}))
+        yield edit if _find_ignored_class(facts) is None else _add_void(facts, edit)
+
+
+def _add_void(facts: Facts, edit: Edit) -> Edit:
+    """Return an edit that also sets 255 as the ignored label."""
+    return combine_pair(
+        edit, set_ignore_index(facts, VOID), join(' ', (as_message(edit.title), Message('Ignore {void}.', void=VOID)))
     )
 
 
-def describe_format(annotations: AnnotationFacts) -> str:
-    """Return the format that the boxes seem to have if no edit converts it; else nothing."""
-    ways = [*find_fitting_formats(annotations), *(['turned'] if annotations.turned_boxes else [])]
-    ways += ['off axis'] if annotations.off_axis else []
-    return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
+def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
+    """Return the label map in terms of stored values; the scan options apply a given map after the shift."""
+    if not facts.options.get('reduce_zero_label'):
+        return dict(label_map)
+    shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in list_stored_values(facts)}
+    return {value: label_map.get(label, label) for value, label in sorted(shifted_ids.items())}
 
 
-def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
-    """Yield edits of boxes: another format if all of them fit it, else edits of single boxes.
+def _find_ignored_class(facts: Facts) -> Optional[int]:
+    """Return the ignored label if it is a class, as renumbering would then discard another class; else ``None``."""
+    ignored = None if facts.labels is None else facts.labels.ignore_index
+    return ignored if ignored is not None and facts.labels and 0 <= ignored < facts.labels.num_classes else None
+
+
+def _ignore_void(facts: Facts) -> Facts:
+    return facts if facts.labels is None else facts._replace(labels=replace(facts.labels, ignore_index=VOID))
+
+
+def _choose_splits(facts: Facts) -> List[Tuple[str, ...]]:
+    """Return the splits to change: all that were read, then only the current one."""
+    named = [tuple(labels.split.split(', ')) for labels in list_splits(facts)]
+    if facts.config is None or ('',) in named:
+        return [()]
+    read = tuple(split for split in ('train', 'val', 'test') if any(split in names for names in named))
+    return [read] if len(named) == 1 else [read, named[0]]
+
+
+def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
+    """Return the advice without OpenMMLab; nothing if there is an OpenMMLab config."""
+    folders = _list_folders(facts)
+    if facts.config is not None or facts.labels is None or not folders:
+        return ()
+    if len(table) > _IN_COMMANDS['label_map']:
+        if facts.options.get('reduce_zero_label'):
+            return ()  # the map that is shown applies after the shift, so it is not that of the files
+        size = max(VOID, *table) + 1
+        return (
+            Message(
+                'Without OpenMMLab, turn it into a table: `table = np.arange({size})` and `for value, label in '
+                'label_map.items(): table[value] = label`, then apply `label = table[label]`.',
+                size=size,
+            ),
+        )
+    options = {'label_map': table, **_build_suffix_option(facts.labels)}
+    typed = _build_command(folders[0], facts.labels, facts.labels.num_classes, options)
+    return (Message('Without OpenMMLab, rewrite the files: `{typed}`.', typed=typed),)
+
+
+def propose_more_classes(facts: Facts, number: int, question: str, first: Sequence[str] = ()) -> Edit:
+    """Return an edit that sets ``num_classes`` in every head and lists ``first``, known names and placeholders."""
+    edit = set_num_classes(facts, number, question)
+    names = [] if facts.labels is None else facts.labels.class_names
+    if facts.config is None or not names or len(names) >= number:
+        return edit
+    names = [*first, *names]
+    listed = set_classes(facts, [*names, *(f'class {label}' for label in range(len(names), number))])
+    return combine_pair(
+        edit, listed, Message('Set num_classes={number} in every head and guard, and list the names.', number=number)
+    )
+
+
+def convert_files(facts: Facts, title: str, question: str = '', **options: Any) -> Iterator[Edit]:
+    """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if the files are unknown.
 
     Args:
-        boxes (int): Number of wrong boxes.
-        title (str): Title of the edit of single boxes.
+        title (str): Title of the edit.
+        options: Options of `mmguard fix`: ``label_map``, ``colors``, ``threshold``.
     """
-    found = get_annotations(facts.labels) if facts.labels is not None else AnnotationFacts()
-    ways = find_fitting_formats(found)
-    if 'corners' in ways:
-        question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
-        yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')
-    if ways or found.turned_boxes or found.off_axis:
+    labels, folders = facts.labels, _list_folders(facts)
+    if labels is None or not folders:
         return
-    if not are_many(boxes, found):
-        yield from rewrite(rule, facts, title)
-    elif boxes == found.all_zero:
-        question = 'Do the boxes 0, 0, 0, 0 mean that the image has no object?'
-        yield from rewrite(rule, facts, title, question)
+    classes = labels.num_classes if has_num_classes(labels) else 1 + max(_list_labels(labels, options), default=1)
+    options.update(_build_suffix_option(labels))
+    written = dict(sorted({'num_classes': classes, 'ignore_index': _choose_void(labels), **options}.items()))
+    commands = tuple(_build_command(folder, labels, classes, options) for folder in folders)
+    if facts.config is None:
+        notes: List[str] = ['Then train with the new folder, whose files are PNG.']
+    else:
+        where = 'ann_dir' if facts.config.is_old else 'data_prefix'
+        notes = [Message('Then name the new folder in {where}, or replace the originals by the copies.', where=where)]
+    long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
+    if long:
+        notes.append(
+            Message(
+                '{name}.json holds the whole table: copy it from this edit in the output of `mmguard scan --json`.',
+                name=long[0],
+            )
+        )
+    endings, files = _find_suffix_changes(facts.config, folders), dict.fromkeys(folders, written)
+    yield Edit(title, question, endings, files=files, commands=commands, notes=tuple(notes))
+
+
+def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
+    """Return ``seg_map_suffix`` of the data sets that read these folders: rewritten files are PNGs."""
+    if config is None:
+        return ()
+    found = []
+    for dataset in find_datasets(config):
+        prefix, suffix = dataset.config.get('data_prefix'), dataset.get('seg_map_suffix', SUFFIX)
+        place = prefix.get('seg_map_path') if isinstance(prefix, dict) else dataset.config.get('ann_dir')
+        if not isinstance(place, str) or not isinstance(suffix, str):
+            continue
+        read = os.path.abspath(os.path.join(str(dataset.config.get('data_root') or ''), place))
+        stem, ending = os.path.splitext(f'_{suffix}')  # '.jpg' alone would be the name of a hidden file
+        if ending.lower() not in ('', SUFFIX) and any(
+            f'{one}{os.sep}'.startswith(f'{read}{os.sep}') for one in folders
+        ):
+            found.append((dataset.place('seg_map_suffix'), f'{stem[1:]}{SUFFIX}'))
+    return tuple(found)
+
+
+def _build_suffix_option(labels: LabelFacts) -> Dict[str, str]:
+    """Return the option that selects these files."""
+    return {'suffix': labels.maps.suffix} if labels.maps is not None and labels.maps.suffix else {}
+
+
+def _choose_void(labels: LabelFacts) -> int:
+    """Return the ignored value in an 8-bit file."""
+    ignored = labels.ignore_index
+    return VOID if ignored is None or not 0 <= ignored <= VOID else ignored
+
+
+def _list_labels(labels: LabelFacts, options: Mapping[str, Any]) -> List[int]:
+    made = [*options.get('label_map', {}).values(), *options.get('colors', {}).values()]
+    return [label for label in made or labels.histogram if label != VOID]
+
+
+def _list_folders(facts: Facts) -> List[str]:
+    found = [folder for labels in list_splits(facts) if labels.maps is not None for folder in labels.maps.sources]
+    return list(dict.fromkeys(folder for folder in found if folder))
+
+
+def _build_command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
+    """Return the `mmguard fix` command of a folder; a long table goes into a file of its own."""
+    said: Dict[str, Any] = {'num_classes': classes}
+    if _choose_void(labels) != VOID:
+        said['ignore_index'] = _choose_void(labels)
+    for name, value in options.items():
+        is_long = len(value) > _IN_COMMANDS[name] if name in _IN_COMMANDS else False
+        said[name] = f'{name}.json' if is_long else dict(sorted(value.items())) if name == 'label_map' else value
+    return build_fix_command(folder, f'{folder}_fixed', said)
+
+
+#: Default of mmseg's data sets.
+SUFFIX = '.png'

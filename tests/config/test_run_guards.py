@@ -21,9 +21,9 @@ from mmguard.config.guarded_tree import guard_tree
 from mmguard.config.label_spaces import from_config
 from mmguard.config.parts import find_assigners, find_losses, find_pipelines
 from mmguard.config.read import ReadConfig, read_config
+from mmguard.findings.config_edits import map_labels
 from mmguard.findings.engine import diagnose
 from mmguard.findings.rule import Facts
-from mmguard.findings.usual_edits import map_labels
 from mmguard.properties.program import Program
 
 ROOT = Path(__file__).parents[2]

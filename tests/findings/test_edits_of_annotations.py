@@ -26,7 +26,7 @@ from targets import Build, Scan, find_unwritten, scan, scan_sets, scan_target, v
 
 from mmguard.cli import main
 from mmguard.config.read import read_config
-from mmguard.findings.class_edits import set_classes_and_heads
+from mmguard.findings.config_edits import set_classes_and_heads
 from mmguard.findings.edits import Edit
 from mmguard.findings.engine import Split, count_trained_classes, holds, search, select_rules
 

@@ -15,9 +15,9 @@ from mmguard.files.regular import read_regular
 from mmguard.findings.combined_edits import Offer, combine_edits, explain_conflict, select_first_safe
 from mmguard.findings.edits import ALL_SAFE, Edit
 from mmguard.findings.engine import search, select_rules
-from mmguard.findings.file_edits import are_many, describe_format
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import Facts
+from mmguard.findings.rules.labels.boxes import are_many, describe_format
 from mmguard.formats.correction import LARGEST, CannotCorrect
 from mmguard.formats.detection import find_format
 from mmguard.formats.files import FILES

@@ -110,7 +110,10 @@ class UnexpectedValues(VolumeCause):
         rare = compute_share(sum(labels.values.values()), labels.total) <= RARE_VOXELS
         if _is_gray(labels) and volumes.expected == [0, 1]:
             table = {value: int(value > 127) for value in labels.histogram if value != int(value > 127)}
-            title, line = 'Threshold the masks, and save one channel without loss.', 'seg = (seg > 127).astype(np.uint8)'
+            title, line = (
+                'Threshold the masks, and save one channel without loss.',
+                'seg = (seg > 127).astype(np.uint8)',
+            )
             yield rewrite_volumes(labels, title, '', [line], label_map=table)
             return
         known, pairs = self._match_names(labels)

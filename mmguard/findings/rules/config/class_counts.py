@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Tuple
+from dataclasses import replace
+from typing import Iterator, Mapping, Tuple
 
 from mmguard.config.head_classes import (
     Count,
@@ -11,15 +12,21 @@ from mmguard.config.head_classes import (
     find_mismatched_counts,
     find_training_datasets,
 )
-from mmguard.config.parts import Part, get_classes_path
+from mmguard.config.parts import Part, find_datasets, get_class_names, get_classes_path, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.facts.labels import LabelFacts
-from mmguard.findings.class_edits import match_heads_and_list
+from mmguard.findings.config_edits import (
+    combine_pair,
+    name_classes,
+    set_classes,
+    set_heads,
+)
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.views import get_annotations
-from mmguard.text import quantity
+from mmguard.findings.views import VOID, count_trained, get_annotations, select_ids
+from mmguard.language import Message
+from mmguard.text import plural, quantity
 
 #: Kind of classes that a head counts -> text.
 NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of stuff', 'kinds of stuff')}
@@ -102,3 +109,78 @@ def _find_one_more(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
             if expected is not None and count.kind == 'all' and count.value == expected + 1:
                 yield count, expected, dataset
                 break
+
+
+#: Numbers of classes in mmdet's own configs: VOC, COCO, Objects365, LVIS, OpenImages.
+COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
+
+
+def match_heads_and_list(
+    facts: Facts, expected: Mapping[str, int], number: int, counted_one_more: bool = False
+) -> Iterator[Edit]:
+    """Yield edits that make heads and class list agree, by changing either the heads or the list.
+
+    Args:
+        expected (dict[str, int]): Path of a head -> number of classes in the list.
+        number (int): Number of classes in the heads.
+        counted_one_more (bool): True if the heads seem to count the background.
+    """
+    config, labels = facts.config, facts.labels
+    assert config is not None
+    data = find_training_datasets(config)
+    said = any(says_classes(dataset) for dataset in data)
+    known = {name for dataset in data for name in get_class_names(dataset) or ()}
+    in_files = list(dict.fromkeys(get_annotations(labels).categories.values())) if labels is not None else []
+    # The head that predicts comes first; the number of another one may merely not have been updated.
+    leading = next((count.path for count in find_class_counts(config) if count.kind == 'all'), None)
+    agrees = leading is not None and leading not in expected
+    certain = agrees or (said and labels is not None)
+    listed_here = sorted(set(expected.values()))
+    asked = Message(
+        'Does your data have {numbers} {noun}?',
+        numbers=' and '.join(map(str, listed_here)),
+        noun=plural(listed_here[-1], 'class'),
+    )
+    heads = set_heads(config, expected, '' if certain else asked)
+    if labels is None and not certain:
+        heads = replace(heads, notes=(*heads.notes, '`mmguard scan CONFIG` counts the classes of the files.'))
+    lists = [get_class_names(dataset) for dataset in find_datasets(config) if says_classes(dataset)]
+    elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
+    if in_files and len(in_files) == number and known != set(in_files):
+        # The files have as many classes as the heads, so the list is wrong.
+        yield set_classes(facts, in_files, 'Do you train all of these?' if said else '')
+        if said and known & set(in_files):
+            yield replace(heads, question='Do you train only these classes?')
+    elif said or agrees or known == set(in_files):
+        yield heads
+    elif in_files:
+        names = set_classes(facts, in_files)
+        follow = set_heads(config, dict.fromkeys(expected, len(in_files)))
+        edit = combine_pair(names, follow, 'List the categories of the file as classes, and count them in the heads.')
+        yield replace(edit, question='Do you train all categories of the file?')
+    elif elsewhere is not None:
+        yield set_classes(facts, elsewhere)
+    else:
+        holds_more = labels is not None and any(number <= label < VOID for label in select_ids(count_trained(labels)))
+        of_base = config.framework == 'mmdet' and number in COUNTS_OF_BASES
+        if of_base:
+            yield replace(heads, question=asked)
+        if not holds_more and not counted_one_more and not any('stuff' in place for place in expected):
+            yield _propose_names(config, number)
+        # Any other number in a detector's heads was set by someone who counted the classes.
+        if not of_base and (holds_more or counted_one_more or (labels is None and config.framework != 'mmdet')):
+            yield replace(heads, question=asked)
+
+
+def _propose_names(config: ReadConfig, number: int) -> Edit:
+    """Return an edit that lists placeholder names in place of a missing list, for the user to replace."""
+    names = tuple(f'class {label}' for label in range(number))
+    by_name = config.framework == 'mmdet'
+    return Edit(
+        'List the names of your classes in the data sets of all splits, inside of wrappers.',
+        Message('Is this your own data, with {classes}?', classes=quantity(number, 'class')),
+        tuple(change for dataset in find_datasets(config) for change in name_classes(dataset, names)),
+        lines=(f'metainfo=dict(classes=({number} names))',),
+        commands=('mmguard scan CONFIG',) if by_name else (),  # the scan reads the names from the file
+        is_manual=by_name,  # annotations are matched by name, so placeholders would match none
+    )

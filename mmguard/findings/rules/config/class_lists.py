@@ -1,12 +1,13 @@
-"""Class lists that are misread, or that do not match each other."""
+"""Class lists that are misread, that do not reach their data set, or that do not match each other."""
 
 from __future__ import annotations
 
 import inspect
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.changes import REMOVED
+from mmguard.config.changes import REMOVED, Changes
 from mmguard.config.head_classes import (
     find_class_counts,
     find_joined_lists,
@@ -25,11 +26,15 @@ from mmguard.config.parts import (
     says_classes,
 )
 from mmguard.config.read import ReadConfig
-from mmguard.findings.class_edits import move_class_list, name_classes
+from mmguard.findings.config_edits import (
+    combine_pair,
+    name_classes,
+    propose,
+    set_heads,
+)
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import propose, set_heads
 from mmguard.findings.views import join_items
 from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
@@ -244,3 +249,74 @@ def _describe_difference(names: List[str], expected: List[str]) -> str:
         if only
     ]
     return join('', (' (', join('; ', parts), ')')) if parts else ''
+
+
+class WrapperMetainfo(ConfigRule):
+    code = 'MG203'
+    follows = ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204')
+    about_labels = True
+    summary = 'metainfo (or classes) is given to a data set that wraps another one.'
+    title = '{kind} at {place} wraps a data set and does not take {key}: the wrapped data set does not get the classes.'
+    why = (
+        'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset do not take a class list: '
+        'building fails, or the wrapped data set keeps its own classes and the labels do not fit the head.'
+    )
+    example = Example(
+        wrong="dict(type='RepeatDataset', metainfo=dict(classes=('cat',)), dataset=dict(...))",
+        right="dict(type='RepeatDataset', dataset=dict(..., metainfo=dict(classes=('cat',))))",
+    )
+    limits = 'Wrappers of your own are recognized by their arguments dataset and datasets.'
+    advice = 'Write metainfo inside of every wrapped data set. If these have lists of their own, keep the right one.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for wrapper in find_datasets(config, wrappers=True):
+            for key in ('metainfo', 'classes'):
+                value = wrapper.config.get(key)
+                if value is not None:
+                    words = dict(kind=wrapper.name, place=wrapper.path, key=key)
+                    yield self.report_at(wrapper.place(key), value, words, edits=_move_inside(config, wrapper, key))
+
+
+def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
+    """Return an edit that moves the list into every wrapped data set, and one that also changes differing heads."""
+    value: Any = wrapper.config[key]
+    metainfo = value if isinstance(value, dict) else {'classes': (value,) if isinstance(value, str) else value}
+    inner = [dataset for dataset in find_datasets(config) if dataset.path.startswith(wrapper.path)]
+    other = any(
+        says_classes(dataset) and get_class_names(dataset) != list(metainfo.get('classes', ())) for dataset in inner
+    )
+    changes: Changes = tuple(
+        (dataset.place('metainfo'), {**(dataset.config.get('metainfo') or {}), **metainfo}) for dataset in inner
+    )
+    if wrapper.is_old:
+        changes = tuple((dataset.place('classes'), tuple(metainfo['classes'])) for dataset in inner)
+    title = 'Move the classes into the wrapped data sets.'
+    asks = dict(question='Is the list of the wrapper the right one?', if_not='Remove it from the wrapper.')
+    move = propose(title, (wrapper.place(key), REMOVED), *changes, **(asks if other else {}))
+    return move_class_list(config, move, metainfo.get('classes'))
+
+
+def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
+    """Return an edit of a class list, then one that also changes the heads and the splits without the list."""
+    if not isinstance(classes, (list, tuple)) or not classes:
+        return [move]
+    heads = {
+        count.path: len(classes)
+        for count in find_class_counts(config)
+        if count.kind != 'stuff' and count.value != len(classes)
+    }
+    touched = {place for place, _ in move.config}
+    others = tuple(
+        change
+        for dataset in find_datasets(config)
+        if not says_classes(dataset) and not any(place.startswith(dataset.path) for place in touched)
+        for change in name_classes(dataset, [str(name) for name in classes])
+    )
+    if not heads and not others:
+        return [move]
+    rest = Edit('', config=(*set_heads(config, heads).config, *others))
+    whole = replace(
+        combine_pair(move, rest, 'Write the class list here, and the same classes in every head and split.'),
+        question=Message('Are these {num_classes} all classes of your data?', num_classes=len(classes)),
+    )
+    return [move, whole]

@@ -5,15 +5,79 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List
 
-from mmguard.facts.labels import LabelFacts
+from mmguard.facts.labels import AnnotationFacts, LabelFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.file_edits import describe_format, propose_corrections, rewrite
+from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.views import compute_share, get_annotations, join_items, rate_share
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.language import Message, join
 from mmguard.text import quantity
+
+#: Share of the boxes that are inside their images if read in the right format.
+NEARLY_ALL_INSIDE = 0.98
+#: Minimum share of boxes for a convention rather than slips, and minimum number of boxes.
+MANY_FAULTY_BOXES, ENOUGH_BOXES = 0.2, 10
+
+
+#: Formats that no edit converts, as the evidence names them.
+_OTHER_FORMATS = {
+    'rows': 'nearly all boxes fit their images when read as y1, x1, y2, x2 (TensorFlow)',
+    'centres': 'nearly all boxes fit their images when read as center, width, height',
+    'sizes': 'nearly all boxes fit their images when xmax and ymax are read as width and height',
+    'swapped': 'nearly all boxes fit their images when width and height of the images are swapped',
+    'turned': 'some boxes have a negative width or height',
+    'off axis': 'boxes end outside in one direction only',
+}
+
+
+def find_fitting_formats(annotations: AnnotationFacts) -> List[str]:
+    """List the box formats in which nearly all boxes, and more than now, are inside their images."""
+    # On square images both orders fit; then x first is assumed, as most tools write it.
+    square = annotations.inside_as.get('rows', 0) <= annotations.inside_as.get('corners', 0)
+    return [
+        name
+        for name, inside in sorted(annotations.inside_as.items(), key=lambda item: -item[1])
+        if inside > annotations.inside_now
+        and (name != 'sizes' or annotations.turned_boxes)
+        and not (name == 'rows' and square)
+        and compute_share(inside, annotations.annotations) >= NEARLY_ALL_INSIDE
+    ]
+
+
+def are_many(boxes: int, annotations: AnnotationFacts) -> bool:
+    return (
+        annotations.annotations >= ENOUGH_BOXES and compute_share(boxes, annotations.annotations) >= MANY_FAULTY_BOXES
+    )
+
+
+def describe_format(annotations: AnnotationFacts) -> str:
+    """Return the format that the boxes seem to have if no edit converts it; else nothing."""
+    ways = [*find_fitting_formats(annotations), *(['turned'] if annotations.turned_boxes else [])]
+    ways += ['off axis'] if annotations.off_axis else []
+    return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
+
+
+def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
+    """Yield edits of boxes: another format if all of them fit it, else edits of single boxes.
+
+    Args:
+        boxes (int): Number of wrong boxes.
+        title (str): Title of the edit of single boxes.
+    """
+    found = get_annotations(facts.labels) if facts.labels is not None else AnnotationFacts()
+    ways = find_fitting_formats(found)
+    if 'corners' in ways:
+        question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
+        yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')
+    if ways or found.turned_boxes or found.off_axis:
+        return
+    if not are_many(boxes, found):
+        yield from rewrite(rule, facts, title)
+    elif boxes == found.all_zero:
+        question = 'Do the boxes 0, 0, 0, 0 mean that the image has no object?'
+        yield from rewrite(rule, facts, title, question)
 
 
 class UnusableBoxes(DataRule):
@@ -124,8 +188,8 @@ class BoxesBeyondImage(AnnotationRule):
             yield from propose_corrections(self, facts, boxes, 'Clamp these boxes into their images.')
 
 
-#: Minimum share of the boxes that fit as corners, since a few slips may fit no format, and of those within [0, 1].
-NEARLY_ALL_INSIDE, MOST_IN_UNIT_SQUARE = 0.98, 0.9
+#: Minimum share of the boxes within [0, 1] that are fractions.
+MOST_IN_UNIT_SQUARE = 0.9
 #: Minimum number of boxes (a few may all be near the upper left, where valid ones also fit as corners), of fractions.
 ENOUGH, SOME = 8, 3
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional
 
 from mmguard.config.detr_yaml import fits_coco_ids, is_remapped
 from mmguard.facts.labels import LabelFacts
+from mmguard.findings.config_edits import state_num_classes
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.rules.labels.yolo import get_yolo
-from mmguard.findings.usual_edits import state_num_classes
 from mmguard.findings.views import (
     compute_label_share,
     get_annotations,

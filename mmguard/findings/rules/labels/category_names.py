@@ -11,13 +11,11 @@ from mmguard.config.head_classes import find_class_counts
 from mmguard.config.parts import find_datasets, get_class_names, get_class_string, get_classes_path, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.facts.labels import LabelFacts
-from mmguard.findings.class_edits import set_classes_and_heads
+from mmguard.findings.config_edits import combine_pair, set_classes_and_heads, state_num_classes
 from mmguard.findings.edits import Edit, format_value
-from mmguard.findings.file_edits import rewrite
+from mmguard.findings.file_edits import list_splits, rewrite
 from mmguard.findings.finding import ERROR, POSSIBLE, PROVEN, Finding
-from mmguard.findings.map_edits import list_splits
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
-from mmguard.findings.usual_edits import combine_pair, state_num_classes
 from mmguard.findings.views import (
     count_trained,
     find_alike,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from mmguard.facts.labels import AnnotationFacts, LabelFacts
-from mmguard.findings.class_edits import set_classes
+from mmguard.findings.config_edits import set_classes
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding

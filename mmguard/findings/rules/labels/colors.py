@@ -8,11 +8,11 @@ from typing import AbstractSet, ClassVar, Dict, FrozenSet, Iterator, List, Optio
 from mmguard.config.parts import find_datasets, find_transforms, get_palette
 from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
+from mmguard.findings.file_edits import convert_files, list_splits, list_stored_values, renumber
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES, VOC, Color, compute_grays, compute_voc_color, match_grays
-from mmguard.findings.map_edits import convert_files, list_splits, list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts, find_files_with
-from mmguard.findings.rules.labels.lossy import threshold, write_two_classes
+from mmguard.findings.rules.labels.gray import threshold, write_two_classes
 from mmguard.findings.views import (
     MANY_CHANNELS,
     VOID,

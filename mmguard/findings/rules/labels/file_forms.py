@@ -7,8 +7,8 @@ from typing import Iterable, Iterator
 
 from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
+from mmguard.findings.file_edits import convert_files, list_stored_values
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
-from mmguard.findings.map_edits import convert_files, list_stored_values
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
     as_map,

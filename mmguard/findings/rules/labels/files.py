@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from typing import Dict, Iterator, List, Tuple
+from itertools import islice
+from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
+from mmguard.config.parts import Part, find_datasets
 from mmguard.facts.labels import AnnotationFacts, LabelFacts
 from mmguard.facts.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
 from mmguard.files.containment import OUTSIDE_REASON
 from mmguard.findings.edits import Edit
+from mmguard.findings.file_edits import SUFFIX
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import set_suffix
-from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
+from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, WHOLE_FILE
-from mmguard.findings.views import count_listed, get_annotations, get_maps, has_config, join_items
-from mmguard.language import join
+from mmguard.findings.views import (
+    count_listed,
+    get_annotations,
+    get_maps,
+    has_config,
+    join_items,
+)
+from mmguard.language import Message, join
 from mmguard.text import quantity
 
 #: List of ``MapFacts``, or kind of fault of a volume -> description of one and of several files.
@@ -269,3 +278,55 @@ class MissingImages(AnnotationRule):
 
 def _count_missing(annotations: AnnotationFacts) -> int:
     return max(annotations.missing, len(annotations.missing_files))
+
+
+#: Maximum number of names in a folder to look at.
+_NAMES = 100_000
+
+
+#: Endings of files that can store classes.
+_EXACT = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.pgm')
+
+
+def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
+    """Yield an edit of ``seg_map_suffix`` in the data sets of all splits in which a rule finds missing label files."""
+    found = [
+        (dataset, _find_suffixes(dataset, split.labels.maps.missing_labels))
+        for split in (facts, *facts.others)
+        if split.labels is not None and split.labels.maps is not None and any(True for _ in rule.find(split))
+        for dataset in (find_datasets(facts.config) if facts.config is not None else ())
+        if dataset.split in split.labels.split.split(', ')
+    ]
+    for ending in sorted(set.intersection(*(endings for _, endings in found))) if found else ():
+        pattern = os.path.join(found[0][0].config['data_prefix']['seg_map_path'], f'*{ending}')
+        question = Message('Are the files {pattern} the label maps?', pattern=pattern)
+        changes = tuple((dataset.place('seg_map_suffix'), ending) for dataset, _ in found)
+        yield Edit('Set the suffix of the label maps.', question, changes)
+
+
+def _find_suffixes(dataset: Part, files: Sequence[str]) -> Set[str]:
+    """Return the suffixes that all of these label files can have in the folder of a data set."""
+    root, suffix = str(dataset.config.get('data_root') or ''), dataset.config.get('seg_map_suffix', SUFFIX)
+    prefix = dataset.config.get('data_prefix')
+    folder = prefix.get('seg_map_path') if isinstance(prefix, dict) else None
+    if not isinstance(folder, str) or not isinstance(suffix, str):
+        return set()
+    paths = [os.path.relpath(os.path.join(root, file), os.path.join(root, folder)) for file in files]
+    if not paths or any(not path.endswith(suffix) for path in paths):
+        return set()
+    return _find_common_endings(os.path.join(root, folder), [path[: len(path) - len(suffix)] for path in paths])
+
+
+def _find_common_endings(folder: str, stems: Sequence[str]) -> Set[str]:
+    """Return the suffixes that all stems can have."""
+    common: List[Set[str]] = []
+    for below in dict.fromkeys(map(os.path.dirname, stems)):
+        try:
+            with os.scandir(os.path.join(folder, below)) as entries:
+                names = [entry.name for entry in islice(entries, _NAMES) if entry.name.lower().endswith(_EXACT)]
+        except OSError:
+            return set()
+        for stem in [os.path.basename(stem) for stem in stems if os.path.dirname(stem) == below]:
+            after = {name[len(stem) :] for name in names if name.startswith(stem)}
+            common.append({ending for ending in after if ending.startswith(('.', '_', '-'))})  # 1 is not 10.png
+    return set.intersection(*common) if common else set()

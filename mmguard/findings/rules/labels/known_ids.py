@@ -7,9 +7,9 @@ from typing import Dict, FrozenSet, Iterator, List, Optional
 
 from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
+from mmguard.findings.file_edits import renumber, shift_down
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS, COCO_STUFF_CLASSES
-from mmguard.findings.map_edits import renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts, find_files_with
 from mmguard.findings.views import (
     VOID,

@@ -7,12 +7,20 @@ from typing import Iterator, Sequence
 
 from mmguard.config.classes import starts_with_background
 from mmguard.facts.labels import LabelFacts
+from mmguard.findings.config_edits import state_num_classes
 from mmguard.findings.edits import Edit
-from mmguard.findings.file_edits import number_rows, rewrite, subtract_one
+from mmguard.findings.file_edits import (
+    list_splits,
+    list_stored_values,
+    number_rows,
+    renumber,
+    rewrite,
+    shift_down,
+    subtract_one,
+)
 from mmguard.findings.finding import Finding
-from mmguard.findings.map_edits import list_splits, list_stored_values, renumber, shift_down
-from mmguard.findings.patterns import OutsideRule, are_far, list_ids
 from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rules.labels.out_of_range import OutsideRule, are_far, list_ids
 from mmguard.findings.views import (
     compute_share,
     count_trained,

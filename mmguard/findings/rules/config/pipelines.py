@@ -1,16 +1,25 @@
-"""Steps and settings that give images, label maps and windows sizes that do not fit together."""
+"""Steps and settings of pipelines that spoil labels, or give images of sizes that do not fit together."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, List, Optional
+from typing import Any, Iterator, List, Optional, Tuple
 
-from mmguard.config.parts import Part, find_pipelines, find_preprocessors
+from mmguard.config.parts import (
+    Part,
+    find_datasets,
+    find_pipelines,
+    find_preprocessors,
+    find_transforms,
+    get_class_names,
+)
 from mmguard.config.read import ReadConfig
+from mmguard.facts.labels import LabelFacts
+from mmguard.findings.config_edits import propose
 from mmguard.findings.edits import Edit
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
-from mmguard.findings.usual_edits import propose
+from mmguard.findings.views import get_annotations, join_items
 from mmguard.language import Message
 
 #: Names of transforms that move pixels, and of those that set the size of an image.
@@ -116,3 +125,83 @@ def _insert(title: str, steps: List[Part], new: Part, at: Part, after: bool = Fa
     place = steps.index(at) + after
     order = [step.config for step in (*steps[:place], new, *steps[place:])]
     return propose(Message(title), (pipeline, order))
+
+
+_LEFT = re.compile(r'(?i)(?<![a-z])(?:left|l)(?![a-z])')
+
+
+class SidesNotSwapped(ConfigRule):
+    code = 'MG234'
+    severity = WARNING
+    summary = 'RandomFlip mirrors label maps, and left and right keep their labels.'
+    title = 'RandomFlip mirrors images, but the labels of left and right are not swapped: {pairs}.'
+    why = 'In the mirrored image a left arm is where a right one was: half of the images teach the opposite.'
+    example = Example(
+        wrong="classes=('left-arm', 'right-arm'); dict(type='RandomFlip', prob=0.5)",
+        right="dict(type='RandomFlip', prob=0.5, swap_seg_labels=[(0, 1)])",
+    )
+    limits = 'It knows sides by the words left and right (l and r) in the names.'
+    advice = 'Write `swap_seg_labels={labels}` in RandomFlip, or prob=0.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        names = next(filter(None, map(get_class_names, (d for d in find_datasets(config) if d.split == 'train'))), None)
+        pairs = _find_sides(names or [])
+        for flip in find_transforms(config) if pairs and config.framework == 'mmseg' else ():
+            is_mirror = flip.name == 'RandomFlip' and flip.config.get('prob') != 0 and flip.split == 'train'
+            vertical = flip.config.get('direction') == 'vertical'
+            if is_mirror and not vertical and not flip.config.get('swap_seg_labels'):
+                place = flip.place('swap_seg_labels')
+                shown = join_items((f'{names[a]}, {names[b]}' for a, b in pairs), 3) if names else ''
+                asked = Message('Are these the left and the right one of the same thing: {pairs}?', pairs=shown)
+                edit = propose('Swap them.', (place, [list(pair) for pair in pairs]), question=asked)
+                words = {'pairs': shown, 'labels': str(pairs)}
+                yield self.report_at(place, None, words, edits=[edit])
+
+
+def _find_sides(names: List[str]) -> List[Tuple[int, int]]:
+    """Return the labels of each left and its right.
+
+    Example:
+        >>> _find_sides(['hat', 'Left-arm', 'Right-arm', 'leftover'])
+        [(1, 2)]
+    """
+    places = {name.lower(): place for place, name in enumerate(names)}
+
+    def find_right(name: str) -> Optional[int]:
+        found = _LEFT.search(name)
+        other = {'left': 'right', 'l': 'r'}.get(found.group().lower(), '') if found else ''
+        return places.get(_LEFT.sub(other, name, count=1).lower()) if found else None
+
+    return [(place, right) for place, right in enumerate(map(find_right, names)) if right is not None]
+
+
+class NegativeCrop(ConfigRule):
+    code = 'MG233'
+    follows = ('MG146',)
+    severity = WARNING
+    summary = 'filter_empty_gt=False keeps images without an object, but RandomCrop rejects them.'
+    why = (
+        'With allow_negative_crop=False, its default in MMDetection, RandomCrop does not return a crop without a box; '
+        'the data set draws another image then. Images without an object are never trained, without a message.'
+    )
+    example = Example(
+        wrong="filter_cfg=dict(filter_empty_gt=False); dict(type='RandomCrop', crop_size=(512, 512))",
+        right="dict(type='RandomCrop', crop_size=(512, 512), allow_negative_crop=True)",
+    )
+    limits = 'It knows RandomCrop of MMDetection, not transforms of your own.'
+    advice = 'Write allow_negative_crop=True in RandomCrop, or leave such images out: filter_empty_gt=True.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        kept = any(
+            False
+            in (dataset.config.get('filter_empty_gt'), (dataset.config.get('filter_cfg') or {}).get('filter_empty_gt'))
+            for dataset in find_datasets(config)
+            if dataset.split == 'train'
+        )
+        for crop in find_transforms(config) if kept and config.framework == 'mmdet' else ():
+            if crop.split == 'train' and crop.name == 'RandomCrop' and not crop.config.get('allow_negative_crop'):
+                place = crop.place('allow_negative_crop')
+                yield self.report_at(place, False, edits=[propose('Keep crops without an object.', (place, True))])
+
+    def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
+        return LIKELY if get_annotations(labels).images_without_target else POSSIBLE

@@ -14,7 +14,15 @@ from mmguard.config.head_classes import count_classes, find_class_counts
 from mmguard.config.ignored_labels import IgnoredLabel, find_ignored_labels
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.losses import count_expected_weights, fit_weights
-from mmguard.config.parts import Part, find_datasets, find_guarding_hook, find_losses, find_pipelines
+from mmguard.config.parts import (
+    Part,
+    find_datasets,
+    find_guarding_hook,
+    find_losses,
+    find_pipelines,
+    get_class_names,
+    get_metainfo,
+)
 from mmguard.config.read import ReadConfig
 from mmguard.config.start_check import find_mismatched_guards, find_unguarded_evaluation
 from mmguard.findings.edits import Code, Edit, as_code, format_config_lines
@@ -309,11 +317,74 @@ def _pass_counts(dataset: Part, step: Any) -> Any:
     return {**step, 'meta_keys': (*keys, 'label_guard')}
 
 
-def set_filter(config: ReadConfig, key: str, value: Any, question: str = '') -> Edit:
-    """Return an edit that sets a key of ``filter_cfg`` in mmdet's training data sets."""
-    places = tuple(
-        (dataset.place('filter_cfg'), {**(dataset.config.get('filter_cfg') or {}), key: value})
-        for dataset in find_datasets(config)
-        if dataset.split == 'train'
+#: mmseg's class for custom data, as named in new-style configs.
+BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
+
+
+def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
+    """Return an edit that sets ``metainfo.classes`` of every data set, without its palette."""
+    sets = find_datasets(facts.config) if facts.config is not None else ()
+    places = tuple(change for dataset in sets for change in name_classes(dataset, names))
+    line = f'classes={format_classes(names)}'
+    line = line if facts.config is not None and facts.config.is_old else f'metainfo=dict({line})'
+    return Edit('List the classes in the data sets of all splits.', question, places, lines=(line,))
+
+
+def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
+    """Return an edit that sets a class list, and the number of classes of the heads."""
+    found = set_classes(facts, names, question)
+    heads = [] if facts.config is None else [count for count in find_class_counts(facts.config) if count.kind == 'all']
+    if all(count.value == len(names) for count in heads):
+        return found
+    follow = set_num_classes(facts, len(names), question)
+    return replace(
+        combine_pair(found, follow, 'List the classes in the data sets, and count them in every head.'), options={}
     )
-    return Edit(Message('Set {key} of the training data sets.', key=key), question, places)
+
+
+def format_classes(names: Sequence[str]) -> str:
+    """Format a class list as code."""
+    return f'({", ".join(repr(str(name)) for name in names)},)'
+
+
+def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """Yield changes that name the classes of one data set, with BaseSegDataset if its class accepts no new names."""
+    if get_class_names(dataset) == list(names):
+        return
+    if dataset.is_old:
+        yield dataset.place('classes'), tuple(names)
+        return
+    metainfo = dataset.config.get('metainfo')
+    kept = {key: value for key, value in metainfo.items() if key != 'palette'} if isinstance(metainfo, dict) else {}
+    yield dataset.place('metainfo'), {**kept, 'classes': tuple(names)}
+    own = get_metainfo(dataset).get('classes')
+    if own is not None and hasattr(dataset.cls, 'get_label_map') and not set(names) <= set(own):
+        yield from use_base_dataset(dataset)
+
+
+def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
+    """Yield changes to mmseg's class for custom data, with the file suffixes and the label shift of the old class."""
+    kind = str(dataset.config['type'])
+    yield (
+        dataset.place('type'),
+        f'{kind.rpartition(".")[0]}.BaseSegDataset'.lstrip('.') if kind.count('.') < 2 else BASE,
+    )
+    for key in ('img_suffix', 'seg_map_suffix', 'reduce_zero_label'):
+        if not dataset.says(key) and dataset.get(key) is not None:
+            yield dataset.place(key), dataset.get(key)
+
+
+def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
+    """Return an edit that drops the first class: 0 is ignored, list and heads have one class less; else ``None``."""
+    sets = find_datasets(config)
+    names = next((get_class_names(dataset) for dataset in sets if dataset.split == 'train'), None)
+    if not names or len(names) < 2 or any(get_metainfo(dataset).get('classes') for dataset in sets):
+        return None
+    facts = Facts(config=config)
+    heads = {
+        count.path: count.value - 1 for count in find_class_counts(config) if count.kind == 'all' and count.value > 1
+    }
+    parts = [reduce_zero_label(facts, True), set_classes(facts, names[1:]), set_heads(config, heads)]
+    parts.append(set_ignore_index(facts, VOID))
+    changes = tuple(change for part in parts for change in part.config)
+    return Edit(Message('Remove {name!r} from the classes, and ignore the label 0.', name=names[0]), question, changes)

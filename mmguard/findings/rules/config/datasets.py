@@ -1,7 +1,8 @@
-"""Data sets that are trained together although their class lists differ."""
+"""Data sets whose class lists differ although they are trained together, and metrics that read another file."""
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
@@ -10,14 +11,21 @@ from mmguard.config.changes import change_config
 from mmguard.config.guards import add_reporting
 from mmguard.config.head_classes import find_class_counts, find_joined_lists, has_open_vocabulary
 from mmguard.config.label_spaces import from_config
-from mmguard.config.parts import Part, find_datasets, get_class_names, get_classes_path, get_metainfo, says_classes
+from mmguard.config.parts import (
+    Part,
+    find_datasets,
+    find_metrics,
+    get_class_names,
+    get_classes_path,
+    get_metainfo,
+    says_classes,
+)
 from mmguard.config.read import ReadConfig
-from mmguard.findings.class_edits import name_classes
+from mmguard.findings.config_edits import combine_pair, insert_guard, name_classes, propose, set_heads
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.usual_edits import combine_pair, insert_guard, propose, set_heads
 from mmguard.findings.views import VOID, get_annotations, join_items
 from mmguard.language import Message
 from mmguard.text import shorten
@@ -151,3 +159,39 @@ def _ignore_keys(config: ReadConfig, train: Sequence[Part]) -> Iterator[Tuple[st
         known = wrapper.config.get('ignore_keys') or []
         if keys and wrapper.name == 'ConcatDataset' and wrapper.split == 'train' and not wrapper.is_old:
             yield wrapper.place('ignore_keys'), [*([known] if isinstance(known, str) else known), *keys]
+
+
+ANNOTATION_METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
+
+
+class MetricAnnotations(ConfigRule):
+    code = 'MG229'
+    summary = 'The metric takes its ground truth from a different file than the data set that it evaluates.'
+    title = 'The metric and its data set read different files: {place} reads {expected}.'
+    why = (
+        'COCO metrics take the ground truth from their own ann_file. If it is still that of the base config, images '
+        'and category ids do not match: evaluation fails, or its scores are meaningless.'
+    )
+    example = Example(
+        wrong="dataset: ann_file='my_val.json'; CocoMetric: ann_file='data/coco/annotations/instances_val2017.json'",
+        right="CocoMetric: ann_file='my_val.json'",
+    )
+    limits = 'Paths are compared, not files: a copy under another name looks like a mistake.'
+    advice = 'Write the ann_file of the data set in the metric, too.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for metric in find_metrics(config):
+            sets = [dataset for dataset in find_datasets(config) if dataset.split == metric.split]
+            file = metric.config.get('ann_file')
+            if len(sets) != 1 or metric.name not in ANNOTATION_METRICS or not isinstance(file, str):
+                continue
+            dataset = sets[0]
+            if dataset.is_a('CocoPanopticDataset') != (metric.name == 'CocoPanopticMetric'):
+                continue  # the boxes of a panoptic model are evaluated on another file, on purpose
+            root, own = dataset.config.get('data_root') or '', dataset.config.get('ann_file')
+            if not isinstance(root, str) or not isinstance(own, str) or not own:
+                continue
+            expected, place = posixpath.join(root, own), metric.place('ann_file')
+            if posixpath.normpath(expected) != posixpath.normpath(file):
+                edit = propose('Evaluate with the annotations of the data set.', (place, expected))
+                yield self.report_at(place, file, dict(place=dataset.path, expected=expected), edits=[edit])
