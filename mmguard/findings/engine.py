@@ -331,27 +331,20 @@ def count_trained_classes(labels: LabelFacts) -> Dict[int, int]:
     }
 
 
-#: Frameworks that may have written the record of a run.
-OPENMMLAB, PYTORCH, NNUNET = FRAMEWORKS = ('openmmlab', 'pytorch', 'nnunet')
-
-
 def diagnose_for(framework: str, labels: LabelFacts, roots: Sequence[str] = ()) -> List[Finding]:
     """Return all findings that the facts support, the most certain first, with advice for a framework.
 
     Args:
-        framework (str): One of :data:`FRAMEWORKS`; any other means OpenMMLab.
+        framework (str): That of a run: ``'pytorch'`` (only findings with advice for it), ``'nnunet'``, or OpenMMLab.
         labels (LabelFacts): Facts about the labels.
         roots (sequence of str): Data roots; for nnU-Net, its raw folder.
     """
-    if framework == NNUNET:
+    if framework == 'nnunet':
         advice = ' '.join(advise_nnunet(roots[0] if roots else '$nnUNet_raw/DATASET'))
         return [replace(finding, advice=advice) for finding in diagnose(labels)]
-    return diagnose_for_pytorch(labels) if framework == PYTORCH else diagnose(labels)
-
-
-def diagnose_for_pytorch(labels: LabelFacts) -> List[Finding]:
-    """Return the findings that have an advice for plain PyTorch, with it."""
-    return diagnose(labels, rules=[rule for rule in select_rules() if rule.pytorch], options={'framework': PYTORCH})
+    is_pytorch = framework == 'pytorch'
+    rules = [rule for rule in select_rules() if rule.pytorch or not is_pytorch]
+    return diagnose(labels, rules=rules, options={'framework': framework} if is_pytorch else {})
 
 
 def advise_nnunet(raw_folder: str) -> Sequence[str]:

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import (
-    Any,
-    Callable,
-    ClassVar,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Callable, ClassVar, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.config.read import ReadConfig
 from mmguard.facts.environment import EnvironmentFacts
@@ -281,7 +268,7 @@ class DataRule(Rule):
         return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
 
 
-def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> List[str]:
+def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> Sequence[str]:
     """Return example files that hold some values."""
     if labels.maps is None:
         known = labels.annotations.box_examples if labels.annotations is not None else {}

@@ -74,11 +74,6 @@ def has_many_channels(labels: LabelFacts) -> bool:
     return any(get_maps(labels).forms.get(form) for form in MANY_CHANNELS)
 
 
-def has_valid_counts(labels: LabelFacts) -> bool:
-    """Return True if valid labels were also counted."""
-    return bool(labels.histogram)
-
-
 def subtracts_one(labels: LabelFacts) -> bool:
     """Return True if ``reduce_zero_label`` is set anywhere."""
     return any(get_config(labels).reduce_zero_label.values())

@@ -33,7 +33,7 @@ def find_likely_cause(
     # Imported only once something is wrong: training does not need it.
     from mmguard.facts.labels import MapFacts
     from mmguard.findings import LabelFacts
-    from mmguard.findings.engine import diagnose_for_pytorch
+    from mmguard.findings.engine import diagnose_for
 
     at_edges = _compute_share_between(target, values) if target.dim() == 3 else None
     facts = LabelFacts(
@@ -44,7 +44,7 @@ def find_likely_cause(
         histogram=histogram,
         maps=None if at_edges is None else MapFacts(at_edges=at_edges),
     )
-    found = diagnose_for_pytorch(facts)
+    found = diagnose_for('pytorch', facts)
     return f'{found[0].code} {found[0].title} {found[0].advice}' if found else None
 
 

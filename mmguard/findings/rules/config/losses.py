@@ -43,7 +43,7 @@ from mmguard.findings.config_edits import (
 from mmguard.findings.edits import Code, Edit, format_config_lines
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
-from mmguard.findings.views import count_trained, has_valid_counts
+from mmguard.findings.views import count_trained
 from mmguard.language import Message
 from mmguard.text import quantity
 
@@ -186,7 +186,7 @@ class WeightedIgnored(ConfigRule):
         if labels.values:
             return POSSIBLE  # an invalid label may have ended it as well
         # If no file has one, padding adds some.
-        return PROVEN if has_valid_counts(labels) and labels.ignore_index in count_trained(labels) else LIKELY
+        return PROVEN if labels.histogram and labels.ignore_index in count_trained(labels) else LIKELY
 
 
 def _guard_all(config: ReadConfig) -> Edit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import AbstractSet, ClassVar, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
+from typing import AbstractSet, ClassVar, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
 
 from mmguard.config.parts import find_datasets, find_transforms, get_palette
 from mmguard.facts.labels import LabelFacts
@@ -23,7 +23,6 @@ from mmguard.findings.views import (
     get_maps,
     has_config,
     has_num_classes,
-    has_valid_counts,
     join_items,
     rise_evenly,
     select_ids,
@@ -57,7 +56,7 @@ class ChannelRule(DataRule):
         )
         ranked = sorted(maps.colors, key=lambda color: -maps.colors[color])
         evidence += f'; {quantity(len(ranked), "color")}: {join_items(ranked, FEW_COLORS)}' if ranked else ''
-        files = [file for form in forms for file in maps.form_examples.get(form, ())]
+        files: Sequence[str] = [file for form in forms for file in maps.form_examples.get(form, ())]
         files = files or find_files_with(labels, labels.values) or find_files_named(labels, '')
         words = {'forms': join_items(Message(MANY_CHANNELS[form]) for form in forms)}
         # If files with several channels are gray, values changed by compression (MG136) are the worse fault.
@@ -320,13 +319,13 @@ class PaletteReadAsColors(DataRule):
         if _are_grays(seen):
             return PROVEN
         # One class has one gray; 38 is an unlikely choice by hand.
-        if has_valid_counts(labels) and seen == {38} and labels.num_classes == 2:
+        if labels.histogram and seen == {38} and labels.num_classes == 2:
             return PROVEN
         # A gray picture would have as many levels as classes; a channel of the colors has four in total.
         if self._is_batch(labels) and seen <= CHANNEL_LEVELS and labels.num_classes > len(CHANNEL_LEVELS) + 2:
             return PROVEN
         # A full count shows if they are the gray levels of as many classes (MG125).
-        is_counted = has_valid_counts(labels) or bool(maps.raw)
+        is_counted = bool(labels.histogram) or bool(maps.raw)
         return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:

@@ -20,7 +20,6 @@ from mmguard.findings.views import (
     get_maps,
     has_many_channels,
     has_num_classes,
-    has_valid_counts,
     is_rare,
     join_items,
     rise_evenly,
@@ -61,7 +60,7 @@ class BinaryMask(DataRule):
         if is_mapped or has_many_channels(labels):
             return
         counts, raw = count_stored(labels), get_maps(labels).raw
-        known = raw or (has_valid_counts(labels) and not subtracts_one(labels))
+        known = raw or (labels.histogram and not subtracts_one(labels))
         if known and set(counts) == {0, VOID}:
             is_mask = not may_be_subtracted(labels)
         else:  # in training only the invalid values are known
@@ -69,7 +68,7 @@ class BinaryMask(DataRule):
         if not is_mask:
             return
         values, evidence = {VOID: counts.get(VOID, 0)}, None
-        if has_valid_counts(labels) or raw:
+        if labels.histogram or raw:
             ignored = labels.ignore_index == VOID
             evidence = Message(
                 'the files hold 0 and 255 only, 255 in {share:.3g} % of the pixels{swallowed}',
@@ -157,7 +156,7 @@ class GrayLevels(DataRule):
         """Return True if the values, except void, are ids 0..N without gaps: more classes than the head has."""
         ids = select_ids(count_trained(labels))
         return (
-            has_valid_counts(labels) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(labels.values) <= ids
+            bool(labels.histogram) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(labels.values) <= ids
         )
 
 
@@ -189,7 +188,7 @@ class ScaledGray(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         stored, trained = count_stored(labels), count_trained(labels)
-        is_known = has_valid_counts(labels) or get_maps(labels).raw
+        is_known = labels.histogram or get_maps(labels).raw
         is_seen = labels.values or (not has_num_classes(labels) and set(trained) == set(stored))
         levels = sorted(value for value in (stored or trained) if value >= 0)
         if not is_known or not is_seen or not 2 <= len(levels) <= min(max(labels.num_classes, 2) + 1, MAX_LEVELS):
@@ -289,7 +288,7 @@ class LossyOrInterpolated(DataRule):
             return None
         if maps.at_edges is not None and min(labels.values) >= 0:
             return PROVEN if maps.at_edges >= 0.8 else None
-        if not has_valid_counts(labels) or len(labels.values) <= MANY_VALUES:
+        if not labels.histogram or len(labels.values) <= MANY_VALUES:
             return None
         # A few values have almost all pixels, the many others next to none.
         counts = sorted(count_stored(labels).values(), reverse=True)

@@ -20,7 +20,6 @@ from mmguard.findings.views import (
     get_config,
     get_maps,
     has_num_classes,
-    has_valid_counts,
     join_items,
     rate_share,
     select_ids,
@@ -93,7 +92,7 @@ class RawCityscapesIds(DataRule):
         if labels.num_classes == 19:
             return rate_share(share) if len(raw) >= 2 else LIKELY if share == 1 else POSSIBLE
         ids = select_ids(count_trained(labels))
-        full = has_valid_counts(labels) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
+        full = bool(labels.histogram) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
         return rate_share(share) if full else None
 
     def _judge_by_ids(self, labels: LabelFacts) -> Optional[str]:
@@ -198,14 +197,14 @@ class RawCocoIds(DataRule):
             return False
         # Maps of things and stuff hold the id - 1.
         never = NEVER if labels.num_classes == 80 else {value - 1 for value in NEVER}
-        if has_valid_counts(labels) and len(ids & never) > 0.02 * len(ids):
+        if labels.histogram and len(ids & never) > 0.02 * len(ids):
             return False
         most = {80: 90, 171: 181}.get(labels.num_classes)
         beyond = set(labels.values) - {255}
         if most is None or not beyond or max(beyond) > most:
             return False
         # A full count of at least half the ids without a single gap id leaves little doubt.
-        return (has_valid_counts(labels) and len(ids) > labels.num_classes / 2) or len(beyond) >= 2 or beyond == {most}
+        return (bool(labels.histogram) and len(ids) > labels.num_classes / 2) or len(beyond) >= 2 or beyond == {most}
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         classes = len(COCO_STUFF_CLASSES)

@@ -29,7 +29,6 @@ from mmguard.findings.views import (
     count_trained,
     get_annotations,
     get_maps,
-    has_valid_counts,
     is_rare,
     join_items,
     rate_share,
@@ -75,11 +74,11 @@ def read_pattern(labels: LabelFacts) -> Dict[str, str]:
     # The first value after the classes is often a forgotten class, but not if it has only a handful of pixels.
     is_sure = values == {classes} and is_rare(labels, files=0.01, elements=1e-4)
     # A tumor fills few voxels of few cases.
-    is_small_class = values == {classes} and not is_sure and 'volume' in get_maps(labels).forms
-    if not is_small_class and _is_rarer_than_classes(labels):
-        found['MG127'] = PROVEN
-    elif not is_small_class and is_rare(labels) and len(values) <= FEW_VALUES:
-        found['MG127'] = PROVEN if is_sure else LIKELY
+    if is_sure or values != {classes} or 'volume' not in get_maps(labels).forms:
+        if is_sure or _is_rarer_than_classes(labels):
+            found['MG127'] = PROVEN
+        elif is_rare(labels) and len(values) <= FEW_VALUES:
+            found['MG127'] = LIKELY
     if _has_gaps(labels):
         # Not proven in three cases. The last id may be the void of a known set, and the gap a class without files; a
         # rare last id may be a slip, and the gap the last class; ids far apart may not be a numbering at all.
@@ -203,7 +202,7 @@ class OutOfRange(OutsideRule):
     def _continues(self, labels: LabelFacts) -> bool:
         """True if the labels continue after num_classes in many files: classes, not slips."""
         ids = select_ids(count_trained(labels))
-        whole = has_valid_counts(labels) and ids == set(range(len(ids)))
+        whole = bool(labels.histogram) and ids == set(range(len(ids)))
         return whole and len(labels.values) > 1 and not is_rare(labels) and set(labels.values) <= ids
 
 

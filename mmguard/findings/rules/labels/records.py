@@ -8,7 +8,7 @@ from mmguard.facts.labels import NO_LABEL_MAP, AnnotationFacts, LabelFacts
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
-from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts
+from mmguard.findings.rule import AnnotationRule, Example, Facts
 from mmguard.findings.views import compute_share, get_annotations, join_items
 from mmguard.language import as_message
 from mmguard.text import quantity, shorten
@@ -201,12 +201,9 @@ class MissingLabelMaps(FaultRule):
 MANY_UNNAMED = 0.2
 
 
-class UnnamedCategories(DataRule):
+class UnnamedCategories(AnnotationRule):
     code = 'MG149'
     follows = ('MG102', 'MG107', 'MG115', 'MG116', 'MG127')
-    #: If ids are labels, one without a category makes 1..N look like 1..N+1.
-    kinds = ('pixels', 'instances')
-    needs = ('annotations',)
     summary = 'Annotations use category ids that the file does not name.'
     title = 'Annotations use category ids that the file does not name: {ids}.'
     why = 'mmdet leaves such annotations out silently; other loaders take the id as a label, out of range.'

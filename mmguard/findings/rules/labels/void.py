@@ -25,7 +25,6 @@ from mmguard.findings.views import (
     get_maps,
     has_many_channels,
     has_num_classes,
-    has_valid_counts,
     join_items,
     select_ids,
     subtracts_one,
@@ -128,7 +127,7 @@ class ShiftedVoid(DataRule):
                 follows=follow,
             )
         elif 254 in labels.values and len(labels.values) <= 2:
-            is_both = has_valid_counts(labels) and VOID in count_trained(labels)
+            is_both = bool(labels.histogram) and VOID in count_trained(labels)
             certainty = POSSIBLE if is_both else PROVEN if len(labels.values) == 1 else LIKELY
             yield self.report_in(facts, certainty, follows=follow)
 
@@ -261,13 +260,13 @@ class ReduceZeroHidesClass(DataRule):
                     num_classes=labels.num_classes,
                 )
             )
-        if ids or has_valid_counts(labels):
+        if ids or labels.histogram:
             texts.append(
                 Message(
                     '{share:.3g} % of the pixels are 0 and ignored', share=100 * self._compute_share_of_zero(labels)
                 )
             )
-            if has_valid_counts(labels) and last not in count_trained(labels):
+            if labels.histogram and last not in count_trained(labels):
                 texts.append(Message('the last class, {last}, never occurs in training', last=last))
         words = {'enough': max(ids) + 1 if ids else labels.num_classes}
         severity = ERROR if certainty == PROVEN else WARNING
@@ -290,7 +289,7 @@ class ReduceZeroHidesClass(DataRule):
             if is_counted and not is_made_for_it:
                 return PROVEN
             return LIKELY if self._compute_share_drawn(labels) >= MUCH_ZERO else None
-        if has_valid_counts(labels):
+        if labels.histogram:
             if labels.num_classes - 1 in count_trained(labels) or labels.values:
                 return None
             return PROVEN if background else LIKELY if self._compute_share_drawn(labels) >= MUCH_ZERO else None
