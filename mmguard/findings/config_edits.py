@@ -62,6 +62,12 @@ def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = ''
     return add_dependent_settings(config, edit)
 
 
+def count_in_heads(config: ReadConfig, number: int) -> Changes:
+    """Return changes that set a number of classes in all heads with another one, and dependent settings."""
+    heads = {count.path: number for count in find_class_counts(config) if count.kind == 'all' and count.value != number}
+    return set_heads(config, heads).config if heads else ()
+
+
 def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
     """Add the settings that depend on edited heads: class weights, num_classes of losses, guards and preprocessors."""
     if config is None:
@@ -125,36 +131,30 @@ def map_labels(
     known: Dict[int, int] = dict(facts.options.get('label_map', ()))
     pixels = None if facts.config is None else from_config(facts.config).pixels
     classes = labels.num_classes if labels is not None else 0 if pixels is None else pixels.num_classes
-    title: str
     guard: Dict[str, Any] = {'type': 'GuardSegLabels', 'num_classes': classes, 'label_map': dict(table)}
     if labels is not None and labels.ignore_index is not None:
         guard['ignore_index'] = labels.ignore_index
     moved = tuple(sorted(_join_maps(known, table).items()))
-    options = {'label_map': moved}
-    hook = None if facts.config is None else find_guarding_hook(facts.config)
-    if facts.config is not None and hook is not None and _names_all(facts.config, splits):
-        joined = _join_maps(hook.config.get('label_map') or {}, table)
-        title = Message('Map these values in the guards of {hook}.', hook=hook.name)
-        return Edit(title, question, ((hook.place('label_map'), joined),), options, unlabelled=tuple(unlabelled))
-    places = () if facts.config is None else tuple(_insert_guard(facts.config, guard, splits))
-    if facts.config is None and known:
+    shown = f'num_classes={classes}, ' if classes < 256 else ''
+    shown += f'ignore_index={guard["ignore_index"]}, ' if guard.get('ignore_index') not in (None, 255) else ''
+    line = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
+    # Nothing says that it is OpenMMLab.
+    title: str = 'Map these values where the labels are loaded (with OpenMMLab right after LoadAnnotations).'
+    places: Changes = ()
+    if facts.config is not None:
+        hook, sets = find_guarding_hook(facts.config), find_datasets(facts.config)
+        if hook is not None and (not splits or {dataset.split for dataset in sets} <= set(splits)):
+            title, line = Message('Map these values in the guards of {hook}.', hook=hook.name), ''
+            places = ((hook.place('label_map'), _join_maps(hook.config.get('label_map') or {}, table)),)
+        else:
+            where = name_splits(splits)
+            title = Message('Map these values right after LoadAnnotations, in the pipelines of {splits}.', splits=where)
+            sets += find_datasets(facts.config, wrappers=True)
+            guarded = (insert_guard(one, guard) for one in sets if not splits or one.split in splits)
+            places = (*add_reporting(facts.config), *(change for changes in guarded for change in changes))
+    elif known:
         title, line = 'Map these values to the labels.', f'label_map={as_map(dict(moved))}'
-    else:
-        shown = f'num_classes={classes}, ' if classes < 256 else ''
-        shown += f'ignore_index={guard["ignore_index"]}, ' if guard.get('ignore_index') not in (None, 255) else ''
-        title = Message(
-            'Map these values right after LoadAnnotations, in the pipelines of {splits}.',
-            splits=name_splits(splits),
-        )
-        if facts.config is None:  # nothing says that it is OpenMMLab
-            title = 'Map these values where the labels are loaded (with OpenMMLab right after LoadAnnotations).'
-        line = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
-    return Edit(title, question, places, options, lines=(line,), unlabelled=tuple(unlabelled))
-
-
-def _names_all(config: ReadConfig, splits: Sequence[str]) -> bool:
-    """True if ``splits`` are all those of a config; an empty list means all."""
-    return not splits or {dataset.split for dataset in find_datasets(config)} <= set(splits)
+    return Edit(title, question, places, {'label_map': moved}, lines=(line,) * bool(line), unlabelled=tuple(unlabelled))
 
 
 def name_splits(splits: Sequence[str]) -> str:
@@ -283,14 +283,6 @@ def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
         yield place.path, value
 
 
-def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Yield changes that insert a guard after label maps are loaded, or give its map to an existing guard."""
-    yield from add_reporting(config)
-    for dataset in [*find_datasets(config), *find_datasets(config, wrappers=True)]:
-        if not splits or dataset.split in splits:
-            yield from insert_guard(dataset, guard)
-
-
 def insert_guard(dataset: Part, guard: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
     """Yield the change that inserts a guard with a ``label_map`` after a data set loads its label maps, if it does."""
     steps = dataset.config.get('pipeline')
@@ -325,7 +317,7 @@ def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
     """Return an edit that sets ``metainfo.classes`` of every data set, without its palette."""
     sets = find_datasets(facts.config) if facts.config is not None else ()
     places = tuple(change for dataset in sets for change in name_classes(dataset, names))
-    line = f'classes={format_classes(names)}'
+    line = f'classes=({", ".join(repr(str(name)) for name in names)},)'
     line = line if facts.config is not None and facts.config.is_old else f'metainfo=dict({line})'
     return Edit('List the classes in the data sets of all splits.', question, places, lines=(line,))
 
@@ -340,11 +332,6 @@ def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = ''
     return replace(
         combine_pair(found, follow, 'List the classes in the data sets, and count them in every head.'), options={}
     )
-
-
-def format_classes(names: Sequence[str]) -> str:
-    """Format a class list as code."""
-    return f'({", ".join(repr(str(name)) for name in names)},)'
 
 
 def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:

@@ -106,17 +106,13 @@ def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = 
             finding,
             edits=tuple(
                 replace(edit, number=numbers.setdefault(repr((edit.config, edit.files)), len(numbers) + 1))
-                if _can_be_written(edit)
+                if (edit.config or edit.files) and not edit.is_manual
                 else edit
                 for edit in finding.edits
             ),
         )
         for finding in findings
     ]
-
-
-def _can_be_written(edit: Edit) -> bool:
-    return bool(edit.config or edit.files) and not edit.is_manual
 
 
 def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = ()) -> str:

@@ -15,12 +15,7 @@ from mmguard.config.head_classes import (
 from mmguard.config.parts import Part, find_datasets, get_class_names, get_classes_path, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.facts.labels import LabelFacts
-from mmguard.findings.config_edits import (
-    combine_pair,
-    name_classes,
-    set_classes,
-    set_heads,
-)
+from mmguard.findings.config_edits import combine_pair, name_classes, set_classes, set_heads
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts

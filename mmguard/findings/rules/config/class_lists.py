@@ -26,15 +26,10 @@ from mmguard.config.parts import (
     says_classes,
 )
 from mmguard.config.read import ReadConfig
-from mmguard.findings.config_edits import (
-    combine_pair,
-    name_classes,
-    propose,
-    set_heads,
-)
+from mmguard.findings.config_edits import combine_pair, count_in_heads, name_classes, propose, set_classes, set_heads
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.views import join_items
 from mmguard.language import Message, join
 from mmguard.text import quantity, shorten
@@ -215,16 +210,10 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
     if forgotten:
         return [here]
     arrived = says_classes(dataset) and not says_classes(first)
-    heads = {
-        count.path: len(names)
-        for count in find_class_counts(config)
-        if count.kind == 'all' and count.value != len(names)
-    }
-    numbers = set_heads(config, heads).config if heads else ()
     there = propose(
         'Write this class list in the training data set.',
-        *(change for one in find_datasets(config) for change in name_classes(one, names)),
-        *numbers,
+        *set_classes(Facts(config=config), names).config,
+        *count_in_heads(config, len(names)),
         question='Are the training files labeled by this list?',
     )
     return [there] if arrived else [here, there]  # the names come from the type, not from the user
@@ -232,11 +221,8 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
 
 def _is_same_kind(one: Part, other: Part) -> bool:
     """Return True if two data sets have the same type, or that of the first derives from that of the other."""
-    return one.name == other.name or _is_made_of(one.cls, other.cls)
-
-
-def _is_made_of(one: Any, other: Any) -> bool:
-    return inspect.isclass(one) and inspect.isclass(other) and issubclass(one, other)
+    are_classes = inspect.isclass(one.cls) and inspect.isclass(other.cls)
+    return one.name == other.name or (are_classes and issubclass(one.cls, other.cls))
 
 
 def _describe_difference(names: List[str], expected: List[str]) -> str:
@@ -300,11 +286,8 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
     """Return an edit of a class list, then one that also changes the heads and the splits without the list."""
     if not isinstance(classes, (list, tuple)) or not classes:
         return [move]
-    heads = {
-        count.path: len(classes)
-        for count in find_class_counts(config)
-        if count.kind != 'stuff' and count.value != len(classes)
-    }
+    number, counts = len(classes), find_class_counts(config)
+    heads = {count.path: number for count in counts if count.kind != 'stuff' and count.value != number}
     touched = {place for place, _ in move.config}
     others = tuple(
         change

@@ -21,7 +21,7 @@ from mmguard.config.parts import (
     says_classes,
 )
 from mmguard.config.read import ReadConfig
-from mmguard.findings.config_edits import combine_pair, insert_guard, name_classes, propose, set_heads
+from mmguard.findings.config_edits import combine_pair, count_in_heads, insert_guard, name_classes, propose
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
@@ -96,11 +96,10 @@ def _complete(config: ReadConfig) -> Iterator[Edit]:
     left = [dataset for dataset in sets if not says_classes(dataset)]
     if len(said) == 1 and left and all(count.kind == 'all' for count in counts):
         (names,) = said
-        heads = {count.path: len(names) for count in counts if count.value != len(names)}
         yield propose(
             Message('Write this class list in {places}, too.', places=join_items(one.path for one in left)),
             *(change for dataset in left for change in name_classes(dataset, names)),
-            *(set_heads(config, heads).config if heads else ()),
+            *count_in_heads(config, len(names)),
             question=Message('Are the files of {name} labeled with these classes?', name=left[0].path),
         )
 
@@ -124,7 +123,6 @@ def _unite(config: ReadConfig, union: Sequence[str]) -> List[Edit]:
         changes += [*name_classes(dataset, union), *inserted]
     changes += add_reporting(config) if any(path.endswith('.pipeline') for path, _ in changes) else ()
     changes += _ignore_keys(config, [dataset for dataset in sets if dataset.split == 'train'])
-    heads = {count.path: len(union) for count in counts if count.value != len(union)}
     by_name = all(dataset.is_a('XMLDataset') for dataset in sets)
     question = OWN_NUMBERS if has_maps else SAME_NAMES if by_name else SAME_FILES
     listed = join_items(map(repr, union), len(union))
@@ -132,7 +130,7 @@ def _unite(config: ReadConfig, union: Sequence[str]) -> List[Edit]:
         propose(
             Message('Number the labels of all data sets by one list: {union}.', union=listed),
             *changes,
-            *(set_heads(change_config(config, changes), heads).config if heads else ()),
+            *count_in_heads(change_config(config, changes), len(union)),
             question=question,
             if_not='Run `mmguard scan CONFIG`: it offers copies that do.' if question == SAME_FILES else '',
             notes=('Objects of a class that their own data set does not label are trained as background.',),

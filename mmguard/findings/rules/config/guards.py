@@ -7,13 +7,7 @@ from difflib import get_close_matches
 from typing import Iterator, List
 
 from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, build_full_name, get_type_name
-from mmguard.config.guards import (
-    add_reporting,
-    build_error,
-    find_custom_imports,
-    find_own_parts,
-    find_similar_name,
-)
+from mmguard.config.guards import add_reporting, build_error, find_custom_imports, find_own_parts, find_similar_name
 from mmguard.config.ignored_labels import ALWAYS, has_threshold
 from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.parts import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Iterator, List, Sequence
 
 from mmguard.compat.stack import weighs_ignored_labels
-from mmguard.config.changes import REMOVED, Changes
+from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import find_class_counts
 from mmguard.config.ignored_labels import find_ignored_labels
 from mmguard.config.losses import (
@@ -35,8 +35,8 @@ from mmguard.facts.labels import LabelFacts
 from mmguard.findings.config_edits import (
     add_dependent_settings,
     guard_losses,
-    name_classes,
     propose,
+    set_classes,
     set_ignore_index,
     state_num_classes,
 )
@@ -268,7 +268,8 @@ class OneChannelSoftmax(ConfigRule):
         ones = _find_heads_of_one_class(config)
         if config.scope != 'mmseg' or not ones or not any(metric.is_a('IoUMetric') for metric in find_metrics(config)):
             return
-        changes = tuple(change for head in ones for change in _count_two_in_one_channel(head))
+        places = (('num_classes', 2), ('out_channels', 1))
+        changes = ((head.place(key), number) for head in ones for key, number in places)
         way = propose('Count the background as a class, and keep one output channel.', *changes)
         for dataset in find_datasets(config):
             names = get_class_names(dataset) or ()
@@ -309,28 +310,21 @@ def _offer_ways(config: ReadConfig) -> List[Edit]:
     names = (
         next((get_class_names(dataset) for dataset in find_datasets(config) if dataset.split == 'train'), None) or []
     )
-    return _name_background(config, names, ways) if len(names) == 1 else _add_settings_to_all(config, ways)
+    if len(names) == 1:
+        return _name_background(config, names, ways)
+    return [add_dependent_settings(config, way) for way in ways]
 
 
 def _find_heads_of_one_class(config: ReadConfig) -> List[Part]:
     return [count.head for count in find_class_counts(config) if count.kind == 'all' and count.value == 1]
 
 
-def _count_two_in_one_channel(head: Part) -> Changes:
-    return ((head.place('num_classes'), 2), (head.place('out_channels'), 1))
-
-
 def _name_background(config: ReadConfig, names: Sequence[str], ways: Sequence[Edit]) -> List[Edit]:
     """Add the background to a class list of one object, if that is what the files hold."""
-    more = tuple(
-        change for dataset in find_datasets(config) for change in name_classes(dataset, ('background', *names))
-    )
+    more = set_classes(Facts(config=config), ('background', *names)).config
     asked = 'Is 0 the background in the files, and 1 the object?'
-    return _add_settings_to_all(config, [replace(way, question=asked, config=(*way.config, *more)) for way in ways])
-
-
-def _add_settings_to_all(config: ReadConfig, ways: Sequence[Edit]) -> List[Edit]:
-    return [add_dependent_settings(config, way) for way in ways]
+    named = (replace(way, question=asked, config=(*way.config, *more)) for way in ways)
+    return [add_dependent_settings(config, way) for way in named]
 
 
 class SamplerOneChannel(ConfigRule):

@@ -10,15 +10,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import convert_files, list_stored_values
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import (
-    as_map,
-    count_stored,
-    count_trained,
-    get_maps,
-    has_config,
-    join_items,
-    rise_evenly,
-)
+from mmguard.findings.views import as_map, count_stored, count_trained, get_maps, has_config, join_items, rise_evenly
 
 #: All bits of 16.
 WHITE = 65535

@@ -17,13 +17,7 @@ from mmguard.findings.file_edits import SUFFIX
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, WHOLE_FILE
-from mmguard.findings.views import (
-    count_listed,
-    get_annotations,
-    get_maps,
-    has_config,
-    join_items,
-)
+from mmguard.findings.views import count_listed, get_annotations, get_maps, has_config, join_items
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
