@@ -16,15 +16,7 @@ from mmguard.language import Message
 from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.format.case_checks import CaseChecker, Fault
 from mmguard.nnunet.format.cases import CaseListing, CaseTask, list_cases
-from mmguard.nnunet.format.spec import (
-    KEYS,
-    MSD,
-    V1,
-    DatasetSpec,
-    build_spec,
-    judge_count,
-    read_spec,
-)
+from mmguard.nnunet.format.spec import KEYS, MSD, V1, DatasetSpec, build_spec, judge_count, read_spec
 from mmguard.text import quantity
 
 #: Kinds of faults about voxel values.

@@ -1,25 +1,102 @@
+"""Rules about dataset.json, and what all rules about volumes share."""
+
 from __future__ import annotations
 
 import json
-from typing import Iterator, List, Set
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from mmguard.facts.labels import LabelFacts
+from mmguard.facts.volumes import VolumeFacts
 from mmguard.findings.edits import Edit
-from mmguard.findings.finding import LIKELY, Finding
-from mmguard.findings.rule import Example, Facts
-from mmguard.findings.views import join_items
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.views import as_map, join_items
 from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
-from mmguard.nnunet.rules.base import (
-    DeclaredCause,
-    as_written,
-    find_slips,
-    get_labels_by_name,
-    get_volumes,
-    is_old,
-    rewrite_volumes,
-    write_renumbering,
-)
 from mmguard.text import shorten
+
+#: Maximum ratio of a slip's count to that of the adjacent value.
+_SLIP = 0.01
+
+
+def get_volumes(labels: LabelFacts) -> VolumeFacts:
+    return labels.volumes or VolumeFacts()
+
+
+def get_labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
+    """Return name -> value of the labels in dataset.json, of any type; nothing if they are not an object."""
+    labels = get_volumes(facts).content.get('labels')
+    if not isinstance(labels, dict):
+        return {}
+    if is_old(facts) or all(str(value).isdecimal() and isinstance(name, str) for value, name in labels.items()):
+        labels = {str(name): value for value, name in labels.items()}  # v1, or v2 written in its form
+    return {
+        name: int(value) if isinstance(value, str) and value.isdecimal() else value for name, value in labels.items()
+    }
+
+
+def is_old(labels: LabelFacts) -> bool:
+    """True if dataset.json is in the layout of nnU-Net v1."""
+    return get_volumes(labels).layout in CONVERSIONS
+
+
+def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
+    """Convert name -> value to the layout of dataset.json: v1 has value -> name."""
+    return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
+
+
+def find_slips(labels: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
+    """Map each rare invalid value to an adjacent frequent value in ``counts``."""
+    return {
+        value: near
+        for value, count in labels.values.items()
+        for near in (value - 1, value + 1)
+        if near and count < _SLIP * counts.get(near, 0)
+    }
+
+
+def rewrite_volumes(
+    labels: LabelFacts,
+    title: str,
+    question: str = '',
+    lines: Sequence[str] = (),
+    dataset_json: Optional[Mapping[str, Any]] = None,
+    **changes: Any,
+) -> Edit:
+    """Return an edit of dataset.json and of all label files, written by hand.
+
+    Args:
+        dataset_json (dict, optional): Key of dataset.json -> new value.
+        changes: Changes of the label files: ``label_map``.
+    """
+    files = {get_volumes(labels).root: {'dataset_json': dataset_json or (), **changes}}
+    return Edit(title, question, files=files, lines=tuple(lines), is_manual=True)
+
+
+def write_renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
+    """Return the code that renumbers an array of labels."""
+    loop = f'for value, label in {as_map(pairs)}.items(): seg[old == value] = label'
+    return ('old = seg.copy()', loop) if pairs else ()
+
+
+class DeclaredCause(DataRule):
+    """Base class of rules about dataset.json."""
+
+    kinds = ('voxels',)
+    needs = ('volumes',)
+    shows_values = False
+    #: Kinds of faults in ``VolumeFacts.declared``.
+    declared: ClassVar[Tuple[str, ...]] = ()
+
+    def report_texts(
+        self, facts: Facts, texts: Sequence[str], certainty: str = PROVEN, evidence: str = '', **more: Any
+    ) -> Iterator[Finding]:
+        """Yield a finding about dataset.json if there are texts; ``more`` as in ``report_in``."""
+        if texts:
+            yield self.report_in(facts, certainty, evidence or '; '.join(texts), files=['dataset.json'], **more)
+
+    def list_texts(self, labels: LabelFacts) -> List[str]:
+        return [text for kind in self.declared for text in get_volumes(labels).declared.get(kind, ())]
+
 
 #: Key of dataset.json -> a value for it, where the facts have none.
 _VALUES = {'channel_names': '{"0": "NAME OF CHANNEL 0"}', 'labels': '{"background": 0, "NAME OF CLASS 1": 1}'}
