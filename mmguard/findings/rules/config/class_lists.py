@@ -221,8 +221,9 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
 
 def _is_same_kind(one: Part, other: Part) -> bool:
     """Return True if two data sets have the same type, or that of the first derives from that of the other."""
-    are_classes = inspect.isclass(one.cls) and inspect.isclass(other.cls)
-    return one.name == other.name or (are_classes and issubclass(one.cls, other.cls))
+    base: Any = other.cls
+    is_derived = inspect.isclass(one.cls) and inspect.isclass(base) and issubclass(one.cls, base)
+    return one.name == other.name or is_derived
 
 
 def _describe_difference(names: List[str], expected: List[str]) -> str:

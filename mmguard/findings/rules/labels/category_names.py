@@ -351,7 +351,7 @@ class BackgroundListed(Rule):
         elif labels is not None:
             names = [name for name in get_annotations(labels).categories.values() if not is_background(name)]
             for edit in (
-                rewrite(self, facts, 'Leave the background out of the categories.', question, classes=names)
+                rewrite(self, facts, 'Leave the background out of the categories.', question, classes=tuple(names))
                 if names
                 else ()
             ):

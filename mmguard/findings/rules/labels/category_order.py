@@ -65,14 +65,16 @@ class OrderDiffers(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         displaced = self._find_displaced(labels)
         if displaced is None and self._find_joined(labels):
-            yield from rewrite(self, facts, 'List the classes of the config in every file.', classes=labels.class_names)
+            yield from rewrite(
+                self, facts, 'List the classes of the config in every file.', classes=tuple(labels.class_names)
+            )
         if displaced is None or facts.config is None:
             return
         _, names, ordered = displaced
         if any(is_trained_on(split.labels) for split in (facts, *facts.others) if split.labels is not None):
             yield set_classes(facts, ordered)  # otherwise the training decides the order
         # Disagreeing files all get the order of the config.
-        yield from rewrite(self, facts, 'List the categories in the order of the config.', classes=names)
+        yield from rewrite(self, facts, 'List the categories in the order of the config.', classes=tuple(names))
 
     def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
         """Return path of the classes, the classes, and these in the file's order; ``None`` if the order is the same."""

@@ -89,7 +89,7 @@ class CountsFromOne(OutsideRule):
             'Can category 0, {name}, be removed (no annotation has it)?', name=shorten(found.categories[0])
         )
         title = 'Leave category 0 out, and number the others from 0.'
-        yield from rewrite(self, facts, title, question, classes=others, renumber=0)
+        yield from rewrite(self, facts, title, question, classes=tuple(others), renumber=0)
         enough = max(found.categories) + 1 - found.spare
         title = 'Give the model one more output than the highest id.'
         yield state_num_classes(Edit(title, 'Should the ids remain unchanged?'), enough)
