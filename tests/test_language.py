@@ -25,7 +25,7 @@ from mmguard.facts.run import MISSED_ANOTHER, RAISED, RankFacts, RunFacts
 from mmguard.findings import diagnose
 from mmguard.findings.messages import format_finding
 from mmguard.findings.plugins import list_own_rules
-from mmguard.findings.signatures.signature import read_signatures
+from mmguard.findings.signatures import read_signatures
 from mmguard.language import Message, choose_language, join, translate
 from mmguard.text import quantity, wrap
 

@@ -96,7 +96,7 @@ def _read_rules() -> Iterator[str]:
 
 
 def _read_signatures() -> Iterator[str]:
-    from mmguard.findings.signatures.signature import read_groups
+    from mmguard.findings.signatures import read_groups
 
     folder = ROOT / 'mmguard' / 'findings' / 'signatures'
     for name in SIGNATURES:

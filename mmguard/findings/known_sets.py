@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from math import floor
-from typing import Dict, Iterable, Sequence, Set, Tuple
+from typing import Dict, Iterable, Set, Tuple
 
 #: Cityscapes: id -> train id, 255 outside of the 19 classes.
 _CITYSCAPES = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)
@@ -21,30 +21,6 @@ COCO_STUFF_CLASSES: Dict[int, int] = {
 
 #: Cityscapes: ids of the few pixels that benchmarks do not count.
 CITYSCAPES_RARE = frozenset({9, 10, 14, 15, 16, 18, 29, 30})
-
-#: Numbers of classes of data sets in which 0 is not a class (Pascal Context).
-COUNTED_WITHOUT_ZERO = (59,)
-
-#: Numbers of classes of CamVid, Cityscapes and Mapillary (1.2, 2.0), whose void has the next number.
-VOID_EQUALS_NUM_CLASSES = (11, 19, 65, 123)
-
-#: First classes of data sets whose files keep 0 for "no class": ADE20K, LoveDA, Potsdam, Vaihingen.
-_FROM_ONE = (
-    ('wall', 'building', 'sky'),
-    ('background', 'building', 'road', 'water', 'barren'),
-    ('impervious_surface', 'building', 'low_vegetation'),
-)
-
-
-def reserves_zero(names: Sequence[str]) -> bool:
-    """Return True if a class list belongs to a data set whose files use 0 for "no class" and 1..N for classes.
-
-    Example:
-        >>> reserves_zero(['wall', 'building', 'sky', 'floor']), reserves_zero(['cat', 'dog'])
-        (True, False)
-    """
-    return any(tuple(names[: len(first)]) == first for first in _FROM_ONE)
-
 
 Color = Tuple[int, int, int]
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from mmguard.commands.page.pictures import LOUD
 from mmguard.findings.plugins import list_own_rules
-from mmguard.findings.signatures.signature import read_signatures
+from mmguard.findings.signatures import read_signatures
 from tools.site.examples import EXAMPLES
 from tools.site.sources import MODULES, PARTS, write
 

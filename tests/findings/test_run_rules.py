@@ -6,15 +6,7 @@ from typing import Any, List
 
 import pytest
 
-from mmguard.facts.run import (
-    KILLED,
-    MISSED_ANOTHER,
-    RAISED,
-    RankFacts,
-    RunFacts,
-    UnusedParameters,
-    find_unused,
-)
+from mmguard.facts.run import KILLED, MISSED_ANOTHER, RAISED, RankFacts, RunFacts, UnusedParameters, find_unused
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import ERROR, INFO, WARNING
 from mmguard.findings.rule import RunRule

@@ -221,8 +221,7 @@ def scan_command(data: Optional[str], options: ScanOptions) -> str:
 
 
 def _list_signs() -> str:
-    from mmguard.findings.signatures import read_signatures
-    from mmguard.findings.signatures.signature import SIGN
+    from mmguard.findings.signatures import SIGN, read_signatures
 
     signs = [one for one in read_signatures() if one.stage >= SIGN or one.code in ('MG442', 'MG400')]
     return '; '.join(f'{one.code} {translate(one.title).rstrip(".。")}' for one in signs)

@@ -14,8 +14,7 @@ from mmguard.commands.explain.log_facts import LogFacts, find_facts, find_framew
 from mmguard.commands.explain.reader import Reader
 from mmguard.facts.run import find_missing_ranks, find_unused
 from mmguard.findings.finding import ERROR, INFO, Finding
-from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
-from mmguard.findings.signatures.signature import FOLLOWS, OPEN, RAISED
+from mmguard.findings.signatures import FOLLOWS, OPEN, RAISED, Cause, Signature, choose, read_signatures
 
 #: A text with at most this many lines is the message itself, not a log to search for one.
 _FEW_LINES = 40

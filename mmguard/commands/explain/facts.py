@@ -11,7 +11,7 @@ from mmguard.commands.explain.explanation import Explanation, OutsideFacts
 from mmguard.errors import CannotRun
 from mmguard.findings.finding import INFO, SEVERITIES, Finding
 from mmguard.findings.order import sort_key
-from mmguard.findings.signatures.signature import get_lineage
+from mmguard.findings.signatures import get_lineage
 from mmguard.formats.options import ScanOptions
 from mmguard.labels.numbering import FRAMEWORKS, IDS
 from mmguard.text import describe_error

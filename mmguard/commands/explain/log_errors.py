@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Iterator, List, NamedTuple, Optional, Pattern, Tuple
 
-from mmguard.findings.signatures import read_signatures
-from mmguard.findings.signatures.signature import SIGN
+from mmguard.findings.signatures import SIGN, read_signatures
 from mmguard.text import hide_credentials
 
 

@@ -9,8 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from mmguard.commands.explain.explanation import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, RankedCause
 from mmguard.commands.explain.log_errors import LogError, LoggedException, Piece
 from mmguard.findings.finding import ERROR, Finding
-from mmguard.findings.signatures import Signature, choose, read_signatures
-from mmguard.findings.signatures.signature import SCAN, get_lineage
+from mmguard.findings.signatures import SCAN, Signature, choose, get_lineage, read_signatures
 from mmguard.findings.views import join_items
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, visible, wrap

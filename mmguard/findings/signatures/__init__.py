@@ -1,10 +1,160 @@
 """Error signatures: JSON files, one per area in which errors arise, and their reader.
 
-May import the same modules as findings, except rules.
+JSON, which Python reads without another package, so ``mmguard explain`` works in a broken installation. May import the
+same modules as findings, except rules.
 """
 
 from __future__ import annotations
 
-from mmguard.findings.signatures.signature import Cause, Signature, choose, read_groups, read_signatures
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Tuple, Union
 
-__all__ = ['Cause', 'Signature', 'choose', 'read_groups', 'read_signatures']
+from mmguard.files.regular import read_regular
+
+#: Kinds of errors, those closest to their cause first: a kernel's assert, which names the fault; an exception, raised
+#: where the fault was noticed; the end of a process from outside, which gives no reason; a consequence of the end of
+#: another process; a sign, after which training continues; an open end, which may not be a fault.
+STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign', 'open')
+KERNEL, RAISED, ENDED, FOLLOWS, SIGN, OPEN = range(6)
+
+#: Files in the order in which they are searched: the first signature that matches is taken.
+FILES = ('own', 'device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
+
+#: Framework -> command that decides if a signature names none.
+SCAN = {
+    'mmengine': 'mmguard scan CONFIG',
+    'ultralytics': 'mmguard scan data.yaml',
+    'nnunet': 'mmguard scan $nnUNet_raw/DatasetXXX_NAME',
+    **dict.fromkeys(['detectron2', 'monai', 'torchvision', 'transformers'], 'mmguard scan DATA --num-classes N'),
+    'torch': 'mmguard scan CONFIG',
+}
+
+#: Framework -> the one that it is built on.
+_BUILT_ON = {
+    **dict.fromkeys(['mmseg', 'mmdet'], 'mmengine'),
+    **dict.fromkeys(['yolox', 'rf-detr', 'rt-detr', 'd-fine', 'deim'], 'torch'),
+}
+
+
+def get_lineage(framework: str) -> Tuple[str, ...]:
+    """Return a framework and the frameworks that it is built on; for an empty name, plain PyTorch.
+
+    Example:
+        >>> get_lineage('mmdet'), get_lineage('')
+        (('mmdet', 'mmengine'), ('torch',))
+    """
+    names = [framework or 'torch']
+    while names[-1] in _BUILT_ON:
+        names.append(_BUILT_ON[names[-1]])
+    return tuple(names)
+
+
+def choose(texts: Mapping[str, str], framework: str) -> str:
+    """Return the text for a framework, else for one that it is built on, else for plain PyTorch."""
+    return next((texts[name] for name in (*get_lineage(framework), 'torch') if name in texts), '')
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Possible cause of an error.
+
+    Args:
+        key (str): Name within its signature.
+        text (str): Cause, with advice if that is the same for all frameworks.
+        codes (tuple[str]): Findings that confirm it.
+        context (str): Pattern; in logs that match it, the cause is more frequent, but not proven.
+        supports (str): Pattern of evidence for the cause; the matching line is quoted.
+        refutes (str): Pattern of evidence that rules the cause out.
+        refuted_by (tuple[str]): What must have been read to rule the cause out if it has no finding with ``codes``:
+            ``'files'`` (all label files), ``'config'``; empty: nothing does (a loader, a transform, a loss).
+        frameworks (tuple[str]): Frameworks in which it occurs, ``torch``: unknown framework; empty: all.
+        look (str): Deciding observation.
+        advice (dict[str, str]): Framework -> advice; ``torch``: for all others.
+    """
+
+    key: str
+    text: str
+    codes: Tuple[str, ...] = ()
+    context: str = ''
+    supports: str = ''
+    refutes: str = ''
+    refuted_by: Tuple[str, ...] = ()
+    frameworks: Tuple[str, ...] = ()
+    look: str = ''
+    advice: Mapping[str, str] = field(default_factory=dict)
+
+    def occurs_in(self, framework: str) -> bool:
+        """Return True if the cause can occur in a framework; empty: unknown framework."""
+        return not self.frameworks or not {*get_lineage(framework)}.isdisjoint(self.frameworks)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Known error message.
+
+    Args:
+        code (str): Stable, ``MG4xx``, ``MG35x`` to ``MG37x`` or ``MG58x``; never given to another.
+        title (str): Error in one line.
+        pattern (str): Words that are the same in all versions; searched in ``Type: message``, over several lines.
+        meaning (str): Meaning of the error.
+        causes (tuple[Cause]): The most frequent first.
+        command (dict[str, str]): Command that decides, by framework as in `Cause.advice`; CONFIG, DATA and WORK_DIR
+            stand for the user's.
+        place (str): Pattern that a line of the traceback matches as well; empty: any.
+        bare (bool): True if it also appears in logs without an exception, as a line of its own.
+        stage (int): Index in ``STAGES``.
+    """
+
+    code: str
+    title: str
+    pattern: str
+    meaning: str
+    causes: Tuple[Cause, ...]
+    command: Mapping[str, str] = field(default_factory=lambda: SCAN)
+    place: str = ''
+    bare: bool = False
+    stage: int = RAISED
+
+
+@lru_cache(maxsize=None)
+def read_groups() -> Dict[str, Tuple[Signature, ...]]:
+    """Return the signatures grouped by area; files are read once, on first use."""
+    shared = _load('shared')
+    files = [_load(name) for name in FILES]
+    return {file['group']: tuple(_read_signature(entry, shared) for entry in file['signatures']) for file in files}
+
+
+@lru_cache(maxsize=None)
+def read_signatures() -> Tuple[Signature, ...]:
+    """Return all signatures in search order."""
+    return tuple(signature for group in read_groups().values() for signature in group)
+
+
+def _load(name: str) -> Dict[str, Any]:
+    file: Dict[str, Any] = json.loads(read_regular(Path(__file__).parent / f'{name}.json'))
+    return file
+
+
+def _read_signature(entry: Dict[str, Any], shared: Dict[str, Dict[str, Any]]) -> Signature:
+    fields = {**entry, 'stage': STAGES.index(entry.get('stage', 'raised'))}
+    fields.update({name: _join(fields[name]) for name in ('pattern', 'place') if name in fields})
+    if isinstance(fields.get('command'), str):
+        fields['command'] = {'torch': fields['command']}
+    return Signature(**{**fields, 'causes': tuple(_read_cause(cause, shared) for cause in entry['causes'])})
+
+
+def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, Any]]) -> Cause:
+    """Return a cause given as a key of ``shared.json``, or as fields, which override those of a shared key."""
+    own = {'key': entry} if isinstance(entry, str) else entry
+    fields = {**shared.get(own['key'], {}), **own}
+    fields.update({name: _join(fields[name]) for name in ('context', 'supports', 'refutes') if name in fields})
+    fields.update({name: tuple(fields[name]) for name in ('codes', 'refuted_by', 'frameworks') if name in fields})
+    return Cause(**fields)
+
+
+def _join(pattern: Union[str, List[str]]) -> str:
+    """Join a list of alternatives into one pattern."""
+    return pattern if isinstance(pattern, str) else '|'.join(pattern)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List, Mapping
 
 from mmguard.findings.plugins import list_rules
-from mmguard.findings.signatures.signature import SCAN, Signature, read_groups, read_signatures
+from mmguard.findings.signatures import SCAN, Signature, read_groups, read_signatures
 
 INTRODUCTION = """# What an error says
 

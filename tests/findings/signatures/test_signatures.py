@@ -17,12 +17,13 @@ from warm import run_beside_torch
 
 from mmguard.cli import main
 from mmguard.commands.explain import log_facts
+from mmguard.findings import signatures
 from mmguard.findings.plugins import list_own_rules
-from mmguard.findings.signatures import Signature, read_signatures, signature
+from mmguard.findings.signatures import Signature, read_signatures
 from mmguard.findings.signatures.__main__ import build_page
 
 ROOT = Path(__file__).parents[3]
-FOLDER = Path(signature.__file__).parent
+FOLDER = Path(signatures.__file__).parent
 FILES = {path.stem: json.loads(path.read_text(encoding='utf-8')) for path in sorted(FOLDER.glob('*.json'))}
 SHARED = FILES['shared']
 KNOWN = {*VOLUME_EXAMPLES, *(code for rule in list_own_rules() for code in (rule.code, *rule.aliases))}
@@ -49,7 +50,7 @@ CAUSE = {
 
 
 def entries() -> List[Dict[str, Any]]:
-    return [entry for name in signature.FILES for entry in FILES[name]['signatures']]
+    return [entry for name in signatures.FILES for entry in FILES[name]['signatures']]
 
 
 def causes() -> Iterator[Tuple[str, Dict[str, Any]]]:
@@ -85,7 +86,7 @@ def check_fields(fields: Dict[str, Any], schema: Dict[str, Any]) -> None:
 def test_a_signature_follows_the_schema(entry: Dict[str, Any]) -> None:
     check_fields(entry, SIGNATURE)
     assert re.fullmatch(r'MG(4\d|3[567]|58)\d', entry['code'])
-    assert entry.get('stage', 'raised') in signature.STAGES
+    assert entry.get('stage', 'raised') in signatures.STAGES
     assert entry['title'].endswith('.')
     assert entry['meaning'].endswith('.')
     keys = [cause if isinstance(cause, str) else cause['key'] for cause in entry['causes']]
@@ -110,7 +111,7 @@ def test_a_cause_that_no_line_proves_has_a_look_that_decides() -> None:
 
 
 def test_every_file_is_searched_and_every_shared_cause_is_used() -> None:
-    assert {*signature.FILES, 'shared'} == set(FILES)
+    assert {*signatures.FILES, 'shared'} == set(FILES)
     assert set(SHARED) <= {cause['key'] for where, cause in causes() if where != 'shared.json'}
 
 

@@ -19,7 +19,6 @@ from mmguard.findings.file_edits import (
     shift_down,
 )
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
-from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_EQUALS_NUM_CLASSES, reserves_zero
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
     VOID,
@@ -36,6 +35,19 @@ from mmguard.findings.views import (
 )
 from mmguard.labels.numbering import POSITIONS, get_framework_titles
 from mmguard.language import Message
+
+#: Numbers of classes of data sets in which 0 is not a class (Pascal Context).
+COUNTED_WITHOUT_ZERO = (59,)
+
+#: Numbers of classes of CamVid, Cityscapes and Mapillary (1.2, 2.0), whose void has the next number.
+VOID_EQUALS_NUM_CLASSES = (11, 19, 65, 123)
+
+#: First classes of data sets whose files keep 0 for "no class": ADE20K, LoveDA, Potsdam, Vaihingen.
+_FROM_ONE = (
+    ('wall', 'building', 'sky'),
+    ('background', 'building', 'road', 'water', 'barren'),
+    ('impervious_surface', 'building', 'low_vegetation'),
+)
 
 #: Maximum number of values that are slips.
 FEW_VALUES = 4
@@ -372,3 +384,13 @@ class MoreClassesThanHead(OutsideRule):
             return
         sure = labels.kind == 'instances' or max(labels.values) == listed - 1
         yield set_num_classes(facts, listed, '' if sure else 'Are the files numbered by this list?')
+
+
+def reserves_zero(names: Sequence[str]) -> bool:
+    """Return True if a class list belongs to a data set whose files use 0 for "no class" and 1..N for classes.
+
+    Example:
+        >>> reserves_zero(['wall', 'building', 'sky', 'floor']), reserves_zero(['cat', 'dog'])
+        (True, False)
+    """
+    return any(tuple(names[: len(first)]) == first for first in _FROM_ONE)
