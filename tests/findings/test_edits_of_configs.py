@@ -86,17 +86,14 @@ class TestWhereAClassListDidNotArrive:
         assert trained(after) == [0, 1, 2]
         assert sum(after.facts.histogram.values()) == 36
 
-    def test_a_set_of_labels_up_to_the_head_keeps_the_head(self, tmp_path: Path) -> None:
-        """CityscapesDataset, five values in the files, a head of five."""
+    @pytest.mark.parametrize('number', [5, 19])
+    def test_the_head_is_kept_or_widened_as_the_labels_of_the_files_say(self, number: int, tmp_path: Path) -> None:
+        """CityscapesDataset, and a head of five."""
         kind = dict(type='CityscapesDataset', img_suffix='.jpg', seg_map_suffix='.png')
-        config = segmentor(tmp_path, range(5), dict(num_classes=5), **kind)
-        assert trained(follow(config, 'MG201')) == [0, 1, 2, 3, 4]
-        assert read_config(str(tmp_path / 'my_config_edited.py')).data['model']['decode_head']['num_classes'] == 5
-
-    def test_a_set_of_more_labels_than_the_head_widens_the_head(self, tmp_path: Path) -> None:
-        kind = dict(type='CityscapesDataset', img_suffix='.jpg', seg_map_suffix='.png')
-        config = segmentor(tmp_path, range(19), dict(num_classes=5), **kind)
-        assert trained(follow(config, 'MG201')) == list(range(19))
+        config = segmentor(tmp_path, range(number), dict(num_classes=5), **kind)
+        assert trained(follow(config, 'MG201')) == list(range(number))
+        edited = read_config(str(tmp_path / 'my_config_edited.py'))
+        assert edited.data['model']['decode_head']['num_classes'] == number
 
 
 def test_a_head_that_was_forgotten_follows_the_list(tmp_path: Path) -> None:
@@ -133,17 +130,21 @@ def test_a_binary_head_with_one_weight_is_right(tmp_path: Path, loss: str) -> No
     assert [finding.code for finding in scanned(config).findings] == ['MG100']
 
 
-@pytest.mark.parametrize('number', [1, 2])
-def test_one_channel_of_a_softmax_gets_a_second_class_or_a_sigmoid(tmp_path: Path, number: int) -> None:
-    names = ('ground', 'house')[-number:]
-    head = dict(num_classes=1) if number == 1 else dict(num_classes=2, out_channels=1)
-    config = segmentor(tmp_path, (0, 1), head, metainfo=dict(classes=names))
+def follow_both(config: Path) -> None:
+    """Write each of the two edits of a single channel."""
     edits = named(scanned(config).findings, 'MG215').edits
     assert len(edits) == 2
     for edit in edits:
         after = scanned(write_edited(config, edit.config))
         assert [finding.code for finding in after.findings if finding.severity == 'error'] == []
         assert trained(after) == [0, 1]
+
+
+@pytest.mark.parametrize('number', [1, 2])
+def test_one_channel_of_a_softmax_gets_a_second_class_or_a_sigmoid(tmp_path: Path, number: int) -> None:
+    names = ('ground', 'house')[-number:]
+    head = dict(num_classes=1) if number == 1 else dict(num_classes=2, out_channels=1)
+    follow_both(segmentor(tmp_path, (0, 1), head, metainfo=dict(classes=names)))
 
 
 @pytest.mark.parametrize('name', ['house', 'crack'])
@@ -170,13 +171,7 @@ def test_one_class_of_a_sigmoid_is_no_all_clear_until_the_background_is_counted(
 def test_all_heads_of_one_channel_are_corrected_at_once(tmp_path: Path, auxiliary: List[Dict[str, Any]]) -> None:
     heads = [dict(type='FCNHead', **head) for head in auxiliary]
     written = segmentor(tmp_path, (0, 1), dict(num_classes=1), metainfo=dict(classes=('ground', 'house')))
-    config = write_edited(written, [('model.auxiliary_head', heads)])
-    edits = named(scanned(config).findings, 'MG215').edits
-    assert len(edits) == 2
-    for edit in edits:
-        after = scanned(write_edited(config, edit.config))
-        assert [finding.code for finding in after.findings if finding.severity == 'error'] == []
-        assert trained(after) == [0, 1]
+    follow_both(write_edited(written, [('model.auxiliary_head', heads)]))
 
 
 @pytest.mark.parametrize(

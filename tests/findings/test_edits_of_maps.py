@@ -31,17 +31,11 @@ LOVEDA_COLORS = [
 
 
 class Case(NamedTuple):
-    """A situation.
-
-    Attributes:
-        code (str): Of the finding that is looked at.
-        build (callable): Makes it.
-        matches (callable): True if an edit is the right one (or, of harm, if it does it).
-    """
+    """A situation, and the code of the finding that is looked at."""
 
     code: str
     build: Build
-    matches: Callable[[Edit], bool]
+    matches: Callable[[Edit], bool]  #: True if an edit is the right one (or, of harm, if it does it).
 
 
 def writes(applicability: str = 'asks', **values: Any) -> Callable[[Edit], bool]:

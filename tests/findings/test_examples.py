@@ -129,6 +129,15 @@ def test_the_title_counts_the_files_that_cannot_be_read(facts: LabelFacts, numbe
     assert len(set(found.files)) == len(found.files)
 
 
+def test_evidence_counts_one_palette_png_that_is_read_as_colors() -> None:
+    maps = {'forms': {'palette8': 1}, 'loaded_otherwise': {'colors': 1}}
+    facts = pixels({0: 900, 1: 9, 2: 9}, 3, files=1, trained={0: 900, 38: 9, 75: 9}, maps=maps)
+    (evidence,) = [found.evidence for found in diagnose(facts) if found.code == 'MG121']
+    assert re.findall('1 (palette PNGs?|files? that the loader reads as colors)', evidence) == [
+        'palette PNG', 'file that the loader reads as colors',
+    ]  # fmt: skip
+
+
 # ---- other shapes of a cause
 
 

@@ -72,7 +72,9 @@ def test_what_is_not_is_a_finding_with_what_to_do(
     (finding,) = diagnose(environment=here)
     assert (finding.code, finding.severity) == (code, level)
     edits = finding.edits
-    assert ([name for name, version in edits[0].environment if version is not None] if edits else None) == installed
+    assert (
+        [name for name, version in edits[0].environment.items() if version is not None] if edits else None
+    ) == installed
     for edit in edits:
         assert diagnose(environment=here.apply_changes(edit.environment)) == []
 

@@ -15,6 +15,7 @@ import pytest
 from explained_logs import explain_log, find_code
 
 from mmguard.cli import main
+from mmguard.commands.explain.command import describe_no_error
 from mmguard.commands.explain.explanation import explain_text
 from mmguard.commands.explain.reader import Reader
 
@@ -204,6 +205,15 @@ def test_a_log_without_an_error_has_none(tmp_path: Path, capsys: pytest.CaptureF
     path.write_text(LOG)
     assert main(['explain', str(path)]) == 0
     assert 'no error that ended a training in 400 lines' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(('log', 'lines'), [(b'Epoch 1\n', 3), (b'Epoch 1\nmIoU: 0.41\n', 2)])
+def test_a_log_without_a_known_score_says_so(log: bytes, lines: int) -> None:
+    reader = Reader()
+    reader.read([log])
+    said = describe_no_error(reader, 'train.log')
+    assert len(said.splitlines()) == lines
+    assert 'no error that ended a training in 1 line\n' in said or b'mIoU' in log
 
 
 def test_no_log_is_an_error_in_words(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -42,23 +42,14 @@ MISNAMED = {
 
 
 class Followed(NamedTuple):
-    """What became of one edit.
-
-    Attributes:
-        edit (Edit): It.
-        root (Path): Where the situation stood when it was found: the edit may name files there.
-        remains (tuple[str]): Codes of the second scan.
-        faults (tuple[str]): Why the case is not closed; empty: it is.
-        harm (tuple[str]): Which forbidden outcomes it has.
-        is_open (bool): Whether the second scan says of an error that remains.
-    """
+    """What became of one edit."""
 
     edit: Edit
-    root: Path
-    remains: Tuple[str, ...]
-    faults: Tuple[str, ...]
-    harm: Tuple[str, ...]
-    is_open: bool = False
+    root: Path  #: Where the situation stood when it was found: the edit may name files there.
+    remains: Tuple[str, ...]  #: Codes of the second scan.
+    faults: Tuple[str, ...]  #: Why the case is not closed; empty: it is.
+    harm: Tuple[str, ...]  #: Which forbidden outcomes it has.
+    is_open: bool = False  #: Whether the second scan says of an error that remains.
 
 
 class Case(NamedTuple):
@@ -99,15 +90,10 @@ def case_of(name: str) -> Case:
 
 
 class Scan(NamedTuple):
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        findings (list[Finding]): In the first data set that is looked at.
-        everywhere (list[Finding]): In all splits, but for verdicts.
-    """
-
-    findings: List[Finding]
-    everywhere: List[Finding]
+    findings: List[Finding]  #: In the first data set that is looked at.
+    everywhere: List[Finding]  #: In all splits, but for verdicts.
 
     @property
     def codes(self) -> FrozenSet[str]:
@@ -137,14 +123,7 @@ def _splits_of(config: Path) -> Set[str]:
 
 
 def written(build: Build, edit: Edit, old: Path, root: Path) -> Target:
-    """The situation once more, with an edit written.
-
-    Args:
-        build (callable): Makes the situation.
-        edit (Edit): Found where the situation stood before.
-        old (Path): There.
-        root (Path): A folder that is made for it.
-    """
+    """The situation once more, with an edit written that was found in the folder ``old``."""
     target = target_of(build, root)
     config, options, files = (_moved(part, old, root) for part in (edit.config, edit.options, edit.files))
     return write_edit(target, replace(edit, config=config, options=options, files=files), root)
@@ -162,17 +141,7 @@ def _moved(value: Any, old: Path, new: Path) -> Any:
 def judged(
     name: str, edit: Edit, old: Path, finding: Finding, after: Target, known: FrozenSet[str], before: Trained
 ) -> Followed:
-    """What became of an edit of a finding.
-
-    Args:
-        name (str): Of the situation: where it is known what the values mean, that is asked for.
-        edit (Edit): It.
-        old (Path): Where it was found.
-        finding (Finding): What it is to close.
-        after (Target): As it was written.
-        known (frozenset[str]): Codes of the first scan.
-        before (Trained): What the training got before.
-    """
+    """What became of an edit of a finding: of a situation whose values have a known meaning, that is asked for."""
     faults: List[str] = []
     try:
         again = scan(after)

@@ -16,13 +16,7 @@ OFF = 1.5
 
 
 def harm_to_maps(means: Means, before: Trained, after: Trained) -> List[str]:
-    """What an edit made of values whose meaning is known.
-
-    Args:
-        means (Means): It.
-        before (Trained): The files as they were.
-        after (Trained): The labels that training gets now.
-    """
+    """What an edit made of values whose meaning is known."""
     pairs = _pairs(before, after)
     found = []
     gone = [name for name, (stored, _) in before.maps.items() if not _is_same_size(stored, name, after)]
@@ -93,12 +87,7 @@ def missing_classes(before: Trained, after: Trained) -> List[str]:
 
 
 def harm_to_boxes(true: Boxes, after: Trained) -> List[str]:
-    """What an edit made of boxes: whether some are trained where nothing is, or are not trained.
-
-    Args:
-        true (list): Of each picture where its objects are.
-        after (Trained): The boxes that training gets now.
-    """
+    """What an edit made of boxes: whether some are trained where nothing is, or are not trained."""
     found = []
     for (name, boxes), wanted in zip(sorted(_all_pictures(after, len(true)).items()), true):
         left = list(wanted)

@@ -17,15 +17,11 @@ from situation import some_boxes
 
 
 class Means(NamedTuple):
-    """What values mean, as they are stored (a color: ``R << 16 | G << 8 | B``). Others are open: only the user knows.
+    """What values mean, as they are stored (a color: ``R << 16 | G << 8 | B``); others are open."""
 
-    Attributes:
-        classes (tuple): Value, or values that mean the same; in the order of their labels.
-        void (tuple[int]): What no class may be taught by: void, and slips that are nobody's class.
-    """
-
+    #: Value, or values that mean the same; in the order of their labels.
     classes: Tuple[Union[float, Tuple[float, ...]], ...]
-    void: Tuple[int, ...] = ()
+    void: Tuple[int, ...] = ()  #: What no class may be taught by: void, and slips that are nobody's class.
 
 
 def rgb(*colors: Sequence[int]) -> Tuple[int, ...]:
@@ -63,11 +59,9 @@ ADE = Means(tuple(range(1, 151)), (0,))
 MEANS: Dict[str, Means] = {
     'mask_files: probabilities': Means((fractions(range(128)), fractions(range(128, 256)))),
     'mask_values: SegmentationBLWX/sssegmentation#48': first(2),
-    'mask_values: three annotators, one with another void': first(3, VOID, 99),
     'mask_values: counts from 1, no 0': from_one(6),
     'mask_values: counts from 1, 0 is no data': from_one(7, 0),
     'mask_values: a subset of ids, not renumbered': Means((0, 7, 15)),
-    'mask_values: gray levels of three classes': Means((0, 127, 255)),
     'mask_values: void minus one': first(4, 254),
     'mask_values: VOC borders under ignore_index=0': Means((5, 12, 15, 20), (VOID,)),
     'mask_values: half of the files are void': first(3, VOID),

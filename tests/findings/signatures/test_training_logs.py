@@ -12,25 +12,15 @@ from mmguard.commands.explain.render import as_json
 
 
 class LogKind(NamedTuple):
-    """End of a training, and what has to be known of it.
-
-    Attributes:
-        truth (str): Fault.
-        code (str): Code of the signature.
-        log (str): The log.
-        first (str): Key of the first cause.
-        line (int): Line of the log that supports it; 0: none does.
-        refuted (tuple[str]): Keys of causes that are not named.
-        ranks (tuple[str]): Ranks, and parts of the model, that the ranks of the log name.
-    """
+    """End of a training, and what has to be known of it."""
 
     truth: str
     code: str
     log: str
-    first: str
-    line: int = 0
-    refuted: Tuple[str, ...] = ()
-    ranks: Tuple[str, ...] = ()
+    first: str  #: Key of the first cause.
+    line: int = 0  #: Line of the log that supports it; 0: none does.
+    refuted: Tuple[str, ...] = ()  #: Keys of causes that are not named.
+    ranks: Tuple[str, ...] = ()  #: Ranks, and parts of the model, that the ranks of the log name.
 
 
 def watchdog(rank: int, number: int, operation: str = 'ALLREDUCE') -> str:

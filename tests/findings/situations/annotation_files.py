@@ -154,7 +154,6 @@ SITUATIONS: Dict[str, Situation] = {
         ids_of(json_alone(numbered(*'fghij', start=5), 10), 'detectron2'),
         never=dict(num_classes=...),
     ),
-    '1 of 20': Situation('num_classes of VOC', ('MG161',), json_alone({1: 'ship'}, 20), first=dict(num_classes=1)),
     'COCO: below 0': Situation(
         'a slip',
         ('MG152',),

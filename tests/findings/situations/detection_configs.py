@@ -167,18 +167,6 @@ SITUATIONS: Dict[str, Situation] = {
         ),
         first=dict(filter_empty_gt=True),
     ),
-    'open-mmlab/mmdetection#2365': Situation(
-        'VOC format, own names, but the 20 names of VOC were kept',
-        ('MG140',),
-        voc_config([[('bolt', [20, 30, 90, 120])]] * 6, None, faster(1)),
-        first=dict(classes=('bolt',)),
-    ),
-    'Faster R-CNN of 81': Situation(
-        'num_classes=81 as in mmdet 1.x, the 80 classes of COCO',
-        ('MG202', 'MG201'),
-        coco_config({i: f'c{i}' for i in range(1, 81)}, tuple(f'c{i}' for i in range(1, 81)), faster(81)),
-        first=dict(num_classes=80),
-    ),
     'VOC: a tenth of the names is misspelt': Situation(
         '"helmt" in some XML files is silently left out',
         ('MG154', 'MG140'),

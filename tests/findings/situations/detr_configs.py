@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Dict
 
-from annotation_files import COCO_IDS
 from situation import Build, Situation, coco_json, numbered, some_boxes
 
-COCO = {number: f'thing {number}' for number in COCO_IDS}
 FIFTEEN = numbered(*(f'thing {i}' for i in range(15)))
 
 
@@ -46,14 +44,7 @@ SITUATIONS: Dict[str, Situation] = {
         first=dict(num_classes=4),
         never=dict(num_classes=[3]),
     ),
-    'fifteen classes': Situation(
-        '12 is no id of COCO', ('MG162',), rt_detr(FIFTEEN, 15, True), first=dict(labels='ids')
-    ),
     'in what is included': Situation(
         'KeyError 0', ('MG162',), rt_detr(numbered('a', 'b', start=0), 2, True, included=True), first=dict(labels='ids')
-    ),
-    'off, ids from 1': Situation('15 is beyond 0..14', ('MG138',), rt_detr(FIFTEEN, 15, False), first=dict(renumber=0)),
-    'off, COCO itself': Situation(
-        'ids to 90, 80 classes', ('MG138', 'MG162'), rt_detr(COCO, 80, False), first=dict(renumber=0)
     ),
 }

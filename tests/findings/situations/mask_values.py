@@ -66,13 +66,6 @@ SITUATIONS: Dict[str, Situation] = {
         masks(blobs(1, 8), 1),
         first=dict(num_classes=2),
     ),
-    'three annotators, one with another void': Situation(
-        'void is 255 in most files and 99 in those of one annotator',
-        ('MG127', 'MG107'),
-        masks(scenes([0, 1, 2, VOID], 24) + scenes([0, 1, 2, 99], 6), 3),
-        first=dict(label_map={99: 255}),
-        never=dict(num_classes=[100]),
-    ),
     'counts from 1, no 0': Situation(
         'labels 1..N, 0 never occurs',
         ('MG115',),
@@ -103,12 +96,6 @@ SITUATIONS: Dict[str, Situation] = {
         first=dict(label_map={7: 1, 15: 2}),
         never=dict(num_classes=[16]),
     ),
-    'gray levels of three classes': Situation(
-        '0, 127 and 255 drawn to be seen',
-        ('MG125',),
-        masks(scenes([0, 127, 255], 6), 3),
-        first=dict(label_map={127: 1, 255: 2}),
-    ),
     'void minus one': Situation(
         'a copied "label -= 1" made 254 of void',
         ('MG133',),
@@ -137,10 +124,5 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG107', 'MG133'),
         masks(scenes([0, 1, 2, 3, 254, VOID], 8, keep=0.8), 4),
         first=dict(label_map={254: 255}),
-    ),
-    'kornia/kornia#839': Situation(
-        'VOC with 255 borders is right; the dice loss makes one-hot vectors of 255',
-        ('MG100',),
-        masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21),
     ),
 }

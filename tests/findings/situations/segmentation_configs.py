@@ -159,12 +159,6 @@ SITUATIONS: Dict[str, Situation] = {
         first=dict(ignore_index=255),
         seen=('model.auxiliary_head',),
     ),
-    'near: labels that go on, all of them named': Situation(
-        'eight classes listed, the head has two',
-        ('MG202', 'MG201', 'MG108', 'MG107', 'MG215'),
-        seg_config(scenes(range(8), 9), [f'c{n}' for n in range(8)], seg_model(2)),
-        first=dict(num_classes=8),
-    ),
     'wanted: person of VOC': Situation(
         'two classes wanted of twenty-one, 15 is one of them',
         ('MG107',),

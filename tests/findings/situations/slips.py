@@ -5,15 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Dict, Iterable
 
-from drawn_scenes import scenes
-from situation import Build, Situation, json_alone, masks, numbered, some_boxes, with_options
-
-
-def pixels(classes: int, files: int, size: int) -> Build:
-    """Label maps, one of which holds ``size`` x ``size`` pixels of the number after the classes."""
-    drawn = scenes(range(classes), files, keep=0.6)
-    drawn[files // 2][3 : 3 + size, 5 : 5 + size] = classes
-    return masks(drawn, classes)
+from situation import Build, Situation, json_alone, numbered, some_boxes, with_options
 
 
 def rows(classes: int, files: int, slips: Iterable[int] = (2,)) -> Build:
@@ -41,14 +33,7 @@ def ids(classes: int, images: int, framework: str, start: int = 0) -> Build:
 
 
 SITUATIONS: Dict[str, Situation] = {
-    'pixels, 7 classes': Situation(
-        '9 pixels of one map', ('MG127',), pixels(7, 40, 3), dict(label_map={7: 255}), dict(num_classes=[8])
-    ),
     'rows, 5 classes': Situation('1 row of 96', ('MG127',), rows(5, 24), dict(), dict(num_classes=[6])),
-    'rows, 1 class': Situation('1 row of 80', ('MG127',), rows(1, 20), dict(), dict(num_classes=[2])),
     'ids of DETR': Situation('1 annotation of 120', ('MG149',), ids(6, 30, 'detr'), dict(), dict(num_classes=[7])),
     'rows, a class that the list lacks': Situation('a fifth of the rows', ('MG102',), rows(4, 30, range(0, 30, 2))),
-    'pixels, a class that the list lacks': Situation(
-        'in half of the maps', ('MG102',), masks(scenes(range(6), 20, keep=0.5), 5), dict(num_classes=6)
-    ),
 }
