@@ -110,7 +110,11 @@ def _read_signatures() -> Iterator[str]:
 def _list_sources() -> List[Path]:
     files = sorted({path for pattern in SOURCES for path in (ROOT / 'mmguard').glob(pattern)})
     rules = [f"code = '{code}'" for code in CODES]
-    return [path for path in files if 'rules' not in path.parts or any(code in path.read_text() for code in rules)]
+    return [
+        path
+        for path in files
+        if 'rules' not in path.relative_to(ROOT).parts or any(code in path.read_text() for code in rules)
+    ]
 
 
 def _find_assignments(tree: ast.AST) -> Iterator[Tuple[str, ast.expr]]:

@@ -11,15 +11,17 @@ from mmguard.findings.rule import Example, Facts
 from mmguard.findings.views import compute_share, join_items
 from mmguard.language import Message, join
 from mmguard.nnunet.rules.dataset_json import (
+    VolumeCause,
     as_written,
+    find_ignore_value,
     find_slips,
     get_labels_by_name,
     get_volumes,
     is_old,
+    list_files,
     rewrite_volumes,
     write_renumbering,
 )
-from mmguard.nnunet.rules.volume_files import VolumeCause, find_ignore_value, list_files
 from mmguard.text import quantity, shorten
 
 #: Share of voxels up to which a value is a slip rather than a class.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator
 
 from mmguard.facts.labels import LabelFacts
 from mmguard.facts.volumes import (
@@ -14,52 +14,14 @@ from mmguard.facts.volumes import (
     ORIENTATION,
     SHAPE,
     SPACING,
-    CaseFault,
 )
 from mmguard.findings.finding import ERROR, INFO, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AllClear, DataRule, Example, Facts
 from mmguard.findings.views import join_items
 from mmguard.language import Message
 from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
-from mmguard.nnunet.rules.dataset_json import get_volumes, is_old
+from mmguard.nnunet.rules.dataset_json import VolumeCause, find_ignore_value, get_volumes, is_old
 from mmguard.text import quantity
-
-
-class VolumeCause(DataRule):
-    """Base class of rules about single cases. The scan's JSON lists all cases in ``facts.volumes.faults``."""
-
-    kinds = ('voxels',)
-    needs: ClassVar[Tuple[str, ...]] = ('volumes',)
-    #: Kinds of faults in ``VolumeFacts.faults`` that show it.
-    shown_by: ClassVar[Tuple[str, ...]] = ()
-
-    def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        if self.faults(labels):
-            yield self.report_cases(facts, labels)
-
-    def report_cases(self, facts: Facts, labels: LabelFacts, certainty: str = PROVEN, **more: Any) -> Finding:
-        """Return a finding that names the cases; ``more`` as in ``report_in``."""
-        faults = self.faults(labels)
-        cases = len({fault.case for fault in faults})
-        first = max(faults, key=lambda fault: fault.voxels)
-        number = Message('{number:,} of {cases}', number=cases, cases=quantity(get_volumes(labels).cases, 'case'))
-        evidence = Message('{cases}, e.g. {file}: {detail}', cases=number, file=first.file, detail=first.detail)
-        return self.report_in(facts, certainty, evidence, files=list_files(faults), **more)
-
-    def faults(self, labels: LabelFacts) -> List[CaseFault]:
-        return get_volumes(labels).find_faults(*self.shown_by)
-
-
-def list_files(faults: Sequence[CaseFault]) -> List[str]:
-    """Return the files of some faults, each once."""
-    return list(dict.fromkeys(fault.file for fault in faults))
-
-
-def find_ignore_value(labels: LabelFacts) -> int:
-    """Return the value of the ignored label: the highest declared one, or if none is ignored, the one after it."""
-    highest = max(get_volumes(labels).expected, default=0)
-    return highest if labels.ignore_index is not None else highest + 1
-
 
 #: Number of folds that nnU-Net splits the cases into.
 FOLDS = 5
