@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.config.parts import Part, find_datasets, find_heads, get_class_names, get_metainfo, says_classes
+from mmguard.config.parts import (
+    Part,
+    find_datasets,
+    find_heads,
+    get_class_names,
+    get_metainfo,
+    says_classes,
+)
 from mmguard.config.read import ReadConfig
 from mmguard.labels.heads import OPEN_VOCABULARY, STUFF, THINGS, takes_labels
 

@@ -100,7 +100,7 @@ class Source:
 
         Args:
             plan_again (callable): Returns this data set, planned with the edited config or options.
-            files (dict): File or folder that changes -> its options of `mmguard fix`.
+            files (tuple): Files that change, see :class:`~mmguard.findings.edits.Edit`.
             contents (callable): Returns path -> new bytes of the changed files.
         """
         raise NotImplementedError

@@ -10,10 +10,23 @@ import numpy as np
 import torch
 from mmengine.dataset import pseudo_collate
 
-from mmguard.properties.alignment import Box, describe_difference, draw_boxes, draw_field, fill_boxes
+from mmguard.properties.alignment import (
+    Box,
+    describe_difference,
+    draw_boxes,
+    draw_field,
+    fill_boxes,
+)
 from mmguard.properties.datasets import seed_all, select_indices, walk_datasets, watch_steps
 from mmguard.properties.program import Program
-from mmguard.properties.result import DROPPED, DoesNotApply, Result, broken, note, ran
+from mmguard.properties.result import (
+    DROPPED,
+    DoesNotApply,
+    Result,
+    broken,
+    note,
+    ran,
+)
 from mmguard.properties.runner import describe_failure
 from mmguard.properties.samples import make_masks, read_parts
 from mmguard.text import quantity

@@ -7,7 +7,14 @@ from itertools import islice
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from mmguard.formats.faults import describe_fault
-from mmguard.formats.files import SAMPLE, TRAINED_ENDINGS, find_label_and_image_folders, is_image_name, list_names, walk
+from mmguard.formats.files import (
+    SAMPLE,
+    TRAINED_ENDINGS,
+    find_label_and_image_folders,
+    is_image_name,
+    list_names,
+    walk,
+)
 from mmguard.formats.maps.forms import ARRAY_ENDING, VOLUME_ENDINGS, is_array_name, is_volume_name
 from mmguard.formats.maps.record import MapItem
 from mmguard.formats.maps.source import MapSource

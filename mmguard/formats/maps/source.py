@@ -119,7 +119,7 @@ class MapSource(Source):
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
         """Recount the labels; read some files if the config names others or the counts are insufficient."""
-        source, changes = plan_again(), files.get(self.folder)
+        source, changes = plan_again(), dict(files).get(self.folder)
         if not isinstance(source, MapSource) or self._summary is None:
             return None
         listed, expected = source.list_items(), self.list_items()
@@ -129,7 +129,7 @@ class MapSource(Source):
             return source.build_facts(scan_maps(select_spread(listed, OTHER_FILES), source.settings))
         if changes is None:
             return source.build_facts(self._summary.relabel(source.settings))
-        options = FixOptions(**changes)
+        options = FixOptions(**dict(changes))
         counts = predict_counts(self._summary, options)
         items = [MapItem(path) for path in self.sample()]
         if counts is None:

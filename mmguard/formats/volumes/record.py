@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Collection, Dict, List, Mapping, Optional
+from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -238,11 +238,16 @@ class _Counter:
         self.record.values = {value: values[value] for value in kept}
 
 
-def relabel(record: CaseRecord, label_map: Optional[Mapping[int, int]] = None) -> CaseRecord:
-    """Return a case with remapped labels: value -> label."""
-    label, table = record.label, label_map or {}
+def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = ()) -> CaseRecord:
+    """Return a case with remapped labels.
+
+    Args:
+        label_map (Sequence[tuple[int, int]]): (value, label) pairs.
+    """
+    label = record.label
     if label is None or not label.is_read or label.left_out:
         return record
+    table = dict(label_map)
     values: Counter = Counter()
     slices: Dict[str, Counter] = {}
     for value, count in label.values.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.facts.labels import LabelFacts
 from mmguard.facts.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
@@ -16,7 +16,15 @@ from mmguard.language import Message
 from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.format.case_checks import CaseChecker, Fault
 from mmguard.nnunet.format.cases import CaseListing, CaseTask, list_cases
-from mmguard.nnunet.format.spec import KEYS, MSD, V1, DatasetSpec, build_spec, judge_count, read_spec
+from mmguard.nnunet.format.spec import (
+    KEYS,
+    MSD,
+    V1,
+    DatasetSpec,
+    build_spec,
+    judge_count,
+    read_spec,
+)
 from mmguard.text import quantity
 
 #: Kinds of faults about voxel values.
@@ -179,9 +187,9 @@ class CaseSource(Source):
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
         """Return the facts of the last scan, judged again with an edit; see :meth:`recount`."""
-        return self.recount(**files.get(self.root, {}))
+        return self.recount(**dict(dict(files).get(self.root, ())))
 
-    def recount(self, dataset_json: Any = (), **changes: Any) -> Optional[LabelFacts]:
+    def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
         """Return the facts of the last scan with other entries in dataset.json, and files changed by :func:`relabel`.
 
         ``None`` if the data set has too many cases to keep their records.
