@@ -212,11 +212,11 @@ def dry_run(
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or has no model.
     """
-    from mmguard.commands.dry_run.command import check_program, sort_records
+    from mmguard.commands.dry_run.command import check_program
     from mmguard.commands.dry_run.render import as_json, as_text, build_findings, list_reasons
 
     config, began = os.fspath(config), time.monotonic()
-    tested = sort_records(list(check_program(config, only, samples, seconds, device, run_code)))
+    tested = list(check_program(config, only, samples, seconds, device, run_code))
     taken = time.monotonic() - began
     return Diagnosis(
         config,
