@@ -170,7 +170,7 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or cannot be read.
     """
-    from mmguard.commands.check.command import as_json, as_text, check_config, select_config_rules
+    from mmguard.commands.check import as_json, as_text, check_config, select_config_rules
     from mmguard.commands.selection import RuleSelection
 
     rules = select_config_rules(RuleSelection())

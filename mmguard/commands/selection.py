@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Type
 
-from mmguard.commands.exit_codes import CLEAN, FOUND
+from mmguard.commands import CLEAN, FOUND
 from mmguard.errors import CannotRun
 from mmguard.language import Message
 from mmguard.text import quantity, shorten, visible_name

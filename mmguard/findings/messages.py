@@ -12,6 +12,9 @@ from mmguard.findings.finding import Finding
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import quantity, wrap
 
+#: Width at which no line is broken: a terminal wraps long lines itself.
+UNBROKEN = 1 << 20
+
 
 def unpack(finding: Finding) -> Dict[str, Any]:
     """Convert a finding to plain data, for JSON."""

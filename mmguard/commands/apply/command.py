@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
+from mmguard.commands import CLEAN
 from mmguard.commands.arguments import add_no_verify, add_run_code
-from mmguard.commands.exit_codes import CLEAN
 from mmguard.commands.scan.command import add_labels, add_reading, add_split, build_options
 from mmguard.config.recognition import check_bases
 from mmguard.errors import CannotRun

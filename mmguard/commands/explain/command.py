@@ -13,12 +13,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
+from mmguard.commands import CLEAN, FOUND
 from mmguard.commands.arguments import add_run_code, add_verbose, label, positive
-from mmguard.commands.exit_codes import CLEAN, FOUND
 from mmguard.errors import CannotRun
 from mmguard.labels.numbering import FRAMEWORKS
 from mmguard.language import translate
-from mmguard.text import shorten
+from mmguard.text import shorten, visible_name
 
 if TYPE_CHECKING:
     from mmguard.commands.explain.explanation import Explanation
@@ -241,8 +241,7 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     """Return the pieces of a log, its name, and the name of the config next to it, which is not run."""
-    from mmguard.commands.explain.sources import find_config, find_logs, read_pieces
-    from mmguard.text import visible_name
+    from mmguard.commands.explain.reader import find_config, find_logs, read_pieces
 
     if what == '-':
         return read_pieces(what), 'standard input', None

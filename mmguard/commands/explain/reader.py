@@ -1,9 +1,11 @@
-"""Reader for a log of any size: keeps errors that are not followed by more training."""
+"""Sources of a log, and its reader, for any size: keeps errors that are not followed by more training."""
 
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, Optional, Tuple
+import sys
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from mmguard.commands.explain.log_errors import (
     HEADER,
@@ -20,6 +22,10 @@ from mmguard.commands.explain.log_errors import (
 )
 from mmguard.commands.explain.log_facts import HEAD, FactLines, find_ending
 from mmguard.commands.explain.scores import ClassScores, Scores, find_one_class
+from mmguard.errors import CannotRun
+from mmguard.log.flight_record import NAME as FLIGHT
+from mmguard.log.flight_record import read_flight
+from mmguard.text import visible_name
 
 #: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
 _TRIGGERS = (
@@ -278,3 +284,66 @@ class Reader:
 
 def _is_nan(trouble: LogError) -> bool:
     return any(_IS_NAN.search(raised.message) for raised in trouble.chain)
+
+
+_READ = 1 << 20
+_ENDINGS = ('.log', '.out', '.err', '.txt')
+#: Maximum number of files that are read in the folder of a run.
+_FILES = 64
+
+
+def read_pieces(target: str) -> Iterator[bytes]:
+    """Yield the content of a file (``-``: standard input), piece by piece."""
+    if target == '-':
+        try:
+            yield from iter(lambda: sys.stdin.buffer.read(_READ), b'')
+        except OSError as error:  # closed, or a folder
+            raise CannotRun(f'standard input cannot be read: {error.strerror or error}') from error
+        return
+    path = Path(target)
+    if path.suffix == '.ipynb':
+        raise CannotRun(
+            f'{visible_name(target)} is a notebook: copy the output of its cell, and paste it into `mmguard explain -`'
+        )
+    if path.name.startswith(Path(FLIGHT).stem):
+        yield from _read_flight_record(path)
+    else:
+        try:
+            with open(path, 'rb') as file:
+                yield from iter(lambda: file.read(_READ), b'')
+        except OSError as error:
+            raise CannotRun(f'{visible_name(target)} cannot be read: {error.strerror or error}') from error
+
+
+def find_logs(folder: Path) -> List[Path]:
+    """Return the logs and flight records of the newest run in or below a folder."""
+    found = [path for path in folder.rglob('*') if path.suffix in _ENDINGS or path.name.startswith(Path(FLIGHT).stem)]
+    files = [path for path in found if path.is_file() and path.stat().st_size]
+    if not files:
+        raise CannotRun(
+            f'{visible_name(str(folder))}: no log below this folder ({", ".join(_ENDINGS)}, {FLIGHT}). You can also '
+            f'pipe in the output of a training: `... 2>&1 | mmguard explain -`'
+        )
+    newest = max(files, key=lambda path: path.stat().st_mtime)
+    together = [path for path in files if path.parent == newest.parent]
+    return sorted(together, key=lambda path: (path.stat().st_mtime, str(path)))[-_FILES:]
+
+
+def _read_flight_record(path: Path) -> Iterator[bytes]:
+    try:
+        flight = read_flight(str(path))
+    except (OSError, ValueError):
+        return  # `mmguard report` explains what is wrong with it
+    if flight.exception is not None:
+        yield mark_rank(flight.exception.traceback, flight.rank)
+
+
+def mark_rank(traceback: str, rank: int) -> bytes:
+    """Return a rank's traceback with the rank before every line, as torchrun prints it."""
+    return ''.join(f'[rank{rank}]: {line}\n' for line in traceback.splitlines()).encode('utf-8', 'replace')
+
+
+def find_config(folder: Path) -> Optional[Path]:
+    """Return the config that mmengine wrote next to a run's log; ``None`` if it is missing."""
+    paths = (folder / name for name in ('vis_data/config.py', 'config.py'))
+    return next((path for path in paths if path.is_file()), None)

@@ -11,8 +11,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
 
+from mmguard.commands import CLEAN, FOUND
 from mmguard.commands.arguments import class_names, label
-from mmguard.commands.exit_codes import CLEAN, FOUND
 from mmguard.commands.scan.command import add_reading, add_split, add_valid, build_options
 from mmguard.files.regular import read_regular
 from mmguard.text import quantity, visible_name

@@ -12,8 +12,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from mmguard.commands.page.boxes import draw_boxes_panel
-from mmguard.commands.page.pictures import Panel, WorstFile, build_panels
+from mmguard.commands.page.pictures import Panel, WorstFile, build_panels, draw_boxes_panel
 from mmguard.files.regular import read_regular
 from mmguard.findings import LabelFacts
 from mmguard.findings.finding import SEVERITIES

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from mmguard.commands import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.commands.arguments import add_run_code, add_verbose, positive
-from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 
 def add_to(commands: Any) -> None:

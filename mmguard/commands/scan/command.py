@@ -8,6 +8,7 @@ from contextlib import ExitStack, redirect_stdout
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Dict
 
+from mmguard.commands import COULD_NOT_RUN
 from mmguard.commands.arguments import (
     add_no_verify,
     add_run_code,
@@ -18,7 +19,6 @@ from mmguard.commands.arguments import (
     positive,
     processes,
 )
-from mmguard.commands.exit_codes import COULD_NOT_RUN
 from mmguard.commands.selection import add_selection, read_selection
 from mmguard.errors import collect_failures
 from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Dict, List
 
+from mmguard.commands import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.commands.arguments import add_run_code, label, positive
-from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.errors import CannotRun
 
 if TYPE_CHECKING:

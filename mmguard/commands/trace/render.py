@@ -7,8 +7,7 @@ from itertools import groupby
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.commands.console import Table, Text
-from mmguard.commands.trace.changes import Change
-from mmguard.commands.trace.snapshot import Snapshot
+from mmguard.commands.trace.snapshot import Change, Snapshot
 from mmguard.commands.trace.tracer import SampleTrace, StepTrace
 from mmguard.labels.spaces import KINDS, LabelSpaces
 from mmguard.text import quantity, visible_name

@@ -17,8 +17,7 @@ from PIL import Image
 
 import mmguard
 from mmguard.cli import main
-from mmguard.commands.page.boxes import EDGE, OUTSIDE, SOUND, draw_boxes_panel
-from mmguard.commands.page.pictures import LONGEST, LOUD, MOST_BYTES, Picture
+from mmguard.commands.page.pictures import EDGE, LONGEST, LOUD, MOST_BYTES, OUTSIDE, SOUND, Picture, draw_boxes_panel
 from mmguard.facts.labels import BoxedImage, DrawnBox
 
 Box = Tuple[float, float, float, float]

@@ -9,8 +9,8 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
 
+from mmguard.commands import COULD_NOT_RUN
 from mmguard.commands.arguments import add_no_verify, add_run_code, add_verbose
-from mmguard.commands.exit_codes import COULD_NOT_RUN
 from mmguard.commands.selection import RuleSelection, add_selection, read_selection
 from mmguard.errors import CannotRun, collect_failures
 from mmguard.language import Message, as_message, join, translate
