@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.commands import CLEAN, FOUND
-from mmguard.commands.arguments import add_verbose
+from mmguard.commands.arguments import VERBOSE, add_arguments
 from mmguard.commands.child import build_python_command
 from mmguard.compat.stack import ONEDL, OPENMMLAB, find_module_folder, find_stacks
 from mmguard.facts.environment import DISTRIBUTIONS, Cuda, EnvironmentFacts
 from mmguard.files.regular import read_regular
+
+_ARGUMENTS = """\
+--json FILE  write the lines and findings as JSON (-: to standard output)
+--no-import  do not try the imports: faster, but finds less
+"""
 
 
 def add_to(commands: Any) -> None:
@@ -28,9 +33,7 @@ def add_to(commands: Any) -> None:
         'the line that installs mmsegmentation and mmdetection for this Python, torch and GPU. Exit code: 1 if there '
         'is an error, else 0. Packages are imported in a child process; --no-import only reads files.',
     )
-    parser.add_argument('--json', metavar='FILE', help='write the lines and findings as JSON (-: to standard output)')
-    parser.add_argument('--no-import', action='store_true', help='do not try the imports: faster, but finds less')
-    add_verbose(parser)
+    add_arguments(parser, _ARGUMENTS + VERBOSE)
     parser.set_defaults(run=run)
 
 

@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from mmguard.commands import CLEAN, COULD_NOT_RUN, FOUND
-from mmguard.commands.arguments import add_verbose
+from mmguard.commands.arguments import VERBOSE, add_arguments
 
 if TYPE_CHECKING:
     from mmguard.facts.run import RankFacts
     from mmguard.findings import Finding
     from mmguard.log.guard_log import GuardLog
+
+_ARGUMENTS = """\
+log LOG  label_guard.jsonl, label_guard_flight.jsonl, or a run's folder
+--json FILE  write the numbers as JSON (-: to standard output)
+"""
 
 
 def add_to(commands: Any) -> None:
@@ -26,11 +31,7 @@ def add_to(commands: Any) -> None:
         'rank ended, the worst files, what was skipped, and the likely causes. Exit code: 0 nothing was skipped, 1 '
         'something was, or the training died, 2 nothing could be read, or only a part, which skipped nothing.',
     )
-    parser.add_argument(
-        'log', type=Path, metavar='LOG', help="label_guard.jsonl, label_guard_flight.jsonl, or a run's folder"
-    )
-    parser.add_argument('--json', metavar='FILE', help='write the numbers as JSON (-: to standard output)')
-    add_verbose(parser)
+    add_arguments(parser, _ARGUMENTS + VERBOSE, log=Path)
     parser.set_defaults(run=run)
 
 

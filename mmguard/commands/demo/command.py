@@ -14,12 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from mmguard.commands import CLEAN, FOUND
-from mmguard.commands.arguments import positive
+from mmguard.commands.arguments import add_arguments, positive
 from mmguard.commands.child import build_python_command
 from mmguard.compat.stack import INSTALL, STACKS, build_base_source, find_module_folder
 from mmguard.errors import CannotRun
 from mmguard.files.regular import write_whole
 
+_ARGUMENTS = """\
+--out DIR  folder to write to; default: %(default)s
+--iters N  iterations of the guarded training; default: 20
+--data  only write the data set and stock.py, to try commands on
+"""
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 #: Marks a folder created by the demo, which may empty it.
 MARK_FILE = '.mmguard_demo'
@@ -72,13 +77,8 @@ def add_to(commands: Any) -> None:
         'dies on them and how the guarded one trains on, and finds them with `mmguard scan`, which draws them. '
         'Takes about a minute on two CPU cores.',
     )
-    parser.add_argument(
-        '--out', type=Path, default=Path('mmguard_demo'), metavar='DIR', help='folder to write to; default: %(default)s'
-    )
-    parser.add_argument(
-        '--iters', type=positive, default=20, metavar='N', help='iterations of the guarded training; default: 20'
-    )
-    parser.add_argument('--data', action='store_true', help='only write the data set and stock.py, to try commands on')
+    out, iters = dict(type=Path, default=Path('mmguard_demo')), dict(type=positive, default=20)
+    add_arguments(parser, _ARGUMENTS, out=out, iters=iters)
     parser.set_defaults(
         run=run, interrupted='mmguard demo: interrupted; its child processes have ended, run it again at any time'
     )

@@ -17,6 +17,7 @@ from mmguard.commands.explain.log_errors import (
     LoggedException,
     OpenTraceback,
     OutputLine,
+    Piece,
     build_bare_pattern,
     read_line,
 )
@@ -59,27 +60,19 @@ class Reader:
     """Reader that takes a log in pieces of bytes, and collects its errors in ``troubles``."""
 
     def __init__(self) -> None:
-        #: Errors that are not followed by more training, in the order of the log.
-        self.troubles: List[LogError] = []
-        #: The rank that torchrun reports as the first that failed.
-        self.first_rank = ''
-        #: The first lines, for a few that were pasted.
-        self.beginning: List[str] = []
-        #: Classes without a score in the validations.
+        self.troubles: List[LogError] = []  #: Errors that are not followed by more training.
+        self.first_rank = ''  #: The rank that torchrun reports as the first that failed.
+        self.beginning: List[str] = []  #: The first lines, for a few that were pasted.
         self.classes = ClassScores()
-        #: Dice, mAP and mIoU of the validations.
         self.scores = Scores()
-        #: Lines with the number of classes, imports, and other facts.
         self.facts = FactLines()
-        #: Signs that are not errors, and are kept even if training continues.
-        self.signs: List[LogError] = []
+        self.signs: List[LogError] = []  #: Signs that are not errors, and are kept even if training continues.
         self._signs: List[str] = []
         self._tail = b''
         self._rows: List[bytes] = []
         self._first_row = 0
         self._rest = b''
-        #: Number of lines read.
-        self.lines = 0
+        self.lines = 0  #: Number of lines read.
         self._read = 0
         self._open: Dict[str, OpenTraceback] = {}
         self._said: Dict[str, LogError] = {}
@@ -102,22 +95,17 @@ class Reader:
         self._open.clear()
         if self.classes.always_nan:
             predicted = ', and it is predicted' if self.classes.predicted.issuperset(self.classes.always_nan) else ''
-            self._add_sign(f'No label of a class: {self.classes.summary}{predicted}', *self.classes.last)
-        for sign in (
-            find_one_class(self.classes.only, self.scores.maps),
-            self.scores.sign,
-            self.facts.find_other_model(),
-        ):
-            if sign is not None:
-                self._add_sign(*sign)
-        ending = find_ending(self._get_last_lines())
-        if ending is not None:
-            self._add_sign(f'{ending.searched} ({ending.text})', ending.line, ending.text)
+            self._add_sign(Piece(*self.classes.last, f'No label of a class: {self.classes.summary}{predicted}'))
+        self._add_sign(find_one_class(self.classes.only, self.scores.maps))
+        self._add_sign(self.scores.sign)
+        self._add_sign(self.facts.find_other_model())
+        self._add_sign(find_ending(self._get_last_lines()))
         return self
 
-    def _add_sign(self, text: str, line: int, log_line: str) -> None:
-        """Add a sign: its text, and the log line that shows it."""
-        self.signs.append(LogError(line, '', [LoggedException('', text, lines=[(line, log_line)])]))
+    def _add_sign(self, sign: Optional[Piece]) -> None:
+        if sign is not None:
+            raised = LoggedException('', sign.searched, lines=[(sign.line, sign.text)])
+            self.signs.append(LogError(sign.line, '', [raised]))
 
     def _get_last_lines(self) -> List[Tuple[int, str]]:
         rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
@@ -261,7 +249,7 @@ class Reader:
         elif build_bare_pattern(True).search(text):
             if len(self.signs) < _TROUBLES and all(_NUMBERS.sub('', text) != one for one in self._signs):
                 self._signs.append(_NUMBERS.sub('', text))
-                self._add_sign(text.strip(), self.lines, text.strip())
+                self._add_sign(Piece(self.lines, text.strip(), text.strip()))
         elif build_bare_pattern().search(text) and not _WARNED.search(text):
             # Every thread of a kernel says the same about itself.
             key = line.rank + _NUMBERS.sub('', text)
@@ -270,9 +258,8 @@ class Reader:
                 self._bare.times += 1
                 self._restart_progress()
             else:
-                trouble = LogError(
-                    self.lines, line.rank, [LoggedException('', text.strip(), lines=[(self.lines, text.strip())])]
-                )
+                raised = LoggedException('', text.strip(), lines=[(self.lines, text.strip())])
+                trouble = LogError(self.lines, line.rank, [raised])
                 if len(self._said) < _TROUBLES:
                     self._said[key] = self._bare = trouble
                 if text.startswith('Error'):  # nnU-Net gives the expected and found values in the next lines

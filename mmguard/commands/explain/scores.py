@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
 
+from mmguard.commands.explain.log_errors import Piece
 from mmguard.text import quantity, shorten_list
 
 #: A score is only found in a line with one of these.
@@ -48,14 +49,6 @@ _MAP_LOSS = re.compile(rb'\bloss_\w{1,40}: ((?:nan|\d[\d.]*),?\s{1,9}[\w.]{0,60}
 _ZERO = re.compile(rb'0[.0]*(?:,?\s+[\w.]+: 100[.0]*)?')
 _ENOUGH_LINES = 5
 _EPOCH = re.compile(rb'[Ee]poch(?:\((?:train|val|test)\))?\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re.MULTILINE)
-
-
-class Sign(NamedTuple):
-    """A text that a signature recognizes, and the log line that shows it, with its number."""
-
-    text: str
-    line: int
-    quoted: str
 
 
 def find_lines(text: bytes, markers: Sequence[bytes]) -> Iterator[Tuple[int, bytes]]:
@@ -109,7 +102,7 @@ class Scores:
         >>> scores = Scores()
         >>> scores.take(b'mAP@0.5: 0.0\\nmAP@0.5: 0.0\\nmAP@0.5: 0.001\\n', 1)
         >>> scores.sign
-        Sign(text='Score near 0: mAP@0.5 is at most 0.001 in 3 validations', line=3, quoted='mAP@0.5: 0.001')
+        Piece(line=3, text='mAP@0.5: 0.001', searched='Score near 0: mAP@0.5 is at most 0.001 in 3 validations')
     """
 
     def __init__(self) -> None:
@@ -159,29 +152,28 @@ class Scores:
                 self._epoch = max(self._epoch, int(cells[0]))
 
     @property
-    def sign(self) -> Optional[Sign]:
+    def sign(self) -> Optional[Piece]:
         """Sign given by the scores; ``None`` if they give none."""
         if self._boxes.is_sign:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._boxes.lines:,} lines'
-            return Sign(text, *self._boxes.last)
+            return Piece(*self._boxes.last, text)
         signs = [sign for sign in map(self._find_sign, self.values) if sign is not None]
         # If one kind of score is fine, a bad value of another is not reliable.
         return signs[0] if signs and len(signs) == len(self.values) else None
 
-    def _find_sign(self, name: str) -> Optional[Sign]:
+    def _find_sign(self, name: str) -> Optional[Piece]:
         values, last = self.values[name], self._last[name]
         best = max(values)
         if best < NEAR_0:
             is_trend = len(values) >= _ENOUGH or self._epoch >= _EPOCHS or not self._epoch
             times = quantity(len(values), 'validation')
-            return Sign(f'Score near 0: {name} is at most {best:g} in {times}', *last) if is_trend else None
+            return Piece(*last, f'Score near 0: {name} is at most {best:g} in {times}') if is_trend else None
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:
-            return Sign(
-                f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations', *last
-            )
+            said = f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations'
+            return Piece(*last, said)
         if len(values) >= _FALLS and values == sorted(values, reverse=True) and values[-1] <= _FALLEN * best:
-            return Sign(f'Score falls: {name} from {best:g} to {values[-1]:g} in {len(values)} validations', *last)
+            return Piece(*last, f'Score falls: {name} from {best:g} to {values[-1]:g} in {len(values)} validations')
         return None
 
 
@@ -252,7 +244,7 @@ class ClassScores:
         #: The last line with nan, with its number.
         self.last = (0, '')
         #: The only class of the tables, its accuracy if that is the one of all pixels, and its line.
-        self.only: Optional[Sign] = None
+        self.only: Optional[Piece] = None
 
     def take(self, text: bytes, first: int) -> None:
         """Count the validations of a piece of a log that begins at a line."""
@@ -291,7 +283,7 @@ class ClassScores:
                 said = f'the validation counts only {row.group(1).decode("utf-8", "replace")}, with Acc {own:g} = aAcc'
                 place = text.rfind(b'\n', 0, row.start(1)) + 1
                 line = text[place : text.find(b'\n', place)]
-                self.only = Sign(said, *_number_row(text, place, line, first))
+                self.only = Piece(*_number_row(text, place, line, first), said)
 
     @property
     def missing(self) -> Set[str]:
@@ -328,11 +320,13 @@ class ClassScores:
         return '; '.join(shorten_list(texts, 8))
 
 
-def find_one_class(only: Optional[Sign], loss: ZeroLoss) -> Optional[Sign]:
+def find_one_class(only: Optional[Piece], loss: ZeroLoss) -> Optional[Piece]:
     """Return the sign of a model or a metric with a single class; ``None`` if neither table nor loss shows it."""
     if loss.is_sign:
         said = f'the loss is 0 and acc_seg 100 in all of {loss.lines:,} lines'
-        return Sign(f'One channel or class: {f"{only.text}; " if only else ""}{said}', *loss.last)
+        return Piece(*loss.last, f'One channel or class: {f"{only.searched}; " if only else ""}{said}')
     if only is None:
         return None
-    return only._replace(text=f'One channel or class: {only.text}{"" if loss.is_zero else "; the loss is not 0"}')
+    return only._replace(
+        searched=f'One channel or class: {only.searched}{"" if loss.is_zero else "; the loss is not 0"}'
+    )

@@ -36,28 +36,17 @@ FEW, _SQUARE = 0.004, 7
 
 @dataclass
 class WorstFile:
-    """File with many invalid labels, for a picture drawn from its paths; a file that cannot be read is named instead.
+    """File with many invalid labels, for a picture drawn from its paths; one that cannot be read is named instead."""
 
-    Args:
-        source (str): Its name, as shown. Any string: names are escaped, and need not be UTF-8.
-        label_path (str, optional): The label map on disk.
-        image_path (str, optional): Its image.
-        values (dict[int, int]): Invalid value *as stored in the file* -> pixels or instances. These are the pixels that
-            are marked.
-        skipped (int): Pixels or instances that are not trained on because they are invalid.
-        reasons (dict[str, int]): For instances, reason why they are invalid -> count.
-        ignored (list[int]): Values as stored that count as ignored.
-        boxed (BoxedImage, optional): Its boxes, and its image.
-    """
-
-    source: str
-    label_path: Optional[str] = None
+    source: str  #: Its name, as shown. Any string: names are escaped, and need not be UTF-8.
+    label_path: Optional[str] = None  #: The label map on disk.
     image_path: Optional[str] = None
+    #: Invalid value *as stored in the file* -> pixels or instances. These are the pixels that are marked.
     values: Dict[int, int] = field(default_factory=dict)
-    skipped: int = 0
-    reasons: Dict[str, int] = field(default_factory=dict)
-    ignored: List[int] = field(default_factory=list)
-    boxed: Optional[BoxedImage] = None
+    skipped: int = 0  #: Pixels or instances that are not trained on because they are invalid.
+    reasons: Dict[str, int] = field(default_factory=dict)  #: For instances, reason why they are invalid -> count.
+    ignored: List[int] = field(default_factory=list)  #: Values as stored that count as ignored.
+    boxed: Optional[BoxedImage] = None  #: Its boxes, and its image.
 
     @property
     def is_drawn(self) -> bool:

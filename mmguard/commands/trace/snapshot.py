@@ -31,35 +31,26 @@ class Fault(NamedTuple):
 
 @dataclass
 class Snapshot:
-    """State of a sample after a step.
+    """State of a sample after a step."""
 
-    Args:
-        step (str): ``'disk'``, ``'LoadAnnotations'``, ...
-        label (np.ndarray, optional): The label map; a copy.
-        instances (list[Instance], optional): In the order of the sample; ``None``: not loaded yet.
-        size (tuple, optional): (height, width) of the label map, or else of the image.
-        label_map (dict[int, int]): Before loading: the label_map that the data set passes to its loader.
-        note (str): Reason if anything could not be inspected.
-        unchecked (set[str]): Fields with annotations of other kinds.
-        written (dict[tuple, tuple]): Box as loaded -> its corners in the file, if they differ (VOC counts from 1).
-    """
-
-    step: str
-    label: Optional[np.ndarray] = None
-    instances: Optional[List[Instance]] = None
-    size: Optional[Tuple[int, int]] = None
+    step: str  #: ``'disk'``, ``'LoadAnnotations'``, ...
+    label: Optional[np.ndarray] = None  #: The label map; a copy.
+    instances: Optional[List[Instance]] = None  #: In the order of the sample; ``None``: not loaded yet.
+    size: Optional[Tuple[int, int]] = None  #: (height, width) of the label map, or else of the image.
+    #: Before loading: the label_map that the data set passes to its loader.
     label_map: Dict[int, int] = field(default_factory=dict)
-    note: str = ''
-    unchecked: Set[str] = field(default_factory=set)
+    note: str = ''  #: Reason if anything could not be inspected.
+    unchecked: Set[str] = field(default_factory=set)  #: Fields with annotations of other kinds.
+    #: Box as loaded -> its corners in the file, if they differ (VOC counts from 1).
     written: Dict[Tuple[float, ...], Tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def integers(self) -> np.ndarray:
         """The label map, with fractions truncated; an empty array without one."""
         whole = np.zeros(0, np.uint8) if self.label is None else self.label
-        if whole.dtype.kind == 'f':
-            whole = np.nan_to_num(whole, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
-        return whole
+        if whole.dtype.kind != 'f':
+            return whole
+        return np.nan_to_num(whole, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
 
     @property
     def values(self) -> Dict[int, int]:
@@ -144,30 +135,19 @@ _DEPTH = 4
 
 @dataclass
 class Change:
-    """Change of the count of a value or label by a step.
+    """Change of the count of a value or label by a step."""
 
-    Args:
-        what (str): ``'appears'``, ``'vanishes'``, ``'grows'``, ``'shrinks'``, ``'becomes'`` (another value).
-        value (int): The value or label, before the step if it existed.
-        count (int): Pixels or instances.
-        origin (str): The reason, if known.
-        to (int, optional): The value that it becomes.
-        kind (str): ``'pixels'`` or ``'instances'``.
-    """
-
-    what: str
-    value: int
-    count: int
-    origin: str = ''
-    to: Optional[int] = None
-    kind: str = 'pixels'
+    what: str  #: ``'appears'``, ``'vanishes'``, ``'grows'``, ``'shrinks'``, ``'becomes'`` (another value).
+    value: int  #: The value or label, before the step if it existed.
+    count: int  #: Pixels or instances.
+    origin: str = ''  #: The reason, if known.
+    to: Optional[int] = None  #: The value that it becomes.
+    kind: str = 'pixels'  #: Or ``'instances'``.
 
     @property
     def makes(self) -> Optional[int]:
         """Value that the step created or made more frequent; ``None`` if it did neither."""
-        if self.what == 'becomes':
-            return self.to
-        return self.value if self.what in ('appears', 'grows') else None
+        return {'becomes': self.to, 'appears': self.value, 'grows': self.value}.get(self.what)
 
 
 def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Mapping[str, Snapshot]) -> List[Change]:
@@ -179,10 +159,8 @@ def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Mappi
         transform (Any): The step.
         mixed (dict[str, Snapshot]): Image -> sample, for those that the step mixes in.
     """
-    return [
-        *_find_label_changes(before, after, transform, mixed),
-        *_find_instance_changes(before, after, transform, mixed),
-    ]
+    given = before, after, transform, mixed
+    return [*_find_label_changes(*given), *_find_instance_changes(*given)]
 
 
 def _find_label_changes(

@@ -146,7 +146,7 @@ def test_each_validation_counts_once(log: str, validations: int, score: str) -> 
     scores = Scores()
     scores.take(log.encode(), 1)
     assert scores.sign is not None
-    assert re.search(rf'\b{score} .* {validations} validations$', scores.sign.text)
+    assert re.search(rf'\b{score} .* {validations} validations$', scores.sign.searched)
 
 
 @pytest.mark.parametrize(
