@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
 
 from mmguard.commands.explain.log_errors import Piece
@@ -75,10 +76,8 @@ class ZeroLoss:
 
     def __init__(self, words: Sequence[bytes], pattern: Pattern[bytes]) -> None:
         self._words, self._pattern = words, pattern
-        self.lines = 0
-        self.is_zero = True
-        #: The last line with the loss, with its number.
-        self.last = (0, '')
+        self.lines, self.is_zero = 0, True
+        self.last = (0, '')  #: The last line with the loss, with its number.
 
     def take(self, text: bytes, first: int) -> None:
         """Read a piece of a log that begins at a line."""
@@ -109,10 +108,8 @@ class Scores:
         self.values: Dict[str, List[float]] = {}
         self._last: Dict[str, Tuple[int, str]] = {}
         self._epoch = 0
-        #: Column of the score in the table of a notebook, and its name.
-        self._column = (0, '')
+        self._column = (0, '')  #: Column of the score in the table of a notebook, and its name.
         self._boxes = ZeroLoss(_BOX_WORDS, _BOX_LOSS)
-        #: Loss of label maps.
         self.maps = ZeroLoss(_MAP_WORDS, _MAP_LOSS)
 
     def take(self, text: bytes, first: int) -> None:
@@ -122,9 +119,8 @@ class Scores:
                 group, kind = next((group, kind) for group, kind in found.groupdict().items() if kind)
                 name = {'ap': 'AP', 'all': 'mAP'}.get(group) or kind.decode('ascii', 'replace')
                 if group == 'ap':  # of boxes and of masks, in one validation
-                    name = ' '.join(
-                        [name, *[part.decode() for part in _AP_OF.findall(text[max(start - _NEAR, 0) : start])][-1:]]
-                    )
+                    kinds = _AP_OF.findall(text[max(start - _NEAR, 0) : start])
+                    name = ' '.join([name, *(one.decode() for one in kinds[-1:])])
                 if self._add(name, found.group(found.lastindex or 0), _number_row(text, start, line, first)):
                     for epoch in _EPOCH.finditer(text, max(start - _NEAR, 0), start + len(line)):
                         self._epoch = max(self._epoch, int(epoch.group(1) or epoch.group(2)))
@@ -165,9 +161,9 @@ class Scores:
         values, last = self.values[name], self._last[name]
         best = max(values)
         if best < NEAR_0:
-            is_trend = len(values) >= _ENOUGH or self._epoch >= _EPOCHS or not self._epoch
-            times = quantity(len(values), 'validation')
-            return Piece(*last, f'Score near 0: {name} is at most {best:g} in {times}') if is_trend else None
+            if len(values) < _ENOUGH and 0 < self._epoch < _EPOCHS:
+                return None
+            return Piece(*last, f'Score near 0: {name} is at most {best:g} in {quantity(len(values), "validation")}')
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:
             said = f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations'
@@ -233,16 +229,11 @@ class ClassScores:
     """
 
     def __init__(self) -> None:
-        #: Score -> number of validations with it, or of tables.
-        self._counted: Dict[_Score, int] = {}
-        #: Score and class -> number of validations that have no labels of the class.
-        self._nan: Dict[Tuple[_Score, str], int] = {}
-        #: Score of the last table.
-        self._table = _DICE
-        #: Classes of which an IoU of 0 shows that they are predicted.
-        self.predicted: Set[str] = set()
-        #: The last line with nan, with its number.
-        self.last = (0, '')
+        self._counted: Counter = Counter()  #: Score -> number of validations with it, or of tables.
+        self._nan: Counter = Counter()  #: Score and class -> number of validations that have no labels of the class.
+        self._table = _DICE  #: Score of the last table.
+        self.predicted: Set[str] = set()  #: Classes of which an IoU of 0 shows that they are predicted.
+        self.last = (0, '')  #: The last line with nan, with its number.
         #: The only class of the tables, its accuracy if that is the one of all pixels, and its line.
         self.only: Optional[Piece] = None
 
@@ -256,8 +247,7 @@ class ClassScores:
                 self._table = score
                 self._see_first_row(text, start, first)
             shown = _DICE if found else score
-            if shown is not None:
-                self._counted[shown] = self._counted.get(shown, 0) + 1
+            self._counted.update([] if shown is None else [shown])
             row = None if self._table is _DICE else _ROWS[self._table.value].search(line)
             nan = [row.group(1).decode('utf-8', 'replace')] if row else []
             if found:
@@ -266,9 +256,7 @@ class ClassScores:
                 self.last = _number_row(text, start, line, first)
             if row and row.group(2) == b'0.0':
                 self.predicted.update(nan)
-            for name in nan:
-                key = (shown or self._table, name)
-                self._nan[key] = self._nan.get(key, 0) + 1
+            self._nan.update((shown or self._table, name) for name in nan)
 
     def _see_first_row(self, text: bytes, start: int, first: int) -> None:
         """Record the class of a table that begins at a place, if it is the only one and every pixel is counted."""

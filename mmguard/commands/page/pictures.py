@@ -180,13 +180,8 @@ def _open(path: str) -> Iterator[Any]:
     except CannotDraw:
         raise
     except Exception as error:  # damaged and hostile files may raise anything
-        raise CannotDraw(_describe(error)) from error
-
-
-def _describe(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return str(error).split('\n')[0][:120] or type(error).__name__
+        said = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+        raise CannotDraw(said.split('\n')[0][:120] or type(error).__name__) from error
 
 
 def shrink_mask(mask: np.ndarray) -> np.ndarray:
