@@ -124,7 +124,7 @@ def test_a_clean_training_loads_the_runtime_and_the_start_check(
 ) -> None:
     loaded = packages_of_a_training(clean_cityscapes, tmp_path, guard)
     assert set(loaded) - RUNTIME == {'config'}
-    assert 'mmguard.config.start_check' in loaded['config']
+    assert 'mmguard.config.agreement' in loaded['config']
     assert ('mmguard.config.guarded_pipelines' in loaded['config']) == guard
     assert sum(loaded['config'].values()) <= MOST_LINES
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn.functional import interpolate
 
-from mmguard.config.changes import walk
+from mmguard.config.tree import walk
 from mmguard.properties.datasets import seed_all
 from mmguard.properties.program import Program
 from mmguard.properties.result import DoesNotApply, Result, broken, note, ran

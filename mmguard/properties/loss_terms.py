@@ -9,7 +9,7 @@ import torch
 from mmengine.registry import MODELS
 from torch import Tensor
 
-from mmguard.config.changes import walk
+from mmguard.config.tree import walk
 from mmguard.properties.batches import choose_batch, ignore_half
 from mmguard.properties.program import SIDES, Program
 from mmguard.properties.readings import measure_ignored

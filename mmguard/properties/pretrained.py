@@ -6,8 +6,8 @@ import copy
 import os
 from typing import Any, List, Tuple
 
-from mmguard.config.changes import walk
 from mmguard.config.classes import get_type_name
+from mmguard.config.tree import walk
 
 
 def is_missing(checkpoint: str) -> bool:

@@ -100,10 +100,9 @@ def apply(
 
         from mmguard.commands.apply.edits import edit_tree
         from mmguard.commands.apply.output import build_config_text, describe_form, load, show_changes
-        from mmguard.config.changes import name_types
-        from mmguard.config.guarded_tree import GuardedTree, guard_tree
+        from mmguard.config.guards import GuardedTree, guard_tree
         from mmguard.config.read import ReadConfig, check_may_build, import_scope
-        from mmguard.config.types import describe_wrong_types
+        from mmguard.config.tree import describe_wrong_types, name_types
         from mmguard.properties.builder import BROKEN, Verification, open_verifier
 
         warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import

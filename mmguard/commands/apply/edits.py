@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from mmguard.config.changes import REMOVED, change_data, merge, name_types
+from mmguard.config.changes import REMOVED, change_data, merge
 from mmguard.config.read import ReadConfig, read_config
+from mmguard.config.tree import name_types
 from mmguard.errors import CannotRun
 from mmguard.findings.combined_edits import Offer, explain_conflict, select_first_safe
 from mmguard.findings.edits import ALL_SAFE

@@ -6,7 +6,7 @@ import copy
 import warnings
 from typing import TYPE_CHECKING, Any, Dict
 
-from mmguard.config.guarded_tree import guard_tree
+from mmguard.config.guards import guard_tree
 
 if TYPE_CHECKING:
     from mmengine.config import Config

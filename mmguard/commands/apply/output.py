@@ -12,10 +12,10 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 from mmguard.commands.apply.guarded import build_tree
 from mmguard.commands.apply.overlay import Code, write_in_full, write_overlay
 from mmguard.compat.stack import build_base_source
-from mmguard.config.changes import name_types
 from mmguard.config.classes import SCOPES
-from mmguard.config.guarded_tree import has_lazy_types
+from mmguard.config.guards import has_lazy_types
 from mmguard.config.read import load_config
+from mmguard.config.tree import name_types
 from mmguard.errors import CannotRun
 from mmguard.text import quantity, visible
 

@@ -7,7 +7,7 @@ import math
 from difflib import SequenceMatcher
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
-from mmguard.config.changes import Path
+from mmguard.config.tree import Path
 
 #: Attributes of ConfigDict itself.
 _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}

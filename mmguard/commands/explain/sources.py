@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Iterator, List, Optional
 
 from mmguard.errors import CannotRun
-from mmguard.log.flight_record import NAME as FLIGHT
+from mmguard.log.run_log import FLIGHT
 from mmguard.text import visible_name
 
 _PIECE = 1 << 20
