@@ -36,9 +36,8 @@ def note(frame: Any, event: str, _: Any) -> None:
 def coco(folder: str) -> None:
     from coco_cases import ann, coco, write
 
-    path = write(
-        Path(folder), coco([ann(0), ann(1, box=(10, 10, 0, 20)), ann(2, 1, category=2), ann(3, 2, category=3)])
-    )
+    boxes = [ann(0), ann(1, box=(10, 10, 0, 20)), ann(2, 1, category=2), ann(3, 2, category=3)]
+    path = write(Path(folder), coco(boxes))
     sys.setprofile(note)
     main(['scan', path])
 

@@ -54,7 +54,7 @@ class FlightRecorderHook(HookAroundTraining):
             record.remove()
         except BaseException as error:  # Ctrl-C and SystemExit, too
             parts = TracebackException.from_exception(error)  # safe even if str(error) raises
-            message = _add_names(str(parts), getattr(runner, 'model', None))
+            message = add_names(str(parts), getattr(runner, 'model', None))
             described = dict(type=type(error).__name__, message=message, traceback=''.join(parts.format()))
             self._write(runner, reason='exception', exception=described)
             if record.error is None:
@@ -73,7 +73,7 @@ class FlightRecorderHook(HookAroundTraining):
             runner.logger.error(f'guard: {self._record.path!r} cannot be written: {visible(str(self._record.error))}')
 
 
-def _add_names(message: str, module: Any) -> str:
+def add_names(message: str, module: Any) -> str:
     """Append the names of the parameters that a DistributedDataParallel message gives only as indices."""
     from mmguard.facts.run import find_unused  # needed only after a failure
 

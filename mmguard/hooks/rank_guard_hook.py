@@ -71,7 +71,7 @@ class RankGuardHook(HookAroundTraining):
             try:
                 return train_step(data, optim_wrapper)
             except RuntimeError as error:
-                explanation = _explain_error(error, model)
+                explanation = explain_error(error, model)
                 if not explanation:
                     raise
                 raise RuntimeError(explanation) from error
@@ -115,7 +115,7 @@ def _replace_method(undo: ExitStack, owner: Any, name: str, method: Any) -> None
     setattr(owner, name, method)
 
 
-def _explain_error(error: Exception, model: Any) -> str:
+def explain_error(error: Exception, model: Any) -> str:
     """Explain DistributedDataParallel's error about missing gradients, with names and a remedy; empty for others."""
     if 'Expected to have finished reduction' not in str(error):
         return ''

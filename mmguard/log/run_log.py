@@ -314,7 +314,9 @@ class RunLog:
 def _read_runs(path: str) -> List[Any]:
     """Return the runs in a file, none if it is missing or empty; raise OSError or ValueError if it cannot be read."""
     content = read_regular(path, _LARGEST) if os.path.exists(path) else b''
-    record = parse_object(content) if content else {'format': RECORD_FORMAT, 'runs': []}
+    if not content:
+        return []
+    record = parse_object(content)
     runs = record.get('runs')
     if record.get('format') != RECORD_FORMAT or not isinstance(runs, list) or is_nested(runs, DEEPEST):
         raise ValueError(f'it is not a record of format {RECORD_FORMAT}')

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
+from mmguard.commands.apply.guarded import EditedTree
 from mmguard.config.changes import REMOVED, change_data, merge
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.config.tree import name_types
@@ -21,25 +22,6 @@ if TYPE_CHECKING:
     from mmguard.formats.options import ScanOptions
 
 
-class EditedTree(NamedTuple):
-    """Result of applying edits to the tree of a config.
-
-    Attributes:
-        tree (dict): The tree.
-        changed, left (list[str]): Descriptions of the changed and the unchanged parts.
-        codes (list[str]): Codes of the findings that are gone.
-        verdicts (tuple): Verdict of the verifier on each edit.
-        broken (tuple): Changes that break the program.
-    """
-
-    tree: Dict[str, Any]
-    changed: List[str]
-    codes: List[str]
-    left: List[str]
-    verdicts: Tuple[Any, ...] = ()
-    broken: Tuple[Any, ...] = ()
-
-
 def edit_tree(
     source: str,
     tree: Dict[str, Any],
@@ -52,8 +34,6 @@ def edit_tree(
 
     Several are tried together first. The numbers are those of a scan with the options ``scanned``, else of a check.
     """
-    if not numbers:
-        return EditedTree(tree, [], [], [])
     if scanned is None:
         offers = _find_check_edits(read_config(source, run_code))
     else:
