@@ -41,7 +41,7 @@ SOURCES = (
     'formats/yolo/detect.py',
     'nnunet/format/source.py',
     'hooks/label_guard_hook.py',
-    'hooks/warnings.py',
+    'hooks/runs.py',
     'labels/instances.py',
     'labels/rules.py',
     'log/messages.py',
