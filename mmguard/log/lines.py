@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Dict, Iterable, Iterator, List, Optional, Tuple, Type, TypeVar
 
+from mmguard.files.plain_data import NotJson, Rank, decode, parse_object
 from mmguard.files.regular import open_regular
-from mmguard.files.typed_json import NotJson, Rank, decode, parse_object
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.tally import UNKNOWN, Tally
 from mmguard.log.statistics import KINDS, LossRecord, ModeStats, Stats, tally_losses

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.errors import CannotRun
+from mmguard.files.plain_data import Rank, decode, parse_object
 from mmguard.files.regular import open_regular
-from mmguard.files.typed_json import Rank, decode, parse_object
 from mmguard.labels.spaces import LabelSpaces, from_record
 from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.log.lines import UnreadParts

@@ -225,7 +225,7 @@ def _choose_exit_code(copies: Sequence[Copies]) -> int:
 
 def _show(out: Path, copies: Copies) -> None:
     """Print how many files are in ``out``, and the changes of the first of them."""
-    from mmguard.formats.correction import MANIFEST
+    from mmguard.formats.format import MANIFEST
 
     changed = [record for record in copies.done if record['changes']]
     files, unchanged = quantity(len(copies.done), 'file'), len(copies.done) - len(changed)

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 import numpy as np
 
 from mmguard.files.containment import find_inside
-from mmguard.formats.correction import Corrected, NotCorrected, number, parse_corners, shorten_number
+from mmguard.formats.format import Corrected, NotCorrected, number, parse_corners, shorten_number
 from mmguard.formats.options import FixOptions
 from mmguard.formats.table import LARGEST_SIDE
 from mmguard.labels.instances import BOX_REASONS, InstanceRule, find_corner_faults

@@ -10,10 +10,9 @@ from typing import Counter as CounterOf
 import numpy as np
 
 from mmguard.facts import yolo
-from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.facts.labels import AnnotationFacts, BoxFacts, LabelFacts
 from mmguard.facts.yolo import Original, YoloFacts
-from mmguard.findings.views import join_items as named
-from mmguard.formats.coco.detect import find_coco_files
+from mmguard.formats.coco import find_coco_files
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.records import CocoFile
 from mmguard.formats.faults import MAX_PLACES, Faults
@@ -58,14 +57,14 @@ def scan_texts(
         files = quantity(len(listing.texts), 'label file')
         counts = f'{files} (.txt) without a row, {quantity(listing.images, "image")}'
         looked = sorted({get_label_folder(os.path.dirname(image)) for image in listing.bare})
-        places = (
-            f'; ultralytics looks for them in {named([found.shorten_path(at) for at in looked], 3)}' if looked else ''
-        )
+        folders, more = ', '.join(map(found.shorten_path, looked[:3])), len(looked) - 3
+        folders += f' and {more:,} more' if more > 0 else ''
+        places = f'; ultralytics looks for them in {folders}' if looked else ''
         raise ValueError(f'nothing was read: {counts}{places}')
     facts = _compute_facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
-    facts.annotations.yolo = _describe_rows(found, columns, declared, facts)
-    facts.annotations.yolo.original = find_original(listing.texts, columns, declared.names, declared.root or root)
+    facts.yolo = _describe_rows(found, columns, declared, facts)
+    facts.yolo.original = find_original(listing.texts, columns, declared.names, declared.root or root)
     for what, one in sorted(found.faults.items()):
         for number, of_image in one.first:
             listing.faults.add(what, found.name(number, of_image))
@@ -139,8 +138,9 @@ def _compute_facts(
         classes = max(int(label.max(initial=0)) + 1, 1)
     # A class without a name is named by its number.
     names = declared.names or [str(number) for number in range(min(classes, 1 << 16))]
-    annotations = AnnotationFacts(format='yolo', labelled_by='class list', names_from='', classes_counted=counted)
-    annotations.categories = dict(enumerate(names))
+    annotations = AnnotationFacts(
+        'yolo', dict(enumerate(names)), labelled_by='class list', names_from='', classes_counted=counted
+    )
     known = (label >= 0) & (label < len(names))
     beyond = (columns[:, 8].astype(int) & IS_BEYOND) > 0
     table = Table(
@@ -158,13 +158,13 @@ def _compute_facts(
         shows_size=False,
     )
     facts = facts_of(table, classes, declared.names, annotations)
-    # These facts are about pixels and VOC: fractions have no one-pixel edge, and a full-image box is valid.
-    annotations.inside_as, annotations.inside_unit, annotations.all_zero, annotations.inside_now = {}, 0, 0, 0
+    # The other facts are about pixels and VOC: fractions have no one-pixel edge, and a full-image box is valid.
+    boxes = facts.boxes = BoxFacts(turned_boxes=facts.boxes.turned_boxes)
     left, top, right, bottom = table.corners.T
     low = ~beyond & ((left < -SLACK) | (top < -SLACK))
     high = ~beyond & ~low & ((right > 1 + SLACK) | (bottom > 1 + SLACK))
-    annotations.negative_boxes = annotations.below_minus_one = int(low.sum())
-    annotations.over_edge = int(high.sum())
+    boxes.negative_boxes = boxes.below_minus_one = int(low.sum())
+    boxes.over_edge = int(high.sum())
     invalid = (label < 0) | (label >= classes)
     no_area = (right <= left) | (bottom <= top)
     examples = {
@@ -173,14 +173,13 @@ def _compute_facts(
         LABEL_REASON: invalid & ~beyond & ~no_area,
         'box_no_area': no_area & ~beyond,
     }
-    annotations.box_examples = {
+    boxes.box_examples = {
         reason: results.format_rows(columns, flags)[:EXAMPLES] for reason, flags in examples.items() if flags.any()
     }
     table.path_of = lambda place: results.listing.texts[place][1]
     facts.boxed = choose_boxed_images(table, {**examples, 'beyond': beyond})
-    annotations.images_without_target = annotations.images_spoiled = annotations.images_kept_empty = (
-        0  # ultralytics trains on backgrounds
-    )
+    # Ultralytics trains on backgrounds.
+    annotations.images_without_target = annotations.images_spoiled = annotations.images_kept_empty = 0
     listing = results.listing
     annotations.missing = len(listing.missing)
     annotations.missing_files = [results.shorten_path(path) for path in listing.missing[:EXAMPLES]]
@@ -199,8 +198,7 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
     about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
     left, top, right, bottom = columns[:, 3:7].T
     about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())
-    if labels.annotations is not None:
-        labels.annotations.off_axis = find_off_axis(columns[:, 3:5], columns[:, 5:7])
+    labels.boxes.off_axis = find_off_axis(columns[:, 3:5], columns[:, 5:7])
     about.reasons = {
         why: one.count for why, one in sorted(results.refused.items(), key=lambda item: (-item[1].count, item[0]))
     }

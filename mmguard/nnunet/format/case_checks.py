@@ -187,20 +187,16 @@ class CaseChecker:
         if file.shape[1:] != other.shape[1:]:
             said = f'{_join(file.shape[1:])}, its {name} {_join(other.shape[1:])} (z, y, x)'
             yield kinds.SHAPE, self._build_fault(record, file, said, voxels)
-        if not _are_close(file.spacing, other.spacing):
-            said = f'spacing {_format_numbers(file.spacing)}, its {name} {_format_numbers(other.spacing)} (z, y, x)'
-            yield kinds.SPACING, self._build_fault(record, file, said, voxels)
-        differ = [
-            f'{what} {_format_numbers(own)}, its {name} {_format_numbers(its)}'
-            for what, own, its in (
-                ('origin', file.origin, other.origin),
-                ('direction', file.direction, other.direction),
-                ('affine', file.affine, other.affine),
-            )
+        pairs = {what: (own, getattr(other.geometry, what)) for what, own in vars(file.geometry).items()}
+        differ = {
+            what: f'{what} {_format_numbers(own)}, its {name} {_format_numbers(its)}'
+            for what, (own, its) in pairs.items()
             if not _are_close(own, its)
-        ]
+        }
+        if 'spacing' in differ:
+            yield kinds.SPACING, self._build_fault(record, file, f'{differ.pop("spacing")} (z, y, x)', voxels)
         if differ:
-            yield kinds.ORIENTATION, self._build_fault(record, file, '; '.join(differ), voxels)
+            yield kinds.ORIENTATION, self._build_fault(record, file, '; '.join(differ.values()), voxels)
 
     # ---- texts
 

@@ -7,11 +7,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.facts.labels import LabelFacts
 from mmguard.facts.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
-from mmguard.findings.edits import FileChanges
-from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
+from mmguard.formats.format import Changes, Mapper, ScanResult, Source, scan_here, split_into_chunks
+from mmguard.formats.volumes import find_gzip_decoder
 from mmguard.formats.volumes.nifti import READERS, choose_reader, is_installed
 from mmguard.formats.volumes.record import CaseRecord, is_integer, relabel
-from mmguard.formats.volumes.volume import find_gzip_decoder
 from mmguard.language import Message
 from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.format.case_checks import CaseChecker, Fault
@@ -184,10 +183,10 @@ class CaseSource(Source):
         return ScanResult(summary.to_facts(self.listing, self.reader), root=self.root)
 
     def scan_changed(
-        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
+        self, plan_again: Callable[[], Optional[Source]], files: Changes, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
         """Return the facts of the last scan, judged again with an edit; see :meth:`recount`."""
-        return self.recount(**dict(dict(files).get(self.root, ())))
+        return self.recount(**files.get(self.root, {}))
 
     def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
         """Return the facts of the last scan with other entries in dataset.json, and files changed by :func:`relabel`.
