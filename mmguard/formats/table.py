@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -188,6 +189,11 @@ def find_places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
     found = np.searchsorted(keys[order], values, side='right') - 1
     candidate = order[found.clip(0)]
     return np.where((found >= 0) & (keys[candidate] == values), candidate, -1)
+
+
+def list_twice(items: Iterable[Any]) -> List[Any]:
+    """Return the items that occur more than once, in the order in which they first occur."""
+    return [item for item, count in Counter(items).items() if count > 1]
 
 
 def find_repeated(values: np.ndarray) -> List[int]:

@@ -137,7 +137,7 @@ def test_a_fault_of_the_writer_is_raised(tmp_path: Path, monkeypatch: pytest.Mon
     def raise_it(*_: Any) -> None:
         raise KeyError('x')
 
-    monkeypatch.setattr('mmguard.formats.coco.write._apply_options', raise_it)
+    monkeypatch.setattr('mmguard.formats.coco.write._parse_numbers', raise_it)
     with pytest.raises(KeyError):
         correct_files({annotations(tmp_path): {}}, COCO)
 

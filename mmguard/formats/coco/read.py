@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -30,6 +29,7 @@ from mmguard.formats.table import (
     facts_of,
     find_places,
     find_repeated,
+    list_twice,
     stack_columns,
 )
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
@@ -168,23 +168,20 @@ class CocoScan:
         return Numbering(by, _list_labels(coco, [code for code, _ in ordered]), [name for _, name in ordered])
 
     def _number_by_rfdetr(self) -> Numbering:
-        coco, details = self.coco, self.details
-        details.spare = FRAMEWORKS['rf-detr'].spare
-        found = number_by_rfdetr(coco, self.path, self.labels, self.num_classes and self.num_classes + details.spare)
-        details.uncounted, details.release, details.parents = found.uncounted, found.release, found.parents
-        if found.labels == IDS:
+        coco, spare = self.coco, FRAMEWORKS['rf-detr'].spare
+        outputs = self.num_classes and self.num_classes + spare
+        self.details.spare = spare
+        labels, codes = number_by_rfdetr(coco, self.path, self.labels, outputs, self.details)
+        if labels == IDS:
             return Numbering('category id', [], [])
-        names = dict(coco.categories)
-        numbers = _list_labels(coco, found.codes)
+        names, numbers = dict(coco.categories), _list_labels(coco, codes)
         used = set(coco.annotations.category_id.tolist())
         for (code, name), label in zip(coco.categories, numbers):
             if label < 0 and code in used:
-                self.faults.add(
-                    'RF-DETR has no label for a category (KeyError): no annotation of train has it', shorten(name)
-                )
-        return Numbering(
-            'unknown' if found.labels is None else 'file order', numbers, [names.get(code, '') for code in found.codes]
-        )
+                what = 'RF-DETR has no label for a category (KeyError): no annotation of train has it'
+                self.faults.add(what, shorten(name))
+        by = 'unknown' if labels is None else 'file order'
+        return Numbering(by, numbers, [names.get(code, '') for code in codes])
 
     def _build_table(self) -> Table:
         coco, columns, numbering = self.coco, self.coco.annotations, self.numbering
@@ -235,12 +232,9 @@ class CocoScan:
                 named = shorten(name) if is_missing else f'{shorten(number)}, {shorten(name)}'
                 self.faults.add(what, f'{self.source}: {named}')
         names = [name for _, name in coco.categories]
-        about.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
-        self.details.duplicate_category_ids = [
-            coco.ids.get_original(code)
-            for code, count in Counter(code for code, _ in coco.categories).items()
-            if count > 1
-        ]
+        about.duplicate_names = list_twice(names)
+        twice = list_twice(code for code, _ in coco.categories)
+        self.details.duplicate_category_ids = list(map(coco.ids.get_original, twice))
         for code, count in count_codes(coco.annotations.category_id[table.category < 0]).items():
             number = coco.ids.get_original(code)
             if isinstance(number, int) and code != MISSING_ID:
@@ -309,8 +303,7 @@ class CocoScan:
                 map(coco.ids.get_original, find_repeated(columns.id[columns.id != MISSING_ID]))
             )
         if len(set(images.name)) < len(images.name):
-            names = [name for name, count in Counter(images.name).items() if count > 1 and name]
-            about.duplicate_files = names[:EXAMPLES]
+            about.duplicate_files = list_twice(filter(None, images.name))[:EXAMPLES]
         sizes = self.table.sizes
         without = {
             'images.id': (image_ids == MISSING_ID).sum(),

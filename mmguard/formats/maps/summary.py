@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.facts.labels import MOST_FILES, LabelFacts, MapFacts
-from mmguard.formats.faults import MISSING, Examples, make_printable
+from mmguard.formats.faults import MISSING, Counts, Examples, make_printable
 from mmguard.formats.options import MapSettings
 
 Shape = Tuple[int, ...]
@@ -62,32 +62,11 @@ class MapRecord:
         return stored % 256
 
 
-#: Maximum number of values (of 16-bit or float files); more are not classes, and further ones are not listed.
-MAX_VALUES = 1 << 16
 MAX_COLORS = 256
 MAX_FRACTIONS = 64
 _FEW = 5
 #: Forms that pillow decodes to the stored values.
 _AS_STORED = {'gray8', 'palette8', 'bool'}
-
-
-class Counts(Dict[Any, int]):
-    """Key -> number; after ``most`` keys, further ones are not counted."""
-
-    def __init__(self, most: int = MAX_VALUES) -> None:
-        super().__init__()
-        self.most = most
-
-    def add(self, key: Any, number: int = 1) -> bool:
-        """Add to the number of a key; return False if the key is not counted."""
-        if len(self) >= self.most and key not in self:
-            return False
-        self[key] = self.get(key, 0) + number
-        return True
-
-    def merge(self, other: Dict[Any, int]) -> None:
-        for key, number in other.items():
-            self.add(key, number)
 
 
 class NamedFiles(Dict[Any, Examples]):

@@ -11,11 +11,11 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from mmguard.files.images import open_image
-from mmguard.formats.faults import describe_fault
+from mmguard.formats.faults import Counts, describe_fault
 from mmguard.formats.format import Corrected, NotCorrected, Unreadable
 from mmguard.formats.maps.forms import get_array_form, get_form, get_scale, is_lossy, read_array
 from mmguard.formats.maps.read import FEW_FRACTIONS
-from mmguard.formats.maps.summary import MAX_COLORS, Counts, MapSummary, as_color
+from mmguard.formats.maps.summary import MAX_COLORS, MapSummary, as_color
 from mmguard.formats.options import Color, FixOptions
 from mmguard.labels.rules import LabelRule, apply_label_map, count_values
 from mmguard.text import quantity

@@ -25,7 +25,16 @@ from mmguard.formats.files import (
 )
 from mmguard.formats.format import CannotCorrect, Corrected, Format, LabelFiles, keep_file, list_names_below
 from mmguard.formats.options import FixOptions, ScanOptions
-from mmguard.formats.table import EXAMPLES, LARGEST_SIDE, NO_NUMBER, WRONG_SIZE_FAULT, Table, facts_of, table_of_names
+from mmguard.formats.table import (
+    EXAMPLES,
+    LARGEST_SIDE,
+    NO_NUMBER,
+    WRONG_SIZE_FAULT,
+    Table,
+    facts_of,
+    list_twice,
+    table_of_names,
+)
 from mmguard.formats.voc.records import VocFile, read_voc
 
 #: Maximum number of bytes of a list of images.
@@ -137,9 +146,6 @@ def scan_voc_files(
 ) -> LabelFacts:
     """Read the listed files as :func:`scan_voc` does; their images are in ``boundary``, by default in ``root``."""
     faults = Faults() if faults is None else faults
-    annotations = AnnotationFacts(
-        format='voc', min_size=min_size, labelled_by='class list', names_from='objects', record_advice=_RECORD_ADVICE
-    )
     read: List[Tuple[VocImage, VocFile]] = []
     for image in listed:
         file = read_voc(os.path.join(root, image.xml), image.xml, faults)
@@ -148,28 +154,31 @@ def scan_voc_files(
     found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
     names = list(sorted(found) if class_names is None else class_names)
     table = _build_table(read, names, sorted(found), bbox_min_size)
-    label_of = {name: label for label, name in enumerate(names)}
-    annotations.categories = dict(enumerate(names))
-    annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
-    annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in label_of}
-    annotations.left_out_files = [
-        image.xml for image, file in read if any(one.name not in label_of for one in file.objects)
-    ][:EXAMPLES]
-    twice = [name for name, count in Counter(image.name for image in listed).items() if count > 1]
-    annotations.duplicate_files = twice[:EXAMPLES]
+    table.path_of = lambda place: find_inside(root, read[place][0].name, boundary)
+    others = set(found) - set(names)
+    files = [image.xml for image, file in read if any(one.name in others for one in file.objects)]
     boxless = int((~table.boxed).sum())
-    annotations.without_key = {'object.bndbox': boxless} if boxless else {}
+    annotations = AnnotationFacts(
+        'voc',
+        dict(enumerate(names)),
+        dict.fromkeys(names, 0),
+        min_size=min_size,
+        labelled_by='class list',
+        names_from='objects',
+        record_advice=_RECORD_ADVICE,
+        left_out_names={name: found[name] for name in sorted(others)},
+        left_out_files=files[:EXAMPLES],
+        duplicate_names=list_twice(names),
+        duplicate_files=list_twice(image.name for image in listed)[:EXAMPLES],
+        without_key={'object.bndbox': boxless} if boxless else {},
+    )
     if images:
         annotations.missing, annotations.missing_files = find_missing_files(
             root, [image.name for image in listed], faults, boundary
         )
-        names_read = [image.name for image, _ in read]
         annotations.sizes_compared, annotations.size_mismatches = find_size_mismatches(
-            root, names_read, table.sizes, boundary
+            root, [image.name for image, _ in read], table.sizes, boundary
         )
-    for name in names:
-        annotations.instances_of.setdefault(name, 0)
-    table.path_of = lambda place: find_inside(root, read[place][0].name, boundary)
     facts = facts_of(table, num_classes, names, annotations)
     facts.boxes.counts_from_one = True
     annotations.unreadable = faults.to_dict()
@@ -221,13 +230,13 @@ def _find_data_sets(root: str, faults: Faults) -> List[str]:
 
 
 def _has_xml(folder: str) -> bool:
-    return any(name.lower().endswith('.xml') for name in list_names(folder, _LOOKED_AT))
+    return any(map(_is_xml, list_names(folder, _LOOKED_AT)))
 
 
 def _has_xml_next_to_images(folder: str) -> bool:
     """Return True if an image is next to its XML file, as in exports for other detectors with a folder per split."""
     files = list_names(folder, _LOOKED_AT)
-    stems = {os.path.splitext(name)[0] for name in files if name.lower().endswith('.xml')}
+    stems = {os.path.splitext(name)[0] for name in files if _is_xml(name)}
     return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
 
 
@@ -237,7 +246,7 @@ def _list_all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
     xml_folder, image_folder = (folder, folder) if bare else (annotations, os.path.join(folder, 'JPEGImages'))
     try:
         names = os.listdir(os.path.join(root, xml_folder) if xml_folder else root)
-        stems = sorted(name[:-4] for name in names if name.lower().endswith('.xml'))
+        stems = sorted(name[:-4] for name in names if _is_xml(name))
     except (OSError, ValueError) as error:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
         return []

@@ -112,6 +112,16 @@ class _ScanResults(TextsRead):
             f'{self.name(int(row[0]))}: line {int(row[1])}: {_describe_row(row)}' for row in columns[flags][:MAX_PLACES]
         ]
 
+    def format_refused(self) -> List[str]:
+        """Return the first refused rows, every label file once before one is named twice."""
+        rows = [(at, line, why, row) for why, one in self.refused.items() for at, line, row in one.first]
+        before: Counter = Counter()
+        ranked = []
+        for at, line, why, row in sorted(rows):
+            ranked.append((before[at], at, line, f'{self.name(at)}: line {line}: {why}: {row}'))
+            before[at] += 1
+        return [text for *_, text in sorted(ranked)[:MAX_PLACES]]
+
 
 def _has_class_last(columns: np.ndarray) -> bool:
     """Return True if rows are a box in pixels followed by its class: the last column has the fewest values."""
@@ -189,54 +199,35 @@ def _compute_facts(
 
 def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYaml, labels: LabelFacts) -> YoloFacts:
     """Return the facts specific to YOLO labels."""
-    listing = results.listing
-    widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
-    boxes = widths == BOX
-    refused = sum(one.count for one in results.refused.values())
-    about = YoloFacts(_find_task(widths, declared), len(columns) + refused)
-    about.unswapped = declared.unswapped
-    about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
+    listing, shorten_path = results.listing, results.shorten_path
+    label, flags = columns[:, 2], columns[:, 8].astype(int)
+    is_box, beyond, in_pixels = columns[:, 7] == BOX, (flags & IS_BEYOND) > 0, (flags & IS_IN_PIXELS) > 0
     left, top, right, bottom = columns[:, 3:7].T
-    about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())
     labels.boxes.off_axis = find_off_axis(columns[:, 3:5], columns[:, 5:7])
-    about.reasons = {
-        why: one.count for why, one in sorted(results.refused.items(), key=lambda item: (-item[1].count, item[0]))
-    }
-    others = boxes if about.task in (yolo.OUTLINES, yolo.CORNERS) else ~boxes & (about.task == yolo.BOXES)
-    kinds = {yolo.BEYOND: (flags & IS_BEYOND) > 0, yolo.OTHER_TASK: others}
-    for kind, shown in kinds.items():
-        if shown.any():
-            about.counts[kind], about.faults[kind] = int(shown.sum()), results.format_rows(columns, shown)
-    rows = [(at, line, why, row) for why, one in results.refused.items() for at, line, row in one.first]
-    before: Counter = Counter()
-    ranked = []
-    for at, line, why, row in sorted(rows):  # name every label file once before naming one twice
-        ranked.append((before[at], at, line, f'{results.name(at)}: line {line}: {why}: {row}'))
-        before[at] += 1
-    named = [text for *_, text in sorted(ranked)[:MAX_PLACES]]
-    bare = [results.shorten_path(path) for path in listing.bare[:MAX_PLACES]]
-    about.elsewhere = {
-        results.shorten_path(folder): (
-            results.shorten_path(get_label_folder(folder)),
-            results.shorten_path(place),
-            number,
-        )
-        for folder, (place, number) in listing.elsewhere.items()
-    }
-    alone = [results.shorten_path(path) for path in listing.without_image.first]
-    for kind, count, places in (
-        (yolo.ROWS, refused, named),
-        (yolo.NO_LABEL, len(listing.bare), bare),
-        (yolo.NO_IMAGE, listing.without_image.count, alone),
-        (
-            yolo.DECLARED,
-            len(declared.faults),
-            [f'{results.shorten_path(declared.file)}: {why}' for why in declared.faults],
-        ),
-    ):
-        if count:
-            about.counts[kind], about.faults[kind] = count, places
-    label = columns[:, 2]
+    refused = {why: one.count for why, one in results.refused.items()}
+    about = YoloFacts(
+        _find_task(columns[:, 7].astype(int), declared),
+        rows=len(columns) + sum(refused.values()),
+        reasons=dict(sorted(refused.items(), key=lambda item: (-item[1], item[0]))),
+        in_pixels=int(in_pixels.sum()),
+        turned=int((beyond & ((right < left) | (bottom < top))).sum()),
+        unswapped=declared.unswapped,
+        images=listing.images,
+        elsewhere={
+            shorten_path(folder): (shorten_path(get_label_folder(folder)), shorten_path(place), number)
+            for folder, (place, number) in listing.elsewhere.items()
+        },
+    )
+    others = is_box if about.task in (yolo.OUTLINES, yolo.CORNERS) else ~is_box & (about.task == yolo.BOXES)
+    kinds = {yolo.BEYOND: beyond, yolo.OTHER_TASK: others}
+    found = {kind: (int(shown.sum()), results.format_rows(columns, shown)) for kind, shown in kinds.items()}
+    found[yolo.ROWS] = sum(refused.values()), results.format_refused()
+    found[yolo.NO_LABEL] = len(listing.bare), list(map(shorten_path, listing.bare[:MAX_PLACES]))
+    found[yolo.NO_IMAGE] = listing.without_image.count, list(map(shorten_path, listing.without_image.first))
+    said = [f'{shorten_path(declared.file)}: {why}' for why in declared.faults]
+    found[yolo.DECLARED] = len(said), said
+    about.counts = {kind: count for kind, (count, _) in found.items() if count}
+    about.faults = {kind: places for kind, (count, places) in found.items() if count}
     kinds[yolo.CLASS] = (label < 0) | (label >= labels.num_classes)
     holders = {kind: set(columns[shown, 0].astype(int).tolist()) for kind, shown in kinds.items()}
     holders[yolo.ROWS] = results.refused_in
