@@ -128,9 +128,8 @@ def scan(
     """
     from mmguard.commands.scan.output import as_json, as_page, as_text, name_from_here
     from mmguard.formats.options import ScanOptions, as_pairs
-    from mmguard.scanning.executors import AnyExecutor
+    from mmguard.scanning.executors import AnyExecutor, create_mapper
     from mmguard.scanning.plans import plan_target
-    from mmguard.scanning.processes import create_mapper
     from mmguard.scanning.run import run_plan, verify_results
 
     if executor is not None and processes is not None:
