@@ -70,8 +70,7 @@ def _has_faulty_boxes(labels: LabelFacts) -> bool:
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
     """Yield an edit that leaves out the rows of a nonexistent class, unless a data.yaml contradicts."""
     labels = facts.labels
-    found = None if labels is None else get_annotations(labels).yolo
-    if labels is not None and found is not None and not found.counts.get(DECLARED):
+    if labels is not None and labels.yolo is not None and not labels.yolo.counts.get(DECLARED):
         question = question or Message(
             'Can the objects of class {values} be dropped?', values=join_items(sorted(labels.values))
         )
@@ -82,7 +81,7 @@ def number_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
     """Yield an edit that numbers the classes of YOLO label files from 0, if there are as many as names."""
     labels = facts.labels
     ids = sorted(label for label, count in labels.histogram.items() if count) if labels is not None else []
-    if labels is not None and get_annotations(labels).yolo is not None and 0 < len(ids) == labels.num_classes:
+    if labels is not None and labels.yolo is not None and 0 < len(ids) == labels.num_classes:
         question = Message('Are {ids} the classes, in the order of the names?', ids=join_items(ids))
         table = {value: label for label, value in enumerate(ids) if value != label}
         yield from rewrite(rule, facts, 'Number the classes from 0.', question, label_map=table)
@@ -91,7 +90,7 @@ def number_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
 def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
     """Yield an edit that subtracts one from every class id of YOLO label files."""
     labels = facts.labels
-    if labels is not None and get_annotations(labels).yolo is not None:
+    if labels is not None and labels.yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
         question = 'Is the first name that of label 1?'
         yield from rewrite(rule, facts, 'Subtract 1 from every class.', question, label_map=table)

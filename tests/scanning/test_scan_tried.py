@@ -12,11 +12,10 @@ import pytest
 from PIL import Image
 
 from mmguard.commands.fix.copies import write_copies
-from mmguard.formats.coco.detect import Coco
-from mmguard.formats.correction import NotTried
+from mmguard.formats.coco import Coco
 from mmguard.formats.files import FILES
-from mmguard.formats.maps.folder import FolderSource
-from mmguard.formats.maps.source import correct_maps, scan_maps
+from mmguard.formats.format import NotTried
+from mmguard.formats.maps.sources import FolderSource, correct_maps, scan_maps
 from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.maps.write import predict_counts
 from mmguard.formats.options import FixOptions, MapSettings, ScanOptions
@@ -138,7 +137,7 @@ def test_a_fault_of_the_writer_is_raised(tmp_path: Path, monkeypatch: pytest.Mon
     def raise_it(*_: Any) -> None:
         raise KeyError('x')
 
-    monkeypatch.setattr('mmguard.formats.coco.write._apply_options', raise_it)
+    monkeypatch.setattr('mmguard.formats.coco.write._parse_numbers', raise_it)
     with pytest.raises(KeyError):
         correct_files({annotations(tmp_path): {}}, COCO)
 

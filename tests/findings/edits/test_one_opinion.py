@@ -11,8 +11,8 @@ from following import BUILDS
 from situation import Build
 
 from benchmarks.official_configs import shipped_configs
-from mmguard.config.guarded_tree import guard_tree
-from mmguard.config.label_spaces import GUARD_KINDS, from_config
+from mmguard.config.guards import guard_tree
+from mmguard.config.parts import GUARD_KINDS, from_config
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import POSSIBLE

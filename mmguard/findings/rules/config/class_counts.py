@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator, Mapping, Tuple
 
-from mmguard.config.head_classes import (
+from mmguard.config.agreement import (
     Count,
     count_data_classes,
     find_class_counts,

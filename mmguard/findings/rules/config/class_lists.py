@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.changes import REMOVED
-from mmguard.config.head_classes import (
+from mmguard.config.agreement import (
     find_class_counts,
     find_joined_lists,
     has_open_vocabulary,
@@ -16,6 +15,7 @@ from mmguard.config.head_classes import (
     lists_untrained_classes,
     read_part_of_classes,
 )
+from mmguard.config.changes import REMOVED
 from mmguard.config.parts import (
     Part,
     find_datasets,

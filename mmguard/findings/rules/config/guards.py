@@ -6,22 +6,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Iterator, List
 
-from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, build_full_name, get_type_name
-from mmguard.config.guards import add_reporting, build_error, find_custom_imports, find_own_parts, find_similar_name
-from mmguard.config.ignored_labels import ALWAYS, has_threshold
-from mmguard.config.label_spaces import GUARD_KINDS, from_config
-from mmguard.config.parts import (
-    HOOK,
-    Part,
-    find_assigners,
-    find_hooks,
-    find_label_guard_hooks,
-    find_losses,
-    find_pipelines,
-    find_transforms,
-)
-from mmguard.config.read import ReadConfig
-from mmguard.config.start_check import (
+from mmguard.config.agreement import (
     GUARD_TRANSFORMS,
     HOOKS,
     find_guards,
@@ -30,6 +15,22 @@ from mmguard.config.start_check import (
     find_replaced_hooks,
     find_unguarded_evaluation,
 )
+from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, build_full_name, get_type_name
+from mmguard.config.guarded_pipelines import ALWAYS, has_threshold
+from mmguard.config.guards import add_reporting, build_error, find_custom_imports, find_own_parts, find_similar_name
+from mmguard.config.parts import (
+    GUARD_KINDS,
+    HOOK,
+    Part,
+    find_assigners,
+    find_hooks,
+    find_label_guard_hooks,
+    find_losses,
+    find_pipelines,
+    find_transforms,
+    from_config,
+)
+from mmguard.config.read import ReadConfig
 from mmguard.findings.config_edits import guard_pipelines, propose
 from mmguard.findings.edits import Code, Edit, as_code, format_config_lines
 from mmguard.findings.finding import LIKELY, WARNING, Finding

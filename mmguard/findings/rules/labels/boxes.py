@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List
 
-from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
@@ -32,30 +32,30 @@ _OTHER_FORMATS = {
 }
 
 
-def find_fitting_formats(annotations: AnnotationFacts) -> List[str]:
+def find_fitting_formats(labels: LabelFacts) -> List[str]:
     """List the box formats in which nearly all boxes, and more than now, are inside their images."""
     # On square images both orders fit; then x first is assumed, as most tools write it.
-    square = annotations.inside_as.get('rows', 0) <= annotations.inside_as.get('corners', 0)
+    boxes = labels.boxes
+    square = boxes.inside_as.get('rows', 0) <= boxes.inside_as.get('corners', 0)
     return [
         name
-        for name, inside in sorted(annotations.inside_as.items(), key=lambda item: -item[1])
-        if inside > annotations.inside_now
-        and (name != 'sizes' or annotations.turned_boxes)
+        for name, inside in sorted(boxes.inside_as.items(), key=lambda item: -item[1])
+        if inside > boxes.inside_now
+        and (name != 'sizes' or boxes.turned_boxes)
         and not (name == 'rows' and square)
-        and compute_share(inside, annotations.annotations) >= NEARLY_ALL_INSIDE
+        and compute_share(inside, get_annotations(labels).annotations) >= NEARLY_ALL_INSIDE
     ]
 
 
-def are_many(boxes: int, annotations: AnnotationFacts) -> bool:
-    return (
-        annotations.annotations >= ENOUGH_BOXES and compute_share(boxes, annotations.annotations) >= MANY_FAULTY_BOXES
-    )
+def are_many(boxes: int, labels: LabelFacts) -> bool:
+    number = get_annotations(labels).annotations
+    return number >= ENOUGH_BOXES and compute_share(boxes, number) >= MANY_FAULTY_BOXES
 
 
-def describe_format(annotations: AnnotationFacts) -> str:
+def describe_format(labels: LabelFacts) -> str:
     """Return the format that the boxes seem to have if no edit converts it; else nothing."""
-    ways = [*find_fitting_formats(annotations), *(['turned'] if annotations.turned_boxes else [])]
-    ways += ['off axis'] if annotations.off_axis else []
+    ways = [*find_fitting_formats(labels), *(['turned'] if labels.boxes.turned_boxes else [])]
+    ways += ['off axis'] if labels.boxes.off_axis else []
     return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
 
 
@@ -66,16 +66,16 @@ def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Ite
         boxes (int): Number of wrong boxes.
         title (str): Title of the edit of single boxes.
     """
-    found = get_annotations(facts.labels) if facts.labels is not None else AnnotationFacts()
-    ways = find_fitting_formats(found)
+    labels = facts.labels or LabelFacts()
+    ways = find_fitting_formats(labels)
     if 'corners' in ways:
         question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
         yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')
-    if ways or found.turned_boxes or found.off_axis:
+    if ways or labels.boxes.turned_boxes or labels.boxes.off_axis:
         return
-    if not are_many(boxes, found):
+    if not are_many(boxes, labels):
         yield from rewrite(rule, facts, title)
-    elif boxes == found.all_zero:
+    elif boxes == labels.boxes.all_zero:
         question = 'Do the boxes 0, 0, 0, 0 mean that the image has no object?'
         yield from rewrite(rule, facts, title, question)
 
@@ -105,16 +105,16 @@ class UnusableBoxes(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        boxes, found = self._count_boxes(labels), get_annotations(labels)
+        boxes = self._count_boxes(labels)
         number = sum(boxes.values())
         certainty = rate_share(compute_share(number, sum(labels.reasons.values())))
         if certainty is None:
             return
-        files = [box for reason in boxes for box in found.box_examples.get(reason, [])]
+        files = [box for reason in boxes for box in labels.boxes.box_examples.get(reason, [])]
         seen = labels.evidence
         if files:
             seen = Message('{evidence}, e.g. {boxes}', evidence=seen, boxes=join_items(files, 3))
-        evidence = join('; ', filter(None, (seen, describe_format(found))))
+        evidence = join('; ', filter(None, (seen, describe_format(labels))))
         yield self.report_in(facts, certainty, evidence, {'number': f'{number:,}'}, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -158,8 +158,8 @@ class BoxesBeyondImage(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = get_annotations(labels)
-        if not found.negative_boxes and compute_share(found.over_edge, found.annotations) < MANY:
+        found, number = labels.boxes, get_annotations(labels).annotations
+        if not found.negative_boxes and compute_share(found.over_edge, number) < MANY:
             return
         texts: List[str] = []
         if found.negative_boxes:
@@ -168,9 +168,9 @@ class BoxesBeyondImage(AnnotationRule):
             texts.append(Message('{boxes} with a corner below {lowest}', boxes=boxes, lowest=lowest))
         if found.over_edge:
             texts.append(Message('{boxes} over its edge', boxes=quantity(found.over_edge, 'box')))
-        which, annotations = join(', ', texts), quantity(found.annotations, 'annotation')
+        which, annotations = join(', ', texts), quantity(number, 'annotation')
         seen = Message('{which}, of {annotations}', which=which, annotations=annotations)
-        evidence = join('; ', filter(None, (seen, describe_format(found))))
+        evidence = join('; ', filter(None, (seen, describe_format(labels))))
         files = [*found.box_examples.get('negative', []), *found.box_examples.get('over_edge', [])]
         axis = found.off_axis
         title, advice = (self.title_axis, self.advice_axis) if axis else ('', self.advice)
@@ -178,7 +178,7 @@ class BoxesBeyondImage(AnnotationRule):
         yield self.report_in(facts, LIKELY, evidence, words, title, files=files, advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        found = get_annotations(labels)
+        found = labels.boxes
         # All negative corners are -1, in a format from which 1 is subtracted.
         if found.counts_from_one and found.negative_boxes and not found.below_minus_one:
             for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.'):
@@ -226,11 +226,11 @@ class BoxesInAnotherForm(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found, form = get_annotations(labels), self._find_format(labels)
-        boxes = quantity(found.annotations, 'box')
+        found, form = labels.boxes, self._find_format(labels)
+        boxes = quantity(get_annotations(labels).annotations, 'box')
         if form == FRACTIONS:
             evidence = Message('{number:,} of {boxes} lie within [0, 1]', number=found.inside_unit, boxes=boxes)
-            words = {'format': found.format.upper(), 'corners': ORDERS['corners']}
+            words = {'format': get_annotations(labels).format.upper(), 'corners': ORDERS['corners']}
             advice = self.advice_fractions
             yield self.report_in(facts, PROVEN, evidence, words, self.title_fractions, files=(), advice=advice)
         elif form:
@@ -249,7 +249,7 @@ class BoxesInAnotherForm(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         form = self._find_format(labels)
         if form == FRACTIONS:
-            is_sure = get_annotations(labels).counts_from_one
+            is_sure = labels.boxes.counts_from_one
             corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the center, as in YOLO)?'
             title = 'Multiply the boxes by width and height of the image.'
             yield from rewrite(self, facts, title, corner, boxes=FRACTIONS)
@@ -260,15 +260,11 @@ class BoxesInAnotherForm(AnnotationRule):
 
     def _find_format(self, labels: LabelFacts) -> str:
         """Return the format of nearly all boxes if it is wrong; empty if unknown."""
-        found = get_annotations(labels)
-        if found.inside_unit >= SOME and compute_share(found.inside_unit, found.annotations) >= MOST_IN_UNIT_SQUARE:
+        found, number = labels.boxes, get_annotations(labels).annotations
+        if found.inside_unit >= SOME and compute_share(found.inside_unit, number) >= MOST_IN_UNIT_SQUARE:
             return FRACTIONS
         is_outside = found.over_edge or found.box_examples.get('box_outside')
-        if found.annotations < ENOUGH or not is_outside:
+        if number < ENOUGH or not is_outside:
             return ''
-        fit = [
-            name
-            for name in ORDERS
-            if compute_share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL_INSIDE
-        ]
+        fit = [name for name in ORDERS if compute_share(found.inside_as.get(name, 0), number) >= NEARLY_ALL_INSIDE]
         return max(fit, key=lambda name: found.inside_as[name], default='')
