@@ -79,7 +79,7 @@ _OPENING = {
     'mmguard/properties/worker.py': '/proc and the null device',
     'mmguard/commands/apply/output.py': 'mkstemp makes a new file',
     'mmguard/commands/demo/train.py': 'the log of the demo, in a folder that it made',
-    'mmguard/commands/explain/sources.py': 'a log that the user names may be a pipe',
+    'mmguard/commands/explain/reader.py': 'a log that the user names may be a pipe',
 }
 
 Hit = Tuple[int, str]

@@ -9,8 +9,8 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
-from mmguard.config.changes import walk
 from mmguard.config.read import ReadConfig, is_data
+from mmguard.config.tree import walk
 from mmguard.properties.result import NoSamples, Result, Unavailable
 from mmguard.properties.worker import MEMORY, Reply, Worker
 

@@ -12,7 +12,7 @@ import torch
 from mmengine.registry import MODELS
 from torch import Tensor
 
-from mmguard.config.changes import walk
+from mmguard.config.tree import walk
 from mmguard.properties.batches import choose_batch, ignore_half
 from mmguard.properties.datasets import find_innermost, walk_objects
 from mmguard.properties.program import MAX_ANNOTATIONS, SIDES, Program

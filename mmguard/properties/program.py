@@ -20,14 +20,12 @@ from mmengine.registry import DATASETS, MODELS, DefaultScope
 from torch import Tensor
 
 from mmguard import register
-from mmguard.config.changes import name_types, walk
 from mmguard.config.classes import get_type_name
-from mmguard.config.custom_imports import import_modules
-from mmguard.config.label_spaces import from_config
-from mmguard.config.read import ReadConfig, import_scope
-from mmguard.labels.heads import from_model
-from mmguard.labels.spaces import VOID, LabelSpaces
-from mmguard.losses.guard_model import guard_model
+from mmguard.config.parts import from_config
+from mmguard.config.read import ReadConfig, import_modules, import_scope
+from mmguard.config.tree import name_types, walk
+from mmguard.hooks.guard_run import guard_model
+from mmguard.labels.spaces import VOID, LabelSpaces, from_model
 from mmguard.properties.alignment import Box
 from mmguard.properties.datasets import find_innermost, get_class_names, seed_all, select_indices, walk_objects
 from mmguard.properties.result import NoSamples, Unavailable

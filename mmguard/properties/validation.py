@@ -15,8 +15,8 @@ from mmengine.registry import METRICS
 from mmengine.structures import InstanceData, PixelData
 from PIL import Image
 
-from mmguard.config.changes import walk
 from mmguard.config.classes import get_type_name
+from mmguard.config.tree import walk
 from mmguard.labels.spaces import VOID
 from mmguard.properties.datasets import find_conflict, get_class_names, read_labels_by_name, seed_all, select_indices
 from mmguard.properties.first_batches import resize_images, shrink_size

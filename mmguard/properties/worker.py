@@ -20,7 +20,7 @@ import time
 import traceback
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Set, TypeVar
 
-from mmguard.config.custom_imports import FINDER
+from mmguard.config.read import FINDER
 from mmguard.text import describe_error
 
 #: Seconds between two checks of the memory of the process.

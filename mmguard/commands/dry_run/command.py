@@ -8,8 +8,8 @@ import time
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
+from mmguard.commands import CLEAN, COULD_NOT_RUN
 from mmguard.commands.arguments import add_run_code, positive
-from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN
 from mmguard.commands.selection import add_outcome, read_selection
 
 if TYPE_CHECKING:
