@@ -278,7 +278,7 @@ def describe_broken_import(error: BaseException) -> str:
 
 
 def find_own_failure(error: BaseException) -> str:
-    """Return ``'mmguard/functional/softmax.py:31 in _kept'`` if mmguard's code raised an exception; else empty.
+    """Return ``'mmguard/functional/format.py:31 in _kept'`` if mmguard's code raised an exception; else empty.
 
     Exceptions that mmguard raises on purpose are messages for the user, not failures.
     """

@@ -128,9 +128,8 @@ def scan(
     """
     from mmguard.commands.scan.output import as_json, as_page, as_text, name_from_here
     from mmguard.formats.options import ScanOptions, as_pairs
-    from mmguard.scanning.executors import AnyExecutor
+    from mmguard.scanning.executors import AnyExecutor, create_mapper
     from mmguard.scanning.plans import plan_target
-    from mmguard.scanning.processes import create_mapper
     from mmguard.scanning.run import run_plan, verify_results
 
     if executor is not None and processes is not None:
@@ -207,11 +206,11 @@ def dry_run(
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or has no model.
     """
-    from mmguard.commands.dry_run.command import check_program, sort_records
+    from mmguard.commands.dry_run.command import check_program
     from mmguard.commands.dry_run.render import as_json, as_text, build_findings, list_reasons
 
     config, began = os.fspath(config), time.monotonic()
-    tested = sort_records(list(check_program(config, only, samples, seconds, device, run_code)))
+    tested = list(check_program(config, only, samples, seconds, device, run_code))
     taken = time.monotonic() - began
     record, text = as_json(config, tested, taken), as_text(tested, taken)
     return Diagnosis(config, tuple(build_findings(tested)), {}, tuple(list_reasons(tested)), record, text)

@@ -97,7 +97,7 @@ def check_config(
     file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
 ) -> Tuple[ReadConfig, List[Finding]]:
     """Return a config and its findings: those of the rules with edits that break nothing, then all others."""
-    from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
+    from mmguard.config.other_styles import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import diagnose, verify_edits
     from mmguard.findings.messages import number_edits

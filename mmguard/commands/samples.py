@@ -14,7 +14,7 @@ import torch
 from mmguard.config.read import ReadConfig, check_may_build, from_mmengine
 from mmguard.config.read import load_config as load_file
 from mmguard.config.recognition import CHECK_TARGET_ADVICE
-from mmguard.config.types import describe_wrong_types
+from mmguard.config.tree import describe_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.properties.program import Program
 from mmguard.properties.result import NoSamples, Unavailable, reports_no_samples

@@ -158,7 +158,7 @@ def _find_project(targets: Sequence[str]) -> str:
 
     One inside of a target is part of what is examined, and does not decide what is shown of it.
     """
-    from mmguard.config.custom_imports import list_project
+    from mmguard.config.read import list_project
 
     inside = tuple(os.path.join(os.path.realpath(one), '') for one in targets if os.path.isdir(one))
     paths = (os.path.join(folder, 'pyproject.toml') for folder in list_project(os.getcwd(), ['.git']))

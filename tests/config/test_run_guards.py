@@ -17,9 +17,8 @@ from this_stack import is_here
 from mmguard.cli import main
 from mmguard.compat.stack import find_config_file
 from mmguard.config.changes import change_config
-from mmguard.config.guarded_tree import guard_tree
-from mmguard.config.label_spaces import from_config
-from mmguard.config.parts import find_assigners, find_losses, find_pipelines
+from mmguard.config.guards import guard_tree
+from mmguard.config.parts import find_assigners, find_losses, find_pipelines, from_config
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import diagnose
 from mmguard.findings.rule import Facts

@@ -96,12 +96,11 @@ def apply(
         stack.enter_context(Spinner('apply', source))
         import mmengine  # noqa: F401  where it is missing, the command line says how to install it
 
-        from mmguard.commands.apply.edits import edit_tree
+        from mmguard.commands.apply.guarded import EditedTree
         from mmguard.commands.apply.output import build_config_text, describe_form, load, show_changes
-        from mmguard.config.changes import name_types
-        from mmguard.config.guarded_tree import GuardedTree, guard_tree
+        from mmguard.config.guards import GuardedTree, guard_tree
         from mmguard.config.read import ReadConfig, check_may_build, import_scope
-        from mmguard.config.types import describe_wrong_types
+        from mmguard.config.tree import describe_wrong_types, name_types
         from mmguard.properties.builder import BROKEN, Verification, open_verifier
 
         warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
@@ -117,7 +116,11 @@ def apply(
             guarded = guard and not after.wrong_types
             return verifier(before, ReadConfig(guard_tree(after.written).tree) if guarded else after)
 
-        edited = edit_tree(source, tree, edits, verify_written, scanned, run_code)
+        edited = EditedTree(tree, [], [], [])
+        if edits:  # only these need the rules
+            from mmguard.commands.apply.edits import edit_tree
+
+            edited = edit_tree(source, tree, edits, verify_written, scanned, run_code)
         wrong_types = ReadConfig(name_types(edited.tree)).wrong_types
         if wrong_types:
             raise CannotRun(f'{source}: {describe_wrong_types(wrong_types)}. `mmguard check {source}` says more')

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
-from mmguard.config.changes import REMOVED, change_data, merge, name_types
+from mmguard.commands.apply.guarded import EditedTree
+from mmguard.config.changes import REMOVED, change_data, merge
 from mmguard.config.read import ReadConfig, read_config
+from mmguard.config.tree import name_types
 from mmguard.errors import CannotRun
 from mmguard.findings.combined_edits import Offer, explain_conflict, select_first_safe
 from mmguard.findings.edits import ALL_SAFE
@@ -18,17 +20,6 @@ from mmguard.text import shorten
 
 if TYPE_CHECKING:
     from mmguard.formats.options import ScanOptions
-
-
-class EditedTree(NamedTuple):
-    """Result of applying edits to the tree of a config."""
-
-    tree: Dict[str, Any]
-    changed: List[str]  #: Descriptions of the changed parts.
-    codes: List[str]  #: Codes of the findings that are gone.
-    left: List[str]  #: Descriptions of the unchanged parts.
-    verdicts: Tuple[Any, ...] = ()  #: Verdict of the verifier on each edit.
-    broken: Tuple[Any, ...] = ()  #: Changes that break the program.
 
 
 def edit_tree(
@@ -43,8 +34,6 @@ def edit_tree(
 
     Several are tried together first. The numbers are those of a scan with the options ``scanned``, else of a check.
     """
-    if not numbers:
-        return EditedTree(tree, [], [], [])
     if scanned is None:
         offers = _find_check_edits(read_config(source, run_code))
     else:

@@ -14,11 +14,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from mmguard.commands.apply.guarded import build_tree
 from mmguard.compat.stack import build_base_source
-from mmguard.config.changes import Path as ConfigPath
-from mmguard.config.changes import name_types
 from mmguard.config.classes import SCOPES
-from mmguard.config.guarded_tree import has_lazy_types
+from mmguard.config.guards import has_lazy_types
 from mmguard.config.read import load_config
+from mmguard.config.tree import Path as ConfigPath
+from mmguard.config.tree import name_types
 from mmguard.errors import CannotRun
 from mmguard.text import quantity, visible
 

@@ -119,8 +119,8 @@ def _scan_for(target: str, options: ScanOptions, explanation: Optional[Explanati
 
 def _scan(target: str, options: ScanOptions, task: str) -> _ScanOutcome:
     """Return the result of `scan`, without data sets whose kind of labels the error cannot be about."""
+    from mmguard.scanning.executors import create_mapper
     from mmguard.scanning.plans import plan_target
-    from mmguard.scanning.processes import create_mapper
     from mmguard.scanning.run import run_plan
 
     plan = plan_target(target, options)

@@ -24,8 +24,8 @@ from mmguard.commands.explain.log_errors import (
 from mmguard.commands.explain.log_facts import HEAD, FactLines, find_ending
 from mmguard.commands.explain.scores import ClassScores, Scores, find_one_class
 from mmguard.errors import CannotRun
-from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.log.flight_record import read_flight
+from mmguard.log.run_log import FLIGHT
 from mmguard.text import visible_name
 
 #: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.

@@ -172,7 +172,7 @@ def _choose_exit_code(copies: Sequence[Copies]) -> int:
 
 def _show(out: Path, copies: Copies) -> None:
     """Print how many files are in ``out``, and the changes of the first of them."""
-    from mmguard.formats.correction import MANIFEST
+    from mmguard.formats.format import MANIFEST
 
     def list_first(lines: Sequence[str]) -> None:
         for line in lines[:_SHOWN]:

@@ -20,11 +20,15 @@ from mmguard.files.regular import (
     read_regular,
     write_whole,
 )
-from mmguard.formats.correction import (
+from mmguard.formats.detection import detect
+from mmguard.formats.files import walk
+from mmguard.formats.format import (
     LARGEST,
     MANIFEST,
     WRITER,
     CannotCorrect,
+    CannotScan,
+    Format,
     LabelFiles,
     NotCorrected,
     compute_digest,
@@ -32,9 +36,6 @@ from mmguard.formats.correction import (
     get_ending,
     get_folder,
 )
-from mmguard.formats.detection import detect
-from mmguard.formats.files import walk
-from mmguard.formats.format import CannotScan, Format
 from mmguard.formats.options import FixOptions
 from mmguard.text import REPORT_ADVICE, describe_error
 from mmguard.version import __version__

@@ -124,9 +124,8 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.commands.machine_formats import build_entry
         from mmguard.commands.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
         from mmguard.findings.messages import apply_hint, fix_hint
-        from mmguard.scanning.executors import AnyExecutor, connect_dask
+        from mmguard.scanning.executors import AnyExecutor, connect_dask, create_mapper
         from mmguard.scanning.plans import plan_target
-        from mmguard.scanning.processes import create_mapper
         from mmguard.scanning.run import run_plan, verify_results
 
         if args.html:

@@ -228,7 +228,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
             'name': result.name,
             'clean': result.is_clean,
             'findings': [unpack(finding) for finding in result.findings],
-            'facts': _convert_keys(asdict(replace(result.facts, boxed=[]))),
+            'facts': _convert_keys(_as_dict(result.facts)),
             'class_weight': weigh_classes(result.facts),
             'worst': result.worst,
             'notes': result.notes,
@@ -237,6 +237,15 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
         for result in results
     ]
     return {'target': target, 'datasets': sets, 'failed': list(failed)}
+
+
+def _as_dict(facts: LabelFacts) -> Dict[str, Any]:
+    """Return facts as plain data; those about annotations are one object, as they always were."""
+    plain = asdict(replace(facts, boxed=[]))
+    boxes, coco, yolo = (plain.pop(name) for name in ('boxes', 'coco', 'yolo'))
+    if plain['annotations'] is not None:
+        plain['annotations'].update(**boxes, **coco, yolo=yolo)
+    return plain
 
 
 def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = None) -> str:

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.commands.samples import load_config
         from mmguard.commands.trace.render import as_json, find_mistakes, print_trace, print_verdict
         from mmguard.commands.trace.tracer import Tracer
-        from mmguard.config.label_spaces import from_config
+        from mmguard.config.parts import from_config
         from mmguard.config.read import from_mmengine
         from mmguard.labels.spaces import from_options
 

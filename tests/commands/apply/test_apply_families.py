@@ -13,8 +13,8 @@ from this_stack import base_line
 
 from mmguard.commands.apply.command import apply
 from mmguard.commands.apply.guarded import build_tree
-from mmguard.config.changes import walk
-from mmguard.config.guarded_tree import guard_tree
+from mmguard.config.guards import guard_tree
+from mmguard.config.tree import walk
 from mmguard.nn.counting import CountsLabels
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from mmguard.config.agreement import find_class_counts
 from mmguard.config.classes import is_background
-from mmguard.config.head_classes import find_class_counts
 from mmguard.config.parts import find_datasets, get_class_names, get_class_string, get_classes_path, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.facts.labels import LabelFacts
@@ -118,7 +118,9 @@ class NamesNotInFile(AnnotationRule):
         found = get_annotations(labels)
         if found.names_from != 'objects':
             # Of files whose ids clash, `categories` has only the first name.
-            return list(dict.fromkeys([*map(str, found.categories.values()), *(name for _, name, _ in found.renamed)]))
+            return list(
+                dict.fromkeys([*map(str, found.categories.values()), *(name for _, name, _ in labels.coco.renamed)])
+            )
         # XML files have no list of categories, only the names of objects.
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))
