@@ -84,8 +84,8 @@ def _reading(folder: str, dtype: str, cases: int, rounds: int) -> List[Row]:
     from nnunetv2.experiment_planning.verify_dataset_integrity import check_cases, verify_labels
     from nnunetv2.imageio.simpleitk_reader_writer import SimpleITKIO
 
+    from mmguard.formats import volumes as volume
     from mmguard.formats.format import scan_here
-    from mmguard.formats.volumes import volume
     from mmguard.nnunet.format.source import CaseSource
 
     labels = [f'{folder}/labelsTr/c{case}.nii.gz' for case in range(cases)]

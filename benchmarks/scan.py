@@ -15,10 +15,9 @@ import pandas as pd
 from PIL import Image
 
 from benchmarks.timing import Row, interleaved
-from mmguard.formats.maps.folder import FolderSource
-from mmguard.formats.maps.source import scan_maps
+from mmguard.formats.maps.sources import FolderSource, scan_maps
 from mmguard.formats.options import MapSettings
-from mmguard.scanning.processes import LocalProcesses, count_cores
+from mmguard.scanning.executors import LocalProcesses, count_cores
 
 SIZE = (1024, 2048)
 FILES = 16
@@ -136,9 +135,9 @@ def _decode(files: List[str]) -> None:
 _CHILD = """
 import sys
 from pathlib import Path
-from mmguard.formats.maps.source import scan_maps
+from mmguard.formats.maps.sources import scan_maps
 from mmguard.formats.options import MapSettings
-from mmguard.formats.maps.folder import FolderSource
+from mmguard.formats.maps.sources import FolderSource
 
 def resident():
     return int(Path('/proc/self/statm').read_text().split()[1]) * 4096 / 2**20

@@ -30,8 +30,8 @@ def rows(device: str, rounds: int, files: int = FILES) -> List[Row]:
     from ultralytics.data.utils import img2label_paths, verify_image_label
     from ultralytics.utils import NUM_THREADS
 
-    from mmguard.formats.yolo.detect import find_yolo_sets
-    from mmguard.scanning.processes import LocalProcesses, count_cores
+    from mmguard.formats.yolo import find_yolo_sets
+    from mmguard.scanning.executors import LocalProcesses, count_cores
 
     with tempfile.TemporaryDirectory() as folder:
         images = make(folder, files)

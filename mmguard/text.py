@@ -7,10 +7,10 @@ import re
 import traceback
 from functools import reduce
 from textwrap import TextWrapper
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
 from unicodedata import east_asian_width
 
-from mmguard.language import Message, choose_language
+from mmguard.language import Message, choose_language, translate
 
 
 def quantity(number: int, one: str, many: Optional[str] = None) -> Message:
@@ -152,6 +152,28 @@ def wrap(text: str, width: int, first: str = '', rest: str = '') -> List[str]:
     return _Wrapper(
         width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     ).wrap(text)
+
+
+class Wrapped(NamedTuple):
+    """Text of an output that is wrapped into lines, which begin with ``first``, then ``rest``."""
+
+    text: str
+    first: str = ''
+    rest: str = ''
+
+
+#: Parts of an output, from top to bottom: messages and data; a plain text is not wrapped.
+Rows = List[Union[str, Wrapped]]
+
+
+def lay_out(rows: Rows, width: int) -> str:
+    """Return an output in the language of the user, with every invisible character escaped."""
+    lines: List[str] = []
+    for row in rows:
+        text, *indents = row if isinstance(row, Wrapped) else (row,)
+        shown = visible(translate(text))
+        lines += wrap(shown, width, *indents) if indents else [shown]
+    return '\n'.join(lines)
 
 
 def align_right(text: str, width: int) -> str:

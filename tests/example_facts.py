@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, Optional
+from dataclasses import fields
+from typing import Any, Callable, Dict, Mapping, Optional, Type, TypeVar
 
 from volume_facts import VOLUME_EXAMPLES
 
-from mmguard.facts.labels import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts
+from mmguard.facts.labels import AnnotationFacts, BoxFacts, CocoFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts
 from mmguard.facts.yolo import YoloFacts
 from mmguard.findings.plugins import list_own_rules
 
 FILES = 200
+Kind = TypeVar('Kind')
 
 
 def pixels(
@@ -65,10 +67,14 @@ def instances(
     config: Optional[ConfigFacts] = None,
     **more: Any,
 ) -> LabelFacts:
-    """Facts of a set of annotations: label -> how many; ``annotations``: more of ``AnnotationFacts``."""
+    """Facts of a set of annotations: label -> how many; ``annotations``: more of them, of their boxes and of COCO."""
     values = {v: n for v, n in labels.items() if not 0 <= v < num_classes}
     total = sum(labels.values())
-    found = {'images': FILES, 'annotations': total, 'categories': {1: 'cat', 2: 'dog', 3: 'cow'}}
+    found = {'images': FILES, 'annotations': total, 'categories': {1: 'cat', 2: 'dog', 3: 'cow'}, **(annotations or {})}
+
+    def build(kind: Type[Kind]) -> Kind:
+        return kind(**{one.name: found.pop(one.name) for one in fields(kind) if one.name in found})  # type: ignore
+
     facts = LabelFacts(
         values=values,
         num_classes=num_classes,
@@ -78,9 +84,12 @@ def instances(
         offending_files=FILES // 2 if values else 0,
         reasons={'label': sum(values.values())} if values else {},
         histogram=dict(labels),
-        annotations=AnnotationFacts(**{**found, **(annotations or {})}),
+        annotations=build(AnnotationFacts),
+        boxes=build(BoxFacts),
+        coco=build(CocoFacts),
         config=config,
     )
+    assert not found, found
     for name, value in more.items():
         setattr(facts, name, value)
     return facts
@@ -105,7 +114,7 @@ def segmentation(classes: int, **more: Any) -> ConfigFacts:
 def texts(kind: str, place: str, number: int = 12, labels: Optional[Dict[int, int]] = None, **more: Any) -> LabelFacts:
     """Facts of YOLO label files with one kind of fault; ``more``: of ``YoloFacts``."""
     rows = {'rows': 15_000, 'images': FILES, 'faults': {kind: [place]}, 'counts': {kind: number}, **more}
-    return instances(_THREE if labels is None else labels, 3, {'format': 'yolo', 'yolo': YoloFacts(**rows)})
+    return instances(_THREE if labels is None else labels, 3, {'format': 'yolo'}, yolo=YoloFacts(**rows))
 
 
 def masks(fault: str) -> LabelFacts:

@@ -24,7 +24,7 @@ from mmguard.files.containment import OutsideError, resolve_inside
 from mmguard.files.regular import hold_folder
 from mmguard.formats.coco import masks
 from mmguard.formats.coco.file import BLOCK
-from mmguard.formats.correction import LARGEST, MANIFEST
+from mmguard.formats.format import LARGEST, MANIFEST
 from mmguard.formats.maps import forms
 from mmguard.formats.voc import records as voc_xml
 from mmguard.formats.yolo import data_yaml as declared
@@ -49,7 +49,7 @@ def check_image(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('a NumPy file, a volume')
 def check_volume(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    volume = pytest.importorskip('mmguard.formats.volumes.volume')
+    volume = pytest.importorskip('mmguard.formats.volumes')
     assert row.startswith(f'{forms._LARGEST_ARRAY >> 20} MiB')
     assert f'{volume.MOST_VOXELS >> 30} GiB' in row
     assert f'{volume.MOST_INFLATED:,} times' in row

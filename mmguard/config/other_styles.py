@@ -71,7 +71,8 @@ def _is_list(value: Any) -> bool:
 def _choose_type(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
     """Return the type if the current framework has it, else the class that reads this kind of file."""
     kind = old.get('type')
-    if find_class(kind, 'DATASETS', scope) is not None:
+    # Without an annotation file nothing says that a class that is not installed reads one.
+    if find_class(kind, 'DATASETS', scope) is not None or (scope != 'mmseg' and not old.get('ann_file')):
         return kind
     lists_xml = str(old.get('ann_file')).endswith('.txt')
     usual = 'BaseSegDataset' if scope == 'mmseg' else 'XMLDataset' if lists_xml else 'CocoDataset'

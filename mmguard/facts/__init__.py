@@ -1,1 +1,1 @@
-"""What was seen of labels, a config, an installation or a run: readers write it, rules read it."""
+"""Facts of labels, a config, an installation or a run, as they were read: readers write them, rules read them."""

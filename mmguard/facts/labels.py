@@ -67,137 +67,110 @@ class MapFacts:
 
 @dataclass
 class AnnotationFacts:
-    """Statistics of annotation files (COCO, LVIS, VOC, YOLO).
+    """Statistics that every format of instances has (COCO, LVIS, VOC, YOLO, class folders)."""
 
-    Args:
-        format (str): ``'coco'``, ``'voc'``, ...
-        categories (dict[int, str]): Category id -> name, in the order of the file (VOC: position -> name).
-        instances_of (dict[str, int]): Category (id in COCO, name in VOC, as text) -> annotations.
-        images, annotations (int): Number of images, and of annotations.
-        images_without_target (int): Images without a single usable annotation.
-        images_spoiled (int): Those of them that have a target of an unusable box, or of a category without a name.
-        images_kept_empty (int): The others that ``filter_empty_gt=True`` keeps, because it does not count crowds
-            and annotations that are dropped individually as missing.
-        small_images (int): Images below the ``min_size`` that the data set filters by.
-        duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
-        unnamed (dict[int, int]): Category id without a name -> annotations.
-        unnamed_examples (list[str]): Image and id of some of these annotations.
-        missing_files (list[str]): Listed images that are not on disk.
-        box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as
-            counted below) -> ``'file: x, y, w, h'``; ``'file: x1, y1, x2, y2'`` where the format stores corners.
-        unreadable (dict[str, list[str]]): Fault -> files.
-        labelled_by (str): Source of the labels in ``LabelFacts.values`` and ``histogram``: ``'file order'`` (as
-            mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
-            (VOC), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
-            among COCO's own ids; -1: none), ``'unknown'`` (a JSON without a config or an option that says it;
-            counted as in ``'file order'``).
-        classes_counted (bool): The model's number of classes is not known: ``num_classes`` is what the file needs.
-        framework (str): That of the option ``--framework``; empty: it was not given.
-        uncounted (int): Categories with a label that RF-DETR does not count for its model.
-        parents (list[str]): Categories that have a label only in older releases of RF-DETR: no annotation has them.
-        release (str): Installed release of RF-DETR; empty: none is installed.
-        spare (int): Number of outputs of the model beyond ``num_classes``.
-        min_label (int): The first class; torchvision trains a label below it, 0, as background.
-        files_with_class (dict[int, int]): Label as trained -> images (VOC: files) that hold it.
-        usable (dict[int, int]): Label -> annotations that teach it: it is valid, and so is the box.
-        sources (list[str]): The annotation files (VOC: folders) that were read.
-        crowds (int): Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
-        missing (int): Listed images that are not on disk; ``missing_files`` names the first.
-        min_size (int): Images with a shorter side below it are left out by the data set's filter.
-        negative_boxes (int): Boxes with a corner below 0 (VOC: after 1 was subtracted), whatever their other faults.
-        below_minus_one (int): Those of them with a corner below -1, which subtracting 1 does not explain.
-        over_edge (int): Boxes that begin inside the image and end more than a pixel outside.
-        off_axis (str): ``'x'`` or ``'y'`` if many boxes end outside in this direction, and none in the other.
-        left_out (dict[str, int]): Why mmdet leaves annotations out silently -> how many: ``'category not in the
-            class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
-            ``'area is 0'``, ``'no box'``, ``'its image is not listed'``.
-        left_out_names (dict[str, int]): Category that the class list lacks -> its annotations.
-        left_out_files (list[str]): The first files with such annotations, where an image has a file of its own.
-        renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
-            differ: mmdet trains the first and shows the second.
-        other_categories (dict[str, dict[int, str]]): The first other file of a scan without a config -> its categories.
-        duplicate_category_ids (list[int]), duplicate_names (list[str]): Used twice in the list of categories.
-        duplicate_files (list[str]): Images listed under two ids; the first few.
-        without_key (dict[str, int]): Key that mmdet needs, as ``'annotations.area'`` -> records without it.
-        inside_as (dict[str, int]): Another format of boxes -> boxes that are inside their image if they are read so:
-            ``'corners'``, ``'rows'`` and ``'centres'`` of COCO (x1, y1, x2, y2; y1, x1, y2, x2;
-            center, width, height),
-            ``'sizes'`` of VOC (x, y, width, height); ``'swapped'``: with width and height of the image swapped.
-            Counted if boxes cannot be used, or reach beyond their images, or images have another size.
-        all_zero (int): Boxes whose four numbers are 0.
-        turned_boxes (int): Boxes with a negative width or height.
-        inside_now (int): Boxes that are inside their image as they are read.
-        inside_unit (int): Boxes whose numbers are all in [0, 1], as if divided by the size of the image.
-        sizes_compared (int): Images whose size was compared with that in the annotations.
-        size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
-        masks_read (bool, optional): True if masks were checked; ``None`` if the format has none.
-        names_from (str): Source of the category names: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or
-            ``''`` if the list of classes is given.
-        counts_from_one (bool): True if corners are pixels counted from 1 (VOC).
-        mask_faults (dict[str, int]): Fault of masks that were read -> annotations that a loader does not leave out, one
-            fault each.
-        mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
-        yolo (YoloFacts, optional): Facts specific to YOLO label files.
-        record_advice (str): What readers of the format need in each record; empty: not said.
-    """
-
-    format: str = 'coco'
+    format: str = 'coco'  #: ``'coco'``, ``'voc'``, ...
+    #: Category id -> name, in the order of the file (VOC: position -> name).
     categories: Dict[int, str] = field(default_factory=dict)
+    #: Category (id in COCO, name in VOC, as text) -> annotations.
     instances_of: Dict[str, int] = field(default_factory=dict)
     images: int = 0
     annotations: int = 0
-    images_without_target: int = 0
+    images_without_target: int = 0  #: Images without a single usable annotation.
+    #: Those of them that have a target of an unusable box, or of a category without a name.
     images_spoiled: int = 0
+    #: The others that ``filter_empty_gt=True`` keeps, because it does not count crowds and annotations that are dropped
+    #: individually as missing.
     images_kept_empty: int = 0
-    small_images: int = 0
+    small_images: int = 0  #: Images with a shorter side below ``min_size``, which the data set's filter leaves out.
+    min_size: int = 0
+    missing: int = 0  #: Listed images that are not on disk; ``missing_files`` names the first.
+    missing_files: List[str] = field(default_factory=list)
+    unreadable: Dict[str, List[str]] = field(default_factory=dict)  #: Fault -> files.
+    #: Source of the labels in ``LabelFacts.values`` and ``histogram``: ``'file order'`` (as mmdet numbers COCO and
+    #: LVIS: position in the file's own list, among the listed names), ``'class list'`` (VOC), ``'category id'`` (as
+    #: DETR and torchvision read a JSON), ``'COCO ids'`` (their place among COCO's own ids; -1: none), ``'unknown'``
+    #: (a JSON without a config or an option that says it; counted as in ``'file order'``).
+    labelled_by: str = 'file order'
+    #: The model's number of classes is not known: ``num_classes`` is what the file needs.
+    classes_counted: bool = False
+    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Label as trained -> images or files that hold it.
+    #: Label -> annotations that teach it: it is valid, and so is the box.
+    usable: Dict[int, int] = field(default_factory=dict)
+    sources: List[str] = field(default_factory=list)  #: The annotation files (VOC: folders) that were read.
+    crowds: int = 0  #: Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
+    #: Why mmdet leaves annotations out silently -> how many: ``'category not in the class list'``, ``'ignore is set'``,
+    #: ``'no part inside the image'``, ``'thinner than one pixel'``, ``'area is 0'``, ``'no box'``, ``'its image is not
+    #: listed'``.
+    left_out: Dict[str, int] = field(default_factory=dict)
+    left_out_names: Dict[str, int] = field(default_factory=dict)  #: Category that the class list lacks -> annotations.
+    #: The first files with such annotations, where an image has a file of its own.
+    left_out_files: List[str] = field(default_factory=list)
+    duplicate_names: List[str] = field(default_factory=list)  #: Names used twice in the list of categories.
+    duplicate_files: List[str] = field(default_factory=list)  #: Images listed twice; the first few.
+    #: Key that mmdet needs, as ``'annotations.area'`` -> records without it.
+    without_key: Dict[str, int] = field(default_factory=dict)
+    sizes_compared: int = 0  #: Images whose size was compared with that in the annotations.
+    #: Image, its (height, width) on disk, that in the annotations.
+    size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
+    #: Source of the category names: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or ``''`` if the list
+    #: of classes is given.
+    names_from: str = 'categories'
+    record_advice: str = ''  #: What readers of the format need in each record; empty: not said.
+
+
+@dataclass
+class BoxFacts:
+    """Statistics of boxes."""
+
+    #: Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as counted below) -> ``'file: x, y, w, h'``;
+    #: ``'file: x1, y1, x2, y2'`` where the format stores corners.
+    box_examples: Dict[str, List[str]] = field(default_factory=dict)
+    #: Boxes with a corner below 0 (VOC: after 1 was subtracted), whatever their other faults.
+    negative_boxes: int = 0
+    below_minus_one: int = 0  #: Those of them with a corner below -1, which subtracting 1 does not explain.
+    over_edge: int = 0  #: Boxes that begin inside the image and end more than a pixel outside.
+    #: ``'x'`` or ``'y'`` if many boxes end outside in this direction, and none in the other.
+    off_axis: str = ''
+    #: Another format of boxes -> boxes that are inside their image if they are read so: ``'corners'``, ``'rows'`` and
+    #: ``'centres'`` of COCO (x1, y1, x2, y2; y1, x1, y2, x2; center, width, height), ``'sizes'`` of VOC (x, y, width,
+    #: height); ``'swapped'``: with width and height of the image swapped. Counted if boxes cannot be used, or reach
+    #: beyond their images, or images have another size.
+    inside_as: Dict[str, int] = field(default_factory=dict)
+    turned_boxes: int = 0  #: Boxes with a negative width or height.
+    all_zero: int = 0  #: Boxes whose four numbers are 0.
+    inside_now: int = 0  #: Boxes that are inside their image as they are read.
+    inside_unit: int = 0  #: Boxes whose numbers are all in [0, 1], as if divided by the size of the image.
+    counts_from_one: bool = False  #: True if corners are pixels counted from 1 (VOC).
+
+
+@dataclass
+class CocoFacts:
+    """Statistics of a COCO or LVIS JSON: ids, masks, and what a framework makes of them."""
+
+    framework: str = ''  #: That of the option ``--framework``; empty: it was not given.
+    min_label: int = 0  #: The first class; torchvision trains a label below it, 0, as background.
+    spare: int = 0  #: Number of outputs of the model beyond ``num_classes``.
+    uncounted: int = 0  #: Categories with a label that RF-DETR does not count for its model.
+    #: Categories that have a label only in older releases of RF-DETR: no annotation has them.
+    parents: List[str] = field(default_factory=list)
+    release: str = ''  #: Installed release of RF-DETR; empty: none is installed.
+    #: The first other file of a scan without a config -> its categories.
+    other_categories: Dict[str, Dict[int, str]] = field(default_factory=dict)
+    #: This and the next two: ids used twice; the first few.
     duplicate_image_ids: List[int] = field(default_factory=list)
     duplicate_annotation_ids: List[int] = field(default_factory=list)
-    unnamed: Dict[int, int] = field(default_factory=dict)
-    unnamed_examples: List[str] = field(default_factory=list)
-    missing_files: List[str] = field(default_factory=list)
-    box_examples: Dict[str, List[str]] = field(default_factory=dict)
-    unreadable: Dict[str, List[str]] = field(default_factory=dict)
-    labelled_by: str = 'file order'
-    framework: str = ''
-    uncounted: int = 0
-    parents: List[str] = field(default_factory=list)
-    release: str = ''
-    spare: int = 0
-    other_categories: Dict[str, Dict[int, str]] = field(default_factory=dict)
-    classes_counted: bool = False
-    min_label: int = 0
-    files_with_class: Dict[int, int] = field(default_factory=dict)
-    usable: Dict[int, int] = field(default_factory=dict)
-    sources: List[str] = field(default_factory=list)
-    crowds: int = 0
-    missing: int = 0
-    min_size: int = 0
-    negative_boxes: int = 0
-    below_minus_one: int = 0
-    over_edge: int = 0
-    off_axis: str = ''
-    left_out: Dict[str, int] = field(default_factory=dict)
-    left_out_names: Dict[str, int] = field(default_factory=dict)
-    left_out_files: List[str] = field(default_factory=list)
-    renamed: List[Tuple[int, str, str]] = field(default_factory=list)
     duplicate_category_ids: List[int] = field(default_factory=list)
-    duplicate_names: List[str] = field(default_factory=list)
-    duplicate_files: List[str] = field(default_factory=list)
-    without_key: Dict[str, int] = field(default_factory=dict)
-    inside_as: Dict[str, int] = field(default_factory=dict)
-    turned_boxes: int = 0
-    all_zero: int = 0
-    inside_now: int = 0
-    inside_unit: int = 0
-    sizes_compared: int = 0
-    size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
-    masks_read: Optional[bool] = None
-    names_from: str = 'categories'
-    counts_from_one: bool = False
+    unnamed: Dict[int, int] = field(default_factory=dict)  #: Category id without a name -> annotations.
+    unnamed_examples: List[str] = field(default_factory=list)  #: Image and id of some of these annotations.
+    #: Label, its name in the file, its name in the class list, where they differ: mmdet trains the first and shows the
+    #: second.
+    renamed: List[Tuple[int, str, str]] = field(default_factory=list)
+    masks_read: Optional[bool] = None  #: True if masks were checked; ``None`` if the format has none.
+    #: Fault of masks that were read -> annotations that a loader does not leave out, one fault each.
     mask_faults: Dict[str, int] = field(default_factory=dict)
+    #: The same -> ``'image: annotation id'`` of the first.
     mask_examples: Dict[str, List[str]] = field(default_factory=dict)
-    yolo: Optional[YoloFacts] = None
-    record_advice: str = ''
 
 
 @dataclass
@@ -232,7 +205,7 @@ class DrawnBox(NamedTuple):
     """A box in a picture of the report, with its fault."""
 
     corners: Tuple[float, ...]  #: x1, y1, x2, y2.
-    fault: str = ''  #: Reason as in ``LabelFacts.reasons`` and ``AnnotationFacts.box_examples``; empty: none.
+    fault: str = ''  #: Reason as in ``LabelFacts.reasons`` and ``BoxFacts.box_examples``; empty: none.
 
 
 class BoxedImage(NamedTuple):
@@ -267,6 +240,9 @@ class LabelFacts:
     histogram: Dict[int, int] = field(default_factory=dict)
     maps: Optional[MapFacts] = None  #: Of label maps, from a scan.
     annotations: Optional[AnnotationFacts] = None  #: Of annotation files, from a scan.
+    boxes: BoxFacts = field(default_factory=BoxFacts)  #: Of their boxes.
+    coco: CocoFacts = field(default_factory=CocoFacts)  #: Of what only a COCO or LVIS JSON has.
+    yolo: Optional[YoloFacts] = None  #: Of YOLO label files.
     volumes: Optional[VolumeFacts] = None  #: Of volumes, from a scan.
     config: Optional[ConfigFacts] = None  #: Of the config, if there is one.
     split: str = ''  #: ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if unknown.
@@ -312,7 +288,7 @@ class LabelFacts:
     @property
     def last(self) -> int:
         """The largest valid label."""
-        return self.num_classes - 1 + (self.annotations.spare if self.annotations is not None else 0)
+        return self.num_classes - 1 + self.coco.spare
 
     @property
     def void(self) -> int:

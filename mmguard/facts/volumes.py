@@ -25,59 +25,36 @@ IGNORED_ONLY = 'ignored only'
 
 @dataclass
 class CaseFault:
-    """Fault of one file of one case.
+    """Fault of one file of one case."""
 
-    Args:
-        case (str): The case, ``'liver_003'``.
-        file (str): The file, relative to the data set.
-        detail (str): Description with numbers.
-        voxels (int): Number of voxels that show it; 0 if it is not about voxels.
-        values (dict[str, int]): Wrong value as nnU-Net reads it -> voxels.
-        slices (dict[str, str]): Value -> its slices, ``'slices 40-55 (most in 47)'``. Slices are counted from 0
-            along z, the last axis of a NIfTI file and the first one of nnU-Net's arrays.
-    """
-
-    case: str
-    file: str
-    detail: str
-    voxels: int = 0
-    values: Dict[str, int] = field(default_factory=dict)
+    case: str  #: The case, ``'liver_003'``.
+    file: str  #: The file, relative to the data set.
+    detail: str  #: Description with numbers.
+    voxels: int = 0  #: Number of voxels that show it; 0 if it is not about voxels.
+    values: Dict[str, int] = field(default_factory=dict)  #: Wrong value as nnU-Net reads it -> voxels.
+    #: Value -> its slices, ``'slices 40-55 (most in 47)'``. Slices are counted from 0 along z, the last axis of a NIfTI
+    #: file and the first one of nnU-Net's arrays.
     slices: Dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class VolumeFacts:
-    """Statistics of a data set of volumes.
+    """Statistics of a data set of volumes."""
 
-    Args:
-        format (str): Name of its format, ``'nnunet'``.
-        cases (int): Training cases.
-        reader (str): nnU-Net's class that reads the files, ``'SimpleITKIO'``.
-        file_ending (str): Extension in dataset.json.
-        expected (list[int]): Valid values, the ignored one included.
-        declared (dict[str, list[str]]): Faults of dataset.json: kind (``'keys'``, ``'labels'``,
-            ``'regions'``, ``'count'``) -> texts.
-        faults (dict[str, list[CaseFault]]): Kind, as above -> every case that shows it.
-        never (list[int]): Declared values that no label file contains.
-        files_with_class (dict[int, int]): Value -> label files that contain it.
-        labels_read (int): Label files that could be read.
-        root (str): The folder of the data set.
-        content (dict): All of dataset.json.
-        layout (str): ``'v2'``, ``'v1'``, or ``'msd'``: v1 as the Decathlon has it, no channel in the names of images.
-    """
-
-    format: str = ''
-    cases: int = 0
-    reader: str = ''
-    file_ending: str = ''
-    expected: List[int] = field(default_factory=list)
+    format: str = ''  #: Name of its format, ``'nnunet'``.
+    cases: int = 0  #: Training cases.
+    reader: str = ''  #: nnU-Net's class that reads the files, ``'SimpleITKIO'``.
+    file_ending: str = ''  #: Extension in dataset.json.
+    expected: List[int] = field(default_factory=list)  #: Valid values, the ignored one included.
+    #: Faults of dataset.json: kind (``'keys'``, ``'labels'``, ``'regions'``, ``'count'``) -> texts.
     declared: Dict[str, List[str]] = field(default_factory=dict)
-    faults: Dict[str, List[CaseFault]] = field(default_factory=dict)
-    never: List[int] = field(default_factory=list)
-    files_with_class: Dict[int, int] = field(default_factory=dict)
-    labels_read: int = 0
-    root: str = ''
-    content: Dict[str, Any] = field(default_factory=dict)
+    faults: Dict[str, List[CaseFault]] = field(default_factory=dict)  #: Kind, as above -> every case that shows it.
+    never: List[int] = field(default_factory=list)  #: Declared values that no label file contains.
+    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Value -> label files that contain it.
+    labels_read: int = 0  #: Label files that could be read.
+    root: str = ''  #: The folder of the data set.
+    content: Dict[str, Any] = field(default_factory=dict)  #: All of dataset.json.
+    #: ``'v2'``, ``'v1'``, or ``'msd'``: v1 as the Decathlon has it, no channel in the names of images.
     layout: str = 'v2'
 
     def find_faults(self, *kinds: str) -> List[CaseFault]:

@@ -31,36 +31,22 @@ class Original:
 
 @dataclass
 class YoloFacts:
-    """Statistics of YOLO label files and their data.yaml.
+    """Statistics of YOLO label files and their data.yaml."""
 
-    Args:
-        task (str): Kind of most rows: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
-        rows (int): Rows that are not blank, readable or not.
-        faults (dict[str, list[str]]): Fault, one of ``ROWS`` to ``DECLARED`` -> its first places, ``'labels/a.txt: line
-            3: what'``.
-        counts (dict[str, int]): Fault, one of ``ROWS`` to ``DECLARED`` -> number of places.
-        reasons (dict[str, int]): Reason why rows cannot be read -> number of rows.
-        in_pixels (int): Rows with a coordinate above 2, which rounding does not explain.
-        turned (int): Boxes outside of [0, 1] with a negative width or height.
-        left_out (int): Images that ultralytics excludes from training, with all rows, because of one row.
-        unswapped (int): Keypoints whose ``flip_idx`` of data.yaml is the identity; 0 without one.
-        files (dict[str, list[str]]): Fault, one of ``ROWS`` to ``UNREADABLE`` -> every file that shows it.
-        images (int): Images found; 0: their folder is unknown.
-        elsewhere (dict[str, tuple]): Folder of images without label files -> where ultralytics looks for them, where
-            they are, and how many.
-        original (Original, optional): The file that the label files seem to be converted from, if it differs.
-    """
-
-    task: str = BOXES
-    rows: int = 0
+    task: str = BOXES  #: Kind of most rows: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
+    rows: int = 0  #: Rows that are not blank, readable or not.
+    #: Fault, one of ``ROWS`` to ``DECLARED`` -> its first places, ``'labels/a.txt: line 3: what'``.
     faults: Dict[str, List[str]] = field(default_factory=dict)
-    counts: Dict[str, int] = field(default_factory=dict)
-    reasons: Dict[str, int] = field(default_factory=dict)
-    in_pixels: int = 0
-    turned: int = 0
-    left_out: int = 0
-    unswapped: int = 0
+    counts: Dict[str, int] = field(default_factory=dict)  #: The same -> number of places.
+    reasons: Dict[str, int] = field(default_factory=dict)  #: Reason why rows cannot be read -> number of rows.
+    in_pixels: int = 0  #: Rows with a coordinate above 2, which rounding does not explain.
+    turned: int = 0  #: Boxes outside of [0, 1] with a negative width or height.
+    left_out: int = 0  #: Images that ultralytics excludes from training, with all rows, because of one row.
+    unswapped: int = 0  #: Keypoints whose ``flip_idx`` of data.yaml is the identity; 0 without one.
+    #: Fault, one of ``ROWS`` to ``UNREADABLE`` -> every file that shows it.
     files: Dict[str, List[str]] = field(default_factory=dict)
-    images: int = 0
+    images: int = 0  #: Images found; 0: their folder is unknown.
+    #: Folder of images without label files -> where ultralytics looks for them, where they are, and how many.
     elsewhere: Dict[str, Tuple[str, str, int]] = field(default_factory=dict)
+    #: The file that the label files seem to be converted from, if it differs.
     original: Optional[Original] = None

@@ -254,8 +254,8 @@ def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0, Counter()
-    refused = found.yolo.rows - found.annotations if found.yolo is not None else 0
-    invalid = max(sum(labels.values.values()), sum(found.unnamed.values()))
+    refused = labels.yolo.rows - found.annotations if labels.yolo is not None else 0
+    invalid = max(sum(labels.values.values()), sum(labels.coco.unnamed.values()))
     faults = Counter({**labels.reasons, 'with an invalid label': invalid, 'that cannot be read': refused})
     return found.annotations + refused, sum(found.usable.values()) + invalid + refused, faults
 

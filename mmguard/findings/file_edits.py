@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, Iterator, List, Mapping
 
-from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.facts.yolo import DECLARED
 from mmguard.findings.edits import Edit
 from mmguard.findings.rule import Facts, Rule
@@ -59,8 +59,7 @@ def _has_faulty_boxes(labels: LabelFacts) -> bool:
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
     """Yield an edit that leaves out the rows of a nonexistent class, unless a data.yaml contradicts."""
     labels = facts.labels
-    found = None if labels is None else get_annotations(labels).yolo
-    if labels is not None and found is not None and not found.counts.get(DECLARED):
+    if labels is not None and labels.yolo is not None and not labels.yolo.counts.get(DECLARED):
         question = question or Message(
             'Can the objects of class {values} be dropped?', values=join_items(sorted(labels.values))
         )
@@ -71,7 +70,7 @@ def number_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
     """Yield an edit that numbers the classes of YOLO label files from 0, if there are as many as names."""
     labels = facts.labels
     ids = sorted(label for label, count in labels.histogram.items() if count) if labels is not None else []
-    if labels is not None and get_annotations(labels).yolo is not None and 0 < len(ids) == labels.num_classes:
+    if labels is not None and labels.yolo is not None and 0 < len(ids) == labels.num_classes:
         question = Message('Are {ids} the classes, in the order of the names?', ids=join_items(ids))
         table = {value: label for label, value in enumerate(ids) if value != label}
         yield from rewrite(rule, facts, 'Number the classes from 0.', question, label_map=table)
@@ -80,7 +79,7 @@ def number_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
 def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
     """Yield an edit that subtracts one from every class id of YOLO label files."""
     labels = facts.labels
-    if labels is not None and get_annotations(labels).yolo is not None:
+    if labels is not None and labels.yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
         question = 'Is the first name that of label 1?'
         yield from rewrite(rule, facts, 'Subtract 1 from every class.', question, label_map=table)
@@ -131,30 +130,30 @@ _OTHER_FORMATS = {
 }
 
 
-def find_fitting_formats(annotations: AnnotationFacts) -> List[str]:
+def find_fitting_formats(labels: LabelFacts) -> List[str]:
     """List the box formats in which nearly all boxes, and more than now, are inside their images."""
     # On square images both orders fit; then x first is assumed, as most tools write it.
-    square = annotations.inside_as.get('rows', 0) <= annotations.inside_as.get('corners', 0)
+    boxes = labels.boxes
+    square = boxes.inside_as.get('rows', 0) <= boxes.inside_as.get('corners', 0)
     return [
         name
-        for name, inside in sorted(annotations.inside_as.items(), key=lambda item: -item[1])
-        if inside > annotations.inside_now
-        and (name != 'sizes' or annotations.turned_boxes)
+        for name, inside in sorted(boxes.inside_as.items(), key=lambda item: -item[1])
+        if inside > boxes.inside_now
+        and (name != 'sizes' or boxes.turned_boxes)
         and not (name == 'rows' and square)
-        and compute_share(inside, annotations.annotations) >= NEARLY_ALL_INSIDE
+        and compute_share(inside, get_annotations(labels).annotations) >= NEARLY_ALL_INSIDE
     ]
 
 
-def are_many(boxes: int, annotations: AnnotationFacts) -> bool:
-    return (
-        annotations.annotations >= ENOUGH_BOXES and compute_share(boxes, annotations.annotations) >= MANY_FAULTY_BOXES
-    )
+def are_many(boxes: int, labels: LabelFacts) -> bool:
+    number = get_annotations(labels).annotations
+    return number >= ENOUGH_BOXES and compute_share(boxes, number) >= MANY_FAULTY_BOXES
 
 
-def describe_format(annotations: AnnotationFacts) -> str:
+def describe_format(labels: LabelFacts) -> str:
     """Return the format that the boxes seem to have if no edit converts it; else nothing."""
-    ways = [*find_fitting_formats(annotations), *(['turned'] if annotations.turned_boxes else [])]
-    ways += ['off axis'] if annotations.off_axis else []
+    ways = [*find_fitting_formats(labels), *(['turned'] if labels.boxes.turned_boxes else [])]
+    ways += ['off axis'] if labels.boxes.off_axis else []
     return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
 
 
@@ -165,15 +164,15 @@ def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Ite
         boxes (int): Number of wrong boxes.
         title (str): Title of the edit of single boxes.
     """
-    found = get_annotations(facts.labels) if facts.labels is not None else AnnotationFacts()
-    ways = find_fitting_formats(found)
+    labels = facts.labels or LabelFacts()
+    ways = find_fitting_formats(labels)
     if 'corners' in ways:
         question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
         yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')
-    if ways or found.turned_boxes or found.off_axis:
+    if ways or labels.boxes.turned_boxes or labels.boxes.off_axis:
         return
-    if not are_many(boxes, found):
+    if not are_many(boxes, labels):
         yield from rewrite(rule, facts, title)
-    elif boxes == found.all_zero:
+    elif boxes == labels.boxes.all_zero:
         question = 'Do the boxes 0, 0, 0, 0 mean that the image has no object?'
         yield from rewrite(rule, facts, title, question)

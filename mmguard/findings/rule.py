@@ -284,8 +284,8 @@ class DataRule(Rule):
 def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> List[str]:
     """Return example files that hold some values."""
     if labels.maps is None:
-        known = labels.annotations.box_examples if labels.annotations is not None else {}
-        return known.get(LABEL_REASON, []) if values else []  # label files of text, which have lines
+        # Label files of text have lines.
+        return labels.boxes.box_examples.get(LABEL_REASON, []) if values else []
     # Examples are keyed by stored values, which may differ from the loaded ones.
     as_stored = labels.stored if values is labels.values else {}
     examples = labels.maps.examples

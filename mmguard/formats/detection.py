@@ -8,13 +8,13 @@ from typing import List, Optional, Tuple
 
 from mmguard.entry_points import find_entry_points
 from mmguard.facts.labels import LabelFacts
-from mmguard.formats.coco.detect import Coco
+from mmguard.formats.coco import Coco
 from mmguard.formats.folders import ClassFolders
 from mmguard.formats.format import Format
 from mmguard.formats.maps import LabelMaps
 from mmguard.formats.unsupported_formats import UnsupportedFormat
-from mmguard.formats.voc.read import Voc
-from mmguard.formats.yolo.detect import Yolo
+from mmguard.formats.voc import Voc
+from mmguard.formats.yolo import Yolo
 
 #: Formats in the order of detection: what identifies one may also occur in a later one.
 BUILT_IN: List[Format] = [

@@ -100,6 +100,29 @@ class Examples:
         return f'Examples(count={self.count}, first={self.first})'
 
 
+#: Maximum number of keys, such as values of 16-bit or float files; more are not classes.
+MOST_KEYS = 1 << 16
+
+
+class Counts(Dict[Any, int]):
+    """Key -> number; after ``most`` keys, further ones are not counted."""
+
+    def __init__(self, most: int = MOST_KEYS) -> None:
+        super().__init__()
+        self.most = most
+
+    def add(self, key: Any, number: int = 1) -> bool:
+        """Add to the number of a key; return False if the key is not counted."""
+        if len(self) >= self.most and key not in self:
+            return False
+        self[key] = self.get(key, 0) + number
+        return True
+
+    def merge(self, other: Dict[Any, int]) -> None:
+        for key, number in other.items():
+            self.add(key, number)
+
+
 #: Number of places that are named per kind of fault; further ones are only counted.
 MAX_PLACES = 20
 

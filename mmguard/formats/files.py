@@ -191,6 +191,11 @@ def is_image_name(name: str) -> bool:
     return name.lower().endswith(IMAGE_ENDINGS) and not name.startswith('.')
 
 
+def is_in_images(folder: str, root: str) -> bool:
+    """Return True if a folder below a root is called ``images``, or in one that is."""
+    return 'images' in os.path.relpath(folder, root).split(os.sep)
+
+
 def is_folder(entry: os.DirEntry) -> bool:
     try:
         return entry.is_dir()

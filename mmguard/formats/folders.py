@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import Dict, List, Optional, Sequence
 
-from mmguard.facts.labels import AnnotationFacts, ConfigFacts, LabelFacts
+from mmguard.facts.labels import AnnotationFacts, BoxFacts, ConfigFacts, LabelFacts
 from mmguard.files.images import open_image
 from mmguard.files.regular import open_regular
 from mmguard.formats.faults import Faults
@@ -194,7 +194,6 @@ def scan_class_folder(
         labelled_by='class list',
         classes_counted=not (num_classes or names),
         unreadable=faults.to_dict(),
-        box_examples={LABEL_REASON: offending[:EXAMPLES]} if offending else {},
     )
     return LabelFacts(
         values=values,
@@ -207,6 +206,7 @@ def scan_class_folder(
         class_names=names,
         histogram=histogram,
         annotations=annotations,
+        boxes=BoxFacts(box_examples={LABEL_REASON: offending[:EXAMPLES]} if offending else {}),
     )
 
 

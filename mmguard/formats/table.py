@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.facts.labels import MOST_FILES, AnnotationFacts, BoxedImage, DrawnBox, LabelFacts
+from mmguard.facts.labels import MOST_FILES, AnnotationFacts, BoxedImage, BoxFacts, CocoFacts, DrawnBox, LabelFacts
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, find_corner_faults
 
 #: A missing size, area or corner. JSON can express it (-1e999), but real files do not contain it.
@@ -91,13 +92,18 @@ def table_of_names(
 
 
 def facts_of(
-    table: Table, num_classes: Optional[int], class_names: Sequence[str], annotations: AnnotationFacts
+    table: Table,
+    num_classes: Optional[int],
+    class_names: Sequence[str],
+    annotations: AnnotationFacts,
+    coco: Optional[CocoFacts] = None,
 ) -> LabelFacts:
     """Compute all facts from the columns, and fill ``annotations``, which becomes part of them.
 
     Labels greater than or equal to ``num_classes``, by default the number of names, are invalid.
     """
     num_classes = max(len(class_names), 1) if num_classes is None else num_classes
+    coco, boxes = coco or CocoFacts(), BoxFacts()
     count = len(table.label)
     listed = table.image >= 0
     extents = table.extents
@@ -111,11 +117,8 @@ def facts_of(
         if fresh.any():
             annotations.left_out[why] = int(fresh.sum())
     trained &= ~left_out
-    invalid = (
-        trained
-        & (codes == 0)
-        & ((table.label < annotations.min_label) | (table.label >= num_classes + annotations.spare))
-    )
+    is_beyond = (table.label < coco.min_label) | (table.label >= num_classes + coco.spare)
+    invalid = trained & (codes == 0) & is_beyond
     usable = trained & (codes == 0) & ~invalid
     reasons = {BOX_REASONS[code]: int(n) for code, n in enumerate(np.bincount(codes, minlength=1)) if code and n}
     if invalid.any():
@@ -124,7 +127,7 @@ def facts_of(
     _count_categories(table, annotations)
     _count_images(table, usable, (codes > 0) | (table.category < 0), annotations)
     annotations.annotations = count
-    faults = _describe_boxes(table, codes, extents, annotations)
+    faults = _describe_boxes(table, codes, extents, boxes, bool(annotations.size_mismatches))
     annotations.crowds = int(table.ignored.sum())
     if not listed.all():
         annotations.left_out['its image is not listed'] = int(count - listed.sum())
@@ -141,6 +144,8 @@ def facts_of(
         class_names=list(class_names),
         histogram=_count_labels(table.label[trained], table.image[trained], annotations),
         annotations=annotations,
+        boxes=boxes,
+        coco=coco,
         boxed=choose_boxed_images(table, {LABEL_REASON: invalid, **faults}),
     )
 
@@ -184,6 +189,11 @@ def find_places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
     found = np.searchsorted(keys[order], values, side='right') - 1
     candidate = order[found.clip(0)]
     return np.where((found >= 0) & (keys[candidate] == values), candidate, -1)
+
+
+def list_twice(items: Iterable[Any]) -> List[Any]:
+    """Return the items that occur more than once, in the order in which they first occur."""
+    return [item for item, count in Counter(items).items() if count > 1]
 
 
 def find_repeated(values: np.ndarray) -> List[int]:
@@ -254,26 +264,26 @@ def _count_images(table: Table, usable: np.ndarray, faulty: np.ndarray, annotati
 
 
 def _describe_boxes(
-    table: Table, codes: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts
+    table: Table, codes: np.ndarray, extents: np.ndarray, boxes: BoxFacts, are_other_sizes: bool
 ) -> Dict[str, np.ndarray]:
     """Count the faults of boxes; return fault -> bool (N,), the boxes that have it."""
     looked_at = table.boxed & table.judged & (table.image >= 0) & (codes != NOT_FINITE)
     negative = looked_at & (table.corners < 0).any(axis=1)
     over = (table.corners[:, 2] > extents[:, 1] + EDGE) | (table.corners[:, 3] > extents[:, 0] + EDGE)
     over &= looked_at & (codes == 0)
-    annotations.negative_boxes, annotations.over_edge = int(negative.sum()), int(over.sum())
-    if annotations.over_edge:
+    boxes.negative_boxes, boxes.over_edge = int(negative.sum()), int(over.sum())
+    if boxes.over_edge:
         sides = extents[looked_at][:, ::-1]
         first, second = table.corners[looked_at, :2], table.corners[looked_at, 2:]
-        annotations.off_axis = find_off_axis(first / sides, second / sides)
-    annotations.below_minus_one = int((negative & (table.corners < -1).any(axis=1)).sum())
+        boxes.off_axis = find_off_axis(first / sides, second / sides)
+    boxes.below_minus_one = int((negative & (table.corners < -1).any(axis=1)).sum())
     faults = {reason: codes == code for code, reason in enumerate(BOX_REASONS) if code}
     faults.update(negative=negative, over_edge=over)
     for reason, flags in faults.items():
         first = np.flatnonzero(flags)[:EXAMPLES].tolist()
         if first:
-            annotations.box_examples[reason] = [_format_example(table, place) for place in first]
-    return {**faults, 'unit': _describe_convention(table, looked_at, extents, annotations)}
+            boxes.box_examples[reason] = [_format_example(table, place) for place in first]
+    return {**faults, 'unit': _describe_convention(table, looked_at, extents, boxes, are_other_sizes)}
 
 
 #: Share of the boxes that end outside in one direction which cannot be slips, and rounding, as a share of the image.
@@ -293,7 +303,7 @@ def find_off_axis(first: np.ndarray, second: np.ndarray) -> str:
 
 
 def _describe_convention(
-    table: Table, looked_at: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts
+    table: Table, looked_at: np.ndarray, extents: np.ndarray, boxes: BoxFacts, are_other_sizes: bool
 ) -> np.ndarray:
     """Count boxes that look like the boxes of another format; return bool (N,), those that look like fractions."""
     first, second = table.corners[:, :2], table.corners[:, 2:]
@@ -311,20 +321,19 @@ def _describe_convention(
             unit = ((table.corners >= -1) & (table.corners <= 0)).all(axis=1)
             others = {'sizes': (first, first + second + 1)}
     unit &= looked_at
-    annotations.inside_unit = int(unit.sum())
-    odd = annotations.over_edge or annotations.negative_boxes or annotations.box_examples
-    if not odd and not annotations.size_mismatches:
+    boxes.inside_unit = int(unit.sum())
+    if not (boxes.over_edge or boxes.negative_boxes or boxes.box_examples or are_other_sizes):
         return unit
-    annotations.all_zero = int((looked_at & (table.corners == 0).all(axis=1)).sum())
+    boxes.all_zero = int((looked_at & (table.corners == 0).all(axis=1)).sum())
     bounds = np.where(looked_at & np.isfinite(extents).all(axis=1), extents.T, -np.inf).T[:, ::-1]
     ways = {name: (low, high, bounds) for name, (low, high) in {'': (first, second), **others}.items()}
     ways['swapped'] = (first, second, bounds[:, ::-1])
     with np.errstate(invalid='ignore', over='ignore'):
         for name, (low, high, most) in ways.items():
             inside = (low >= -EDGE) & (high > low) & (high <= most + EDGE)
-            annotations.inside_as[name] = int(inside.all(axis=1).sum())
-    annotations.inside_now = annotations.inside_as.pop('')
-    annotations.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
+            boxes.inside_as[name] = int(inside.all(axis=1).sum())
+    boxes.inside_now = boxes.inside_as.pop('')
+    boxes.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
     return unit
 
 

@@ -11,9 +11,8 @@ from typing import Dict, NamedTuple, Pattern, Sequence, Set
 
 from mmguard.config.recognition import CHECK_TARGET_ADVICE, SCAN_LABELS_ADVICE
 from mmguard.files.regular import open_regular
-from mmguard.formats.correction import CannotCorrect, LabelFiles
 from mmguard.formats.files import TRAINED_ENDINGS, is_gray, is_image_name, read_head, walk
-from mmguard.formats.format import CannotScan, Format, Sets
+from mmguard.formats.format import CannotCorrect, CannotScan, Format, LabelFiles, Sets
 from mmguard.formats.options import FixOptions, ScanOptions
 
 #: Number of files that are inspected: a folder mostly holds one kind.
@@ -21,9 +20,6 @@ ENOUGH = 200
 
 #: Number of text files that are opened.
 _TEXTS = 50
-
-#: Number of files whose names are compared.
-_NAMES = 20_000
 
 #: Number of bytes that identify a JSON.
 _HEAD = 1 << 14

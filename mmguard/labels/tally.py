@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
-from mmguard.files.typed_json import decode
+from mmguard.files.plain_data import decode
 from mmguard.text import visible
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Deque, Dict, List, Optional
 
+from mmguard.files.plain_data import Rank, parse_object
 from mmguard.files.regular import open_append, open_regular, write_whole
-from mmguard.files.typed_json import Rank, parse_object
 from mmguard.log.run_files import UnreadParts, read_lines
 from mmguard.log.run_log import FLIGHT, encode_line
 

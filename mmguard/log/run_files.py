@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Type, TypeVar
 
 from mmguard.errors import CannotRun
+from mmguard.files.plain_data import NotJson, Rank, decode, parse_object
 from mmguard.files.regular import open_regular
-from mmguard.files.typed_json import NotJson, Rank, decode, parse_object
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.spaces import LabelSpaces, from_record
 from mmguard.labels.tally import UNKNOWN, Tally

@@ -10,9 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
-from mmguard.files.plain_data import DEEPEST, is_nested
+from mmguard.files.plain_data import DEEPEST, is_nested, parse_object
 from mmguard.files.regular import NOT_REGULAR_FAULT, open_append, read_regular, write_whole
-from mmguard.files.typed_json import parse_object
 from mmguard.labels.tally import UNKNOWN, Tally, find_path, make_relative
 from mmguard.language import translate
 from mmguard.log.statistics import DETAILED, PerFileStats, Stats

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence,
 
 import numpy as np
 
-from mmguard.files.typed_json import decode
+from mmguard.files.plain_data import decode
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.tally import LABEL_GUARD, Record, Tally, add_counts, find_instances, read_counts
 

@@ -7,7 +7,7 @@ import io
 import os
 from collections import Counter
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -23,9 +23,8 @@ from mmguard.files.regular import temporary_folder, write_whole
 from mmguard.formats.coco.read import CocoSample, scan_coco
 from mmguard.formats.faults import Faults
 from mmguard.formats.files import FILES, check_local_dataset, select_spread
-from mmguard.formats.merging import merge_facts
 from mmguard.formats.options import SPLITS
-from mmguard.formats.voc.read import find_listed_images, read_list, scan_voc_files
+from mmguard.formats.voc import find_listed_images, read_list, scan_voc_files
 from mmguard.language import Message
 from mmguard.scanning.config_maps import TAKE_SAMPLES_ADVICE, build_loading_steps, compare, unwrap
 from mmguard.text import describe_error
@@ -88,6 +87,39 @@ def scan_detection_config(
     return facts
 
 
+#: Fields that describe how the data sets are read, not their content: the first value is kept.
+_SETTINGS = (
+    'num_classes', 'ignore_index', 'kind', 'class_names', 'format', 'labelled_by', 'min_label', 'min_size', 'config',
+    'record_advice',
+)  # fmt: skip
+
+
+def merge_facts(parts: Sequence[LabelFacts]) -> LabelFacts:
+    """Merge the facts of data sets that are trained as one: counts are summed, lists joined."""
+    return parts[0] if len(parts) == 1 else _merge(parts)  # type: ignore[no-any-return]
+
+
+def _merge(values: Sequence[Any], name: str = '') -> Any:
+    first = next((value for value in values if value), values[0])
+    if name in _SETTINGS:
+        return values[0]
+    if is_dataclass(first):
+        known = [value for value in values if value is not None]
+        merged = {one.name: _merge([getattr(value, one.name) for value in known], one.name) for one in fields(first)}
+        return type(first)(**merged)  # type: ignore[misc]
+    if isinstance(first, dict):
+        joined: Dict[Any, Any] = {}
+        for key, item in (pair for value in values for pair in value.items()):
+            if key not in joined:
+                joined[key] = item
+            elif not isinstance(item, (str, tuple)):
+                joined[key] = joined[key] + item
+        return joined
+    if isinstance(first, list):
+        return list(dict.fromkeys(item for value in values for item in value))
+    return sum(values) if isinstance(first, int) and not isinstance(first, bool) else first
+
+
 def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> LabelFacts:
     """Scan the files of one data set the way its type reads them."""
     facts = _scan_files(dataset, num_classes)
@@ -113,8 +145,7 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask_loader: boo
         class_names=dataset.class_names,
         images=dataset.images if ask_loader and _has_usual_images(dataset.cls) else None,
         min_size=min_size,
-        lvis=dataset.family.startswith('lvis'),
-        by_url=dataset.family == 'lvis_url',
+        family=dataset.family,
         ask_loader=partial(_ask, dataset) if ask_loader else None,
         masks=dataset.masks and ask_loader,
         maps=_find_maps(dataset) if ask_loader else None,

@@ -20,8 +20,8 @@ from mmguard.files.regular import temporary_folder, write_whole
 from mmguard.formats.faults import make_printable
 from mmguard.formats.files import FILES, check_local_dataset, select_spread
 from mmguard.formats.maps.read import read_map
-from mmguard.formats.maps.record import MapItem
-from mmguard.formats.maps.source import MapSource
+from mmguard.formats.maps.sources import MapSource
+from mmguard.formats.maps.summary import MapItem
 from mmguard.formats.options import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
 from mmguard.labels.rules import count_values
 from mmguard.language import Message

@@ -1,17 +1,177 @@
-"""Mapper that runs a scan in the workers of any ``concurrent.futures.Executor``, and the connection to dask."""
+"""Mappers that run a scan in processes of this machine, or in the workers of an executor such as dask's."""
 
 from __future__ import annotations
 
+import gc
 import logging
+import multiprocessing
 import os
+import signal
+import sys
+import threading
 import uuid
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, Iterable, Iterator, List, Optional
+from functools import partial
+from multiprocessing.connection import wait as wait_for_one
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.formats.format import Task
-from mmguard.scanning.processes import LocalProcesses, run_ahead, run_suspects
+from mmguard.formats.format import Mapper, Task, scan_here
+
+#: Chunks in flight per process: one running, one waiting.
+_AHEAD = 2
+
+
+def count_cores() -> int:
+    """Return the number of cores available to this process."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1
+
+
+def create_mapper(processes: Optional[int] = None) -> Mapper:
+    """Return the mapper for this machine: by default one process per core, or none if one is enough."""
+    number = processes or count_cores()
+    return scan_here if number == 1 else LocalProcesses(number)
+
+
+class LocalProcesses:
+    """Runner of chunks in processes. A file that kills its process (a decoder, lack of memory) is reported as such."""
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+
+    def __call__(self, chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
+        source = iter(chunks)
+        while True:
+            broken: List[List[Any]] = []
+            yield from self._run_until_broken(source, settings, broken)
+            if not broken:
+                return
+            for chunk in broken:
+                yield from run_suspects(chunk, settings)
+
+    def _run_until_broken(self, source: Iterator[List[Any]], settings: Task, broken: List[List[Any]]) -> Iterator[Any]:
+        with _pool(self.processes) as pool:
+            submit = partial(_submit, pool, settings)
+            for chunk, future in run_ahead(submit, source, _AHEAD * self.processes, broken):
+                try:
+                    result = future.result()
+                except BrokenProcessPool:
+                    broken.append(chunk)
+                    continue
+                yield result
+
+
+def run_ahead(
+    submit: Callable[[List[Any]], Future], source: Iterator[List[Any]], ahead: int, broken: List[List[Any]]
+) -> Iterator[Tuple[List[Any], Future]]:
+    """Start chunks, at most ``ahead`` at once, and yield each with its future when that is done.
+
+    No more are submitted once ``broken`` holds a chunk: one that was not taken, or that the caller has put there.
+    """
+    waiting: Dict[Future, List[Any]] = {}
+    try:
+        while True:
+            while not broken and len(waiting) < ahead:
+                chunk = next(source, None)
+                if chunk is None:
+                    break
+                try:
+                    waiting[submit(chunk)] = chunk
+                except RuntimeError:  # a pool that is broken or shut down
+                    broken.append(chunk)
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield waiting.pop(future), future
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def run_suspects(chunk: List[Any], settings: Task) -> Iterator[Any]:
+    """Run a chunk that was in flight when a process died: in one of its own, and if that dies, file by file.
+
+    One after the other: in parallel, files that are not to blame would be reported.
+    """
+    try:
+        with _pool(1) as pool:
+            found = _submit(pool, settings, chunk).result()
+    except BrokenProcessPool:
+        if len(chunk) == 1:
+            yield settings.report_crash(chunk[0])
+        else:
+            for item in chunk:
+                yield from run_suspects([item], settings)
+    else:
+        yield found
+
+
+@contextmanager
+def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
+    # A fork starts at once; a spawned interpreter would import torch first. The children use neither torch nor locks.
+    context: Any = multiprocessing.get_context('fork' if sys.platform == 'linux' else None)
+    others = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_initialize_worker)
+    try:
+        yield pool
+    except BaseException:
+        # Kill the processes, since their results are not needed: after a second Ctrl-C they would wait forever, and
+        # this process for them.
+        with _delay_interrupts():
+            for process in multiprocessing.active_children():
+                if process not in others:
+                    process.kill()
+        raise
+    finally:
+        pool.shutdown(wait=True)
+
+
+def _submit(pool: ProcessPoolExecutor, settings: Task, chunk: List[Any]) -> Future:
+    with _delay_interrupts():  # Ctrl-C while the pool starts its processes would leave them running
+        return pool.submit(settings.scan, chunk)
+
+
+@contextmanager
+def _delay_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C."""
+    if not hasattr(signal, 'pthread_sigmask'):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _initialize_worker() -> None:
+    """Initialize a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
+    # Garbage collection would touch, and so copy, all memory shared by the fork.
+    gc.freeze()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process if its parent was killed; otherwise it would wait for files forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for_one([parent.sentinel])
+        os._exit(1)
+
 
 #: Chunks in flight. Executors do not tell their number of workers; with all chunks at once a million names take 1 GB.
 AHEAD = 64

@@ -14,7 +14,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.config.tree import describe_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.facts.labels import ConfigFacts
-from mmguard.formats.coco.detect import Coco
+from mmguard.formats.coco import Coco
 from mmguard.formats.detection import detect
 from mmguard.formats.files import check_local
 from mmguard.formats.format import CannotScan, Format, LabelSet, Source

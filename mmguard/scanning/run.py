@@ -16,9 +16,18 @@ from mmguard.findings.edits import FileChanges
 from mmguard.findings.engine import cache_reread, verify_edits
 from mmguard.findings.messages import number_edits
 from mmguard.findings.rule import Facts
-from mmguard.formats.correction import NotCorrected, NotTried, correct_file
 from mmguard.formats.detection import find_format
-from mmguard.formats.format import Format, Mapper, ScanResult, Source, scan_here
+from mmguard.formats.format import (
+    Changes,
+    Format,
+    Mapper,
+    NotCorrected,
+    NotTried,
+    ScanResult,
+    Source,
+    correct_file,
+    scan_here,
+)
 from mmguard.formats.options import SPLITS, FixOptions
 from mmguard.language import Message
 from mmguard.properties.builder import open_verifier
@@ -127,11 +136,10 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
 
 def _compare_files(results: Sequence[SetResult]) -> None:
     """Tell each annotation file after the first the categories of the first."""
-    listed = [
-        found for found in (one.facts.annotations for one in results) if found and found.names_from == 'categories'
-    ]
-    for found in listed[1:]:
-        found.other_categories = {', '.join(listed[0].sources): listed[0].categories}
+    pairs = [(one.facts.annotations, one.facts.coco) for one in results]
+    listed = [(found, coco) for found, coco in pairs if found is not None and found.names_from == 'categories']
+    for _, coco in listed[1:]:
+        coco.other_categories = {', '.join(listed[0][0].sources): listed[0][0].categories}
 
 
 def list_offers(results: Sequence[SetResult]) -> List[Offer]:
@@ -157,22 +165,22 @@ def _read_again(
         fresh.append(plan_again(plan, config, options))
         return fresh[0].find_source(result.name)
 
-    facts = known.scan_changed(plan_source, files, lambda: correct_files(files, find_format(result.facts)))
+    changes = {target: dict(rules) for target, rules in files}
+    facts = known.scan_changed(plan_source, changes, lambda: correct_files(changes, find_format(result.facts)))
     if facts is not None and fresh:
         _add_config(facts, known, fresh[0].config)
     return facts
 
 
-def correct_files(files: FileChanges, data_format: Format) -> Dict[str, bytes]:
+def correct_files(files: Changes, data_format: Format) -> Dict[str, bytes]:
     """Return the contents of label files as `mmguard fix` would write them.
 
     Raises:
         NotTried, CannotCorrect, OSError: A file cannot be corrected, or it would take too long.
     """
     contents: Dict[str, bytes] = {}
-    for target, options in files:
-        rules = FixOptions(**dict(options))
-        found = data_format.files(target, rules)
+    for target, options in files.items():
+        found = data_format.files(target, FixOptions(**options))
         labels = [(path, name) for path, name in found.files if name not in found.images | found.changed_copies]
         if sum(max(os.path.getsize(path), _LEAST) for path, _ in labels) > LARGEST:
             raise NotTried(target)

@@ -42,7 +42,7 @@ def two_lines(tmp_path: Path, base: str, more: str = '', hook: str = '') -> Path
 def test_what_we_recommend_passes_check(style: str, tmp_path: Path, capsys: Any) -> None:
     base = find_config_file(PIDNET)
     if style == 'demo':
-        story = pytest.importorskip('mmguard.commands.demo.story')
+        story = pytest.importorskip('mmguard.commands.demo.command')
         (tmp_path / 'stock.py').write_text(story.SMALL_CONFIG.format(stock=repr(base), iters=2, beyond=3))
         base = 'stock.py'
     file = two_lines(tmp_path, base)

@@ -15,7 +15,7 @@ from PIL import Image
 
 from mmguard.files.images import FREE, TooCostly, open_image
 from mmguard.formats.maps.read import read_map
-from mmguard.formats.maps.record import MapItem
+from mmguard.formats.maps.summary import MapItem
 from mmguard.formats.options import MapSettings
 
 SIDE = 6000

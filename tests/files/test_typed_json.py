@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.files.typed_json import Rank, decode, parse_object
+from mmguard.files.plain_data import Rank, decode, parse_object
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

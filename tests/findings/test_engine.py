@@ -12,7 +12,7 @@ from questions import assert_answers_lead_on
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.facts.labels import AnnotationFacts, LabelFacts, MapFacts
+from mmguard.facts.labels import AnnotationFacts, BoxFacts, LabelFacts, MapFacts
 from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.engine import (
     Split,
@@ -182,10 +182,10 @@ def test_a_finding_names_files_by_what_they_hold() -> None:
     for stored, files in (({}, ('two.png',)), ({2: [7, 8]}, ('seven.png', 'both.png'))):
         (finding,) = diagnose(LabelFacts({2: 1}, 2, maps=maps, stored=stored), rules=[OutOfRange])
         assert finding.files == files
-    boxes = AnnotationFacts(box_examples={'label': ['a.xml']})
-    (finding,) = diagnose(LabelFacts({2: 1}, 2, annotations=boxes), rules=[OutOfRange])
+    boxes = BoxFacts(box_examples={'label': ['a.xml']})
+    (finding,) = diagnose(LabelFacts({2: 1}, 2, boxes=boxes), rules=[OutOfRange])
     assert finding.files == ('a.xml',)
-    assert find_files_with(LabelFacts({}, 2, annotations=boxes), {}) == []
+    assert find_files_with(LabelFacts({}, 2, boxes=boxes), {}) == []
 
 
 def test_rules_are_chosen_by_code_or_its_beginning() -> None:

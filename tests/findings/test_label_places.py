@@ -14,7 +14,7 @@ from situation import save, save_photos, seg_data, seg_model, write_config
 from targets import scan_sets, write_edited
 
 from mmguard.findings import Finding
-from mmguard.formats.maps import source
+from mmguard.formats.maps import sources as source
 
 
 def found_in(config: Path, *splits: str) -> List[Finding]:

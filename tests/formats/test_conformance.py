@@ -116,7 +116,7 @@ def test_a_corrected_fault_is_gone(faulty: Faulty, tmp_path: Path) -> None:
     assert not failed
     assert not list(reported(results))
     if not of_format.renames:
-        contents = correct_files(((str(faulty.target), tuple((faulty.planted.fix or {}).items())),), of_format)
+        contents = correct_files({str(faulty.target): faulty.planted.fix or {}}, of_format)
         assert contents
         with FILES.replaced(contents):
             again, _ = scan(faulty.case, faulty.target)

@@ -16,7 +16,7 @@ from window_stats import make_stats
 
 import mmguard
 from mmguard.errors import CannotRun
-from mmguard.files.typed_json import decode, parse_object
+from mmguard.files.plain_data import decode, parse_object
 from mmguard.labels.tally import Tally
 from mmguard.log.run_files import LogLine, NotALog, RunFiles, UnreadParts, find_run, read_logs, sum_lines
 from mmguard.log.run_log import RunLog

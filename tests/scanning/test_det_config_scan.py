@@ -15,8 +15,7 @@ from mmengine.registry import init_default_scope
 from small_det_data import MAKERS
 from small_det_runs import LAYOUTS, faults_in, small_config
 
-from mmguard.formats.merging import merge_facts
-from mmguard.scanning.config_instances import find_det_datasets, scan_detection_config
+from mmguard.scanning.config_instances import find_det_datasets, merge_facts, scan_detection_config
 
 
 def trained_by_mmdet(cfg: Config) -> Dict[int, int]:
@@ -90,7 +89,7 @@ def test_the_filter_and_the_class_list_come_from_the_config(tmp_path: Path) -> N
     facts = scan_detection_config(cfg)
     assert facts.class_names == ['bird', 'cat']
     assert facts.histogram == {0: 1, 1: 1}
-    assert facts.annotations.renamed == [(0, 'cat', 'bird'), (1, 'bird', 'cat')]
+    assert facts.coco.renamed == [(0, 'cat', 'bird'), (1, 'bird', 'cat')]
     assert facts.annotations.left_out_names == {'dog': 1}
     assert facts.annotations.small_images == 1
     assert facts.annotations.missing_files == ['1.jpg', '2.jpg']
@@ -158,5 +157,5 @@ def test_facts_add_up(tmp_path: Path) -> None:
     assert (twice.total, twice.files, twice.num_classes) == (6, 6, 2)
     assert twice.reasons == {'box_no_area': 2}
     assert twice.annotations.categories == once.annotations.categories
-    assert twice.annotations.duplicate_annotation_ids == [0]
+    assert twice.coco.duplicate_annotation_ids == [0]
     assert twice.annotations.left_out_names == {'dog': 2, 'bird': 0}

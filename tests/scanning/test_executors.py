@@ -19,8 +19,8 @@ from label_files import BLOCKS, write
 import mmguard
 from mmguard.cli import main
 from mmguard.errors import CannotRun
-from mmguard.formats.maps import source as engine
-from mmguard.formats.maps.record import MapItem, MapRecord
+from mmguard.formats.maps import sources as engine
+from mmguard.formats.maps.summary import MapItem, MapRecord
 from mmguard.scanning.executors import AHEAD, AnyExecutor
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='forks')

@@ -11,9 +11,9 @@ from PIL import Image
 
 from mmguard.facts.labels import AnnotationFacts
 from mmguard.files.containment import OUTSIDE_REASON
-from mmguard.formats.coco.detect import find_coco_files
+from mmguard.formats.coco import find_coco_files
 from mmguard.formats.coco.read import scan_coco
-from mmguard.formats.yolo.detect import find_yolo_sets
+from mmguard.formats.yolo import find_yolo_sets
 from mmguard.scanning.config_instances import scan_detection_config
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.
@@ -88,7 +88,7 @@ def test_panoptic(name: str, tmp_path: Path) -> None:
     images = [dict(id=1, file_name=name, width=48, height=32)]
     categories = [dict(id=1, name='x', isthing=1)]
     (root / 'train.json').write_text(json.dumps(dict(images=images, annotations=[one], categories=categories)))
-    assert found_in(scan_coco(str(root / 'train.json'))).mask_faults == {}
+    assert scan_coco(str(root / 'train.json')).coco.mask_faults == {}
 
 
 def test_lists_of_voc(name: str, tmp_path: Path) -> None:

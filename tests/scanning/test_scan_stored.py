@@ -12,8 +12,7 @@ from label_files import BLOCKS, write
 
 from mmguard.cli import main
 from mmguard.formats.format import scan_here
-from mmguard.formats.maps.folder import FolderSource
-from mmguard.formats.maps.source import scan_maps
+from mmguard.formats.maps.sources import FolderSource, scan_maps
 from mmguard.formats.options import MapSettings, ScanOptions
 from mmguard.scanning.plans import plan_target
 from mmguard.scanning.run import run_plan

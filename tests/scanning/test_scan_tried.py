@@ -12,11 +12,10 @@ import pytest
 from PIL import Image
 
 from mmguard.commands.fix.copies import write_copies
-from mmguard.formats.coco.detect import Coco
-from mmguard.formats.correction import NotTried
+from mmguard.formats.coco import Coco
 from mmguard.formats.files import FILES
-from mmguard.formats.maps.folder import FolderSource
-from mmguard.formats.maps.source import correct_maps, scan_maps
+from mmguard.formats.format import NotTried
+from mmguard.formats.maps.sources import FolderSource, correct_maps, scan_maps
 from mmguard.formats.maps.summary import MapSummary
 from mmguard.formats.maps.write import predict_counts
 from mmguard.formats.options import FixOptions, MapSettings, ScanOptions
@@ -121,7 +120,7 @@ COCO = Coco()
 def test_a_file_is_corrected_in_memory(tmp_path: Path) -> None:
     pytest.importorskip('msgspec')
     path = annotations(tmp_path)
-    contents = correct_files(((path, (('renumber', 0),)),), COCO)
+    contents = correct_files({path: {'renumber': 0}}, COCO)
     assert json.loads(contents[path])['categories'] == [dict(id=0, name='cat')]
     with FILES.replaced(contents):
         assert list(COCO.read(path, ScanOptions()).annotations.categories) == [0]
@@ -131,16 +130,16 @@ def test_a_file_is_corrected_in_memory(tmp_path: Path) -> None:
 def test_what_is_left_out_is_not_tried(tmp_path: Path) -> None:
     path = annotations(tmp_path, categories=5)
     with pytest.raises(NotTried):
-        correct_files(((path, ()),), COCO)
+        correct_files({path: {}}, COCO)
 
 
 def test_a_fault_of_the_writer_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def raise_it(*_: Any) -> None:
         raise KeyError('x')
 
-    monkeypatch.setattr('mmguard.formats.coco.write._apply_options', raise_it)
+    monkeypatch.setattr('mmguard.formats.coco.write._parse_numbers', raise_it)
     with pytest.raises(KeyError):
-        correct_files(((annotations(tmp_path), ()),), COCO)
+        correct_files({annotations(tmp_path): {}}, COCO)
 
 
 def test_a_few_label_maps_are_tried_as_copies(tmp_path: Path) -> None:

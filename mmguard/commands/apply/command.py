@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from mmguard.commands.arguments import add_no_verify, add_run_code
-from mmguard.commands.exit_codes import CLEAN
+from mmguard.commands import CLEAN
+from mmguard.commands.arguments import NO_VERIFY, RUN_CODE, add_arguments
 from mmguard.commands.scan.command import add_labels, add_reading, add_split, build_options
 from mmguard.config.recognition import check_bases
 from mmguard.errors import CannotRun
@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 _GONE = 'with the edits for {}'
 _GUARDED = 'guarded against invalid labels'
 
+_ARGUMENTS = """\
+config CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py
+-o, --out OUT  the file to write; its name must end with .py
+--edit, --edits N  write edit [N] of `mmguard check CONFIG`, without guards; can be repeated; safe: all without a
+  question
+--scan  the numbers are those of `mmguard scan CONFIG`
+"""
+_WRITING = """\
+--guard  with --edit: add the guards, too
+--force  overwrite OUT if it exists and differs
+"""
+
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
@@ -39,29 +51,15 @@ def add_to(commands: Any) -> None:
         'edit touches (data sets, model, losses) is built and called before and after it, in a process without '
         'network, for at most 20 s. CONFIG in Python is a program, and is run.',
     )
-    parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
-    parser.add_argument(
-        '-o', '--out', type=Path, required=True, metavar='OUT', help='the file to write; its name must end with .py'
-    )
-    parser.add_argument(
-        '--edit',
-        '--edits',
-        action='append',
-        default=[],
-        metavar='N',
-        help='write edit [N] of `mmguard check CONFIG`, without guards; can be repeated; safe: all without a question',
-    )
-    parser.add_argument('--scan', action='store_true', help='the numbers are those of `mmguard scan CONFIG`')
+    repeated = dict(action='append', default=[])
+    add_arguments(parser, _ARGUMENTS, out=dict(type=Path, required=True), edits=repeated)
     scanned = parser.add_argument_group(
         'options of `mmguard scan`', 'With --scan: repeat the options of the scan, so that the numbers are the same.'
     )
     add_split(scanned)
     add_labels(scanned)
     add_reading(scanned)
-    add_run_code(parser)
-    add_no_verify(parser)
-    parser.add_argument('--guard', action='store_true', help='with --edit: add the guards, too')
-    parser.add_argument('--force', action='store_true', help='overwrite OUT if it exists and differs')
+    add_arguments(parser, RUN_CODE + NO_VERIFY + _WRITING)
     parser.set_defaults(run=run, interrupted='mmguard apply: interrupted; nothing was written')
 
 

@@ -13,19 +13,18 @@ from mmguard.errors import CannotRun
 from mmguard.facts.labels import LabelFacts
 from mmguard.files.regular import read_regular
 from mmguard.findings.combined_edits import Offer, combine_edits, explain_conflict, select_first_safe
-from mmguard.findings.edits import ALL_SAFE, Edit
+from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import search, select_rules
 from mmguard.findings.file_edits import are_many, describe_format
 from mmguard.findings.finding import INFO, Finding
 from mmguard.findings.rule import Facts
-from mmguard.formats.correction import LARGEST, CannotCorrect
 from mmguard.formats.detection import find_format
 from mmguard.formats.files import FILES
-from mmguard.formats.format import Format, LabelSet
+from mmguard.formats.format import LARGEST, CannotCorrect, Format, LabelSet
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.labels.instances import BOX_REASONS
+from mmguard.scanning.executors import create_mapper
 from mmguard.scanning.plans import Plan, plan_again, plan_format, plan_target
-from mmguard.scanning.processes import create_mapper
 from mmguard.scanning.run import list_offers, run_plan
 from mmguard.text import quantity, visible_name
 
@@ -43,8 +42,8 @@ class ChosenEdits(NamedTuple):
     files: Dict[str, FixOptions]
     formats: Dict[str, Format]
     excluded: List[str]
-    config: str = ''
-    guesses: bool = False  #: True if an edit has a question.
+    config: str
+    guesses: bool  #: True if an edit has a question.
 
 
 def scan(target: str, options: ScanOptions) -> ScanOffers:
@@ -70,9 +69,8 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
     against = explain_conflict(chosen)
     if against:
         raise CannotCorrect(f'{against}; nothing was written. Apply one of them, then scan the copy')
-    for offer in (
-        select_first_safe([offer for offer in scan_offers.offers if offer.edit.files]) if ALL_SAFE in numbers else ()
-    ):
+    safe = select_first_safe([offer for offer in scan_offers.offers if offer.edit.files])
+    for offer in safe if ALL_SAFE in numbers else ():
         if offer.shares_finding(chosen):
             continue
         differs = _find_conflict(chosen, offer)
@@ -94,13 +92,8 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
         for path, _ in offer.edit.files
         if offer.facts.labels is not None
     }
-    return ChosenEdits(
-        files,
-        formats,
-        left,
-        _apply(scan_offers.plan, *both) if both else '',
-        any(offer.edit.question for offer in chosen),
-    )
+    command = _apply(scan_offers.plan, *both) if both else ''
+    return ChosenEdits(files, formats, left, command, any(offer.edit.question for offer in chosen))
 
 
 def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
@@ -189,26 +182,22 @@ def check_boxes(target: str, data_format: Format, options: FixOptions) -> None:
 
 
 def _check(labels: LabelFacts, data_format: Format) -> None:
-    found, facts = labels.annotations, Facts(labels)
-    if found is None:
+    facts = Facts(labels)
+    if labels.annotations is None:
         return
-    wrong = 0 if found.yolo is None else found.yolo.in_pixels
-    wrong += found.over_edge + found.negative_boxes + sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
+    wrong = 0 if labels.yolo is None else labels.yolo.in_pixels
+    wrong += labels.boxes.over_edge + labels.boxes.negative_boxes
+    wrong += sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
     rules = {rule.code: rule() for rule in select_rules() if not rule.package}
     for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
         edits = list(rules[finding.code].edits(finding, facts))
-        is_way = finding.code not in _SINGLE or are_many(wrong, found) or bool(found.off_axis)
-        is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
-        if is_way and all(map(_converts, edits)) and (edits or is_other_format):
+        is_way = finding.code not in _SINGLE or are_many(wrong, labels) or bool(labels.boxes.off_axis)
+        is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(labels))
+        converts = all(any('boxes' in dict(options) for _, options in edit.files) for edit in edits)
+        if is_way and converts and (edits or is_other_format):
             ways = replace(finding, edits=tuple(edits)).next_step
-            as_they_are = (
-                '' if found.yolo else f' If they are right as they are, add --boxes {data_format.right_boxes}.'
-            )
+            keep = '' if labels.yolo else f' If they are right as they are, add --boxes {data_format.right_boxes}.'
             raise CannotCorrect(
                 f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide that: nothing was '
-                f'written. {ways}{as_they_are}'
+                f'written. {ways}{keep}'
             )
-
-
-def _converts(edit: Edit) -> bool:
-    return any('boxes' in dict(options) for _, options in edit.files)

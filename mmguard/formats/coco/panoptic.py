@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional
 
 import numpy as np
 
-from mmguard.facts.labels import AnnotationFacts
+from mmguard.facts.labels import CocoFacts
 from mmguard.files.containment import find_inside
 from mmguard.files.images import MOST_DECODED, open_image
 from mmguard.files.regular import read_regular
@@ -41,7 +41,7 @@ def find_png_folder(path: str) -> str:
 
 
 def describe_segments(
-    coco: CocoFile, folder: str, everything: bool, annotations: AnnotationFacts, faults: Faults, source: str
+    coco: CocoFile, folder: str, everything: bool, found: CocoFacts, faults: Faults, source: str
 ) -> None:
     """Add the faults of a file's PNGs to the facts without raising; check all with ``everything``, else a sample."""
     images = []
@@ -73,16 +73,14 @@ def describe_segments(
         most = len(images) if everything else min(LOOKED_AT, len(images))
         for place in np.unique(np.linspace(0, len(images) - 1, most).astype(int)).tolist():
             size = sizes.get(coco.ids.find_code(images[place].image_id))
-            _compare(images[place], folder, size, annotations, faults)
+            _compare(images[place], folder, size, found, faults)
 
 
 def _is_segment(segment: Any) -> bool:
     return type(segment.id) is int and 0 < segment.id < _LARGEST
 
 
-def _compare(
-    annotation: Any, folder: str, size: Optional[np.ndarray], annotations: AnnotationFacts, faults: Faults
-) -> None:
+def _compare(annotation: Any, folder: str, size: Optional[np.ndarray], found: CocoFacts, faults: Faults) -> None:
     path = find_inside(folder, annotation.file_name)
     if not os.path.isfile(path):
         return
@@ -96,8 +94,8 @@ def _compare(
         return
 
     def add_fault(fault: str, place: str) -> None:
-        annotations.mask_faults[fault] = annotations.mask_faults.get(fault, 0) + 1
-        examples = annotations.mask_examples.setdefault(fault, [])
+        found.mask_faults[fault] = found.mask_faults.get(fault, 0) + 1
+        examples = found.mask_examples.setdefault(fault, [])
         if len(examples) < EXAMPLES:
             examples.append(f'{annotation.file_name}: {place}')
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.facts.labels import NO_LABEL_MAP, AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.facts.labels import NO_LABEL_MAP, AnnotationFacts, CocoFacts, LabelFacts, LoaderFacts
 from mmguard.files.containment import find_inside
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.masks import MASK_FAULTS, OTHER_SIZE, find_mask_faults
@@ -30,6 +29,7 @@ from mmguard.formats.table import (
     facts_of,
     find_places,
     find_repeated,
+    list_twice,
     stack_columns,
 )
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
@@ -86,8 +86,9 @@ class CocoScan:
     class_names: Optional[Sequence[str]] = None
     images: Optional[str] = None  #: Folder of the images; if given, missing files are reported.
     min_size: int = MIN_SIZE  #: Images with a shorter side count as small, ``filter_cfg['min_size']`` of the data set.
-    lvis: bool = False  #: Labels of mmdet's LVIS data sets: every category of the file has one, listed or not.
-    by_url: bool = False  #: Images are named by ``coco_url``, as in LVIS 1.0.
+    #: Data set of mmdet: ``'coco'``, ``'panoptic'``, ``'lvis'`` (every category of the file has a label, listed or not)
+    #: or ``'lvis_url'`` (of LVIS 1.0: its images are named by ``coco_url``, too).
+    family: str = 'coco'
     labels: Optional[str] = None  #: ``'positions'`` or ``'ids'``. Default: those of the framework.
     framework: Optional[str] = None  #: A key of :data:`~mmguard.labels.numbering.FRAMEWORKS`.
     #: Loads a few images of a file without faults with the config's own data set.
@@ -99,22 +100,22 @@ class CocoScan:
     def __post_init__(self) -> None:
         self.faults, self.source = Faults(), os.path.basename(self.path) or self.path
         is_small = os.path.isfile(self.path) and os.path.getsize(self.path) <= _SMALL_FILE
-        self.coco = read_coco(self.path, self.source, self.faults, self.by_url, self.masks or is_small)
+        self.lvis, by_url = self.family.startswith('lvis'), self.family == 'lvis_url'
+        self.coco = read_coco(self.path, self.source, self.faults, by_url, self.masks or is_small)
+        self.details = CocoFacts(framework=self.framework or '', masks_read=self.masks)
         self.about = AnnotationFacts(
             format='lvis' if self.lvis else 'coco',
             min_size=self.min_size,
             sources=[self.path],
             record_advice=_RECORD_ADVICE,
-            framework=self.framework or '',
             classes_counted=self.num_classes is None and self.class_names is None,
-            masks_read=self.masks,
             names_from='' if self.lvis else 'categories',
         )
         by_rfdetr = self.framework == 'rf-detr' and self.labels != COCO
         self.numbering = self._number_by_rfdetr() if by_rfdetr else self._number_categories()
         self.about.labelled_by = self.numbering.by
         if self.numbering.by == 'category id' and self.framework is not None:
-            self.about.min_label = FRAMEWORKS[self.framework].min_label
+            self.details.min_label = FRAMEWORKS[self.framework].min_label
         self.table = self._build_table()
 
     def collect_facts(self) -> LabelFacts:
@@ -131,7 +132,7 @@ class CocoScan:
             table.path_of = lambda place: find_inside(images, table.images[place])
         folder = find_png_folder(self.path) if self.segments is None else self.segments
         if coco.panoptic and folder:
-            describe_segments(coco, folder, self.masks, about, faults, self.source)
+            describe_segments(coco, folder, self.masks, self.details, faults, self.source)
         if self.maps is not None:
             names = [name.rsplit('.', 1)[0] + self.maps[1] for name in coco.images.name if name]
             for name in find_missing_files(self.maps[0], names, faults)[1]:
@@ -140,8 +141,8 @@ class CocoScan:
         del coco, self.coco  # half of the memory, and not needed for counting
         num_classes = self.num_classes
         if num_classes is None and self.numbering.by == 'category id':
-            num_classes = max(_count_needed_outputs(about) - about.spare, 1)
-        facts = facts_of(table, num_classes, self.numbering.names, about)
+            num_classes = max(_count_needed_outputs(about) - self.details.spare, 1)
+        facts = facts_of(table, num_classes, self.numbering.names, about, self.details)
         about.unreadable = faults.to_dict()
         if self.ask_loader is not None and samples and not facts.values and not facts.reasons:
             facts.loader = self.ask_loader(samples)
@@ -150,14 +151,10 @@ class CocoScan:
     def _number_categories(self) -> Numbering:
         coco, class_names = self.coco, self.class_names
         names = [name for _, name in coco.categories]
-        if class_names is not None and not self.lvis:
-            wanted = set(class_names)
-            codes = [code for code, name in coco.categories if name in wanted]
-            return Numbering('file order', _list_labels(coco, codes), list(class_names))
-        if self.lvis:
-            return Numbering(
-                'file order', _list_labels(coco, [code for code, _ in coco.categories]), list(class_names or names)
-            )
+        if class_names is not None or self.lvis:
+            listed = set(names if self.lvis else class_names or ())
+            codes = [code for code, name in coco.categories if name in listed]
+            return Numbering('file order', _list_labels(coco, codes), list(class_names or (names if self.lvis else ())))
         known = FRAMEWORKS.get(self.framework or '')
         labels = self.labels or (known.labels if known else None)
         if labels == IDS:
@@ -171,23 +168,20 @@ class CocoScan:
         return Numbering(by, _list_labels(coco, [code for code, _ in ordered]), [name for _, name in ordered])
 
     def _number_by_rfdetr(self) -> Numbering:
-        coco, about = self.coco, self.about
-        about.spare = FRAMEWORKS['rf-detr'].spare
-        found = number_by_rfdetr(coco, self.path, self.labels, self.num_classes and self.num_classes + about.spare)
-        about.uncounted, about.release, about.parents = found.uncounted, found.release, found.parents
-        if found.labels == IDS:
+        coco, spare = self.coco, FRAMEWORKS['rf-detr'].spare
+        outputs = self.num_classes and self.num_classes + spare
+        self.details.spare = spare
+        labels, codes = number_by_rfdetr(coco, self.path, self.labels, outputs, self.details)
+        if labels == IDS:
             return Numbering('category id', [], [])
-        names = dict(coco.categories)
-        numbers = _list_labels(coco, found.codes)
+        names, numbers = dict(coco.categories), _list_labels(coco, codes)
         used = set(coco.annotations.category_id.tolist())
         for (code, name), label in zip(coco.categories, numbers):
             if label < 0 and code in used:
-                self.faults.add(
-                    'RF-DETR has no label for a category (KeyError): no annotation of train has it', shorten(name)
-                )
-        return Numbering(
-            'unknown' if found.labels is None else 'file order', numbers, [names.get(code, '') for code in found.codes]
-        )
+                what = 'RF-DETR has no label for a category (KeyError): no annotation of train has it'
+                self.faults.add(what, shorten(name))
+        by = 'unknown' if labels is None else 'file order'
+        return Numbering(by, numbers, [names.get(code, '') for code in codes])
 
     def _build_table(self) -> Table:
         coco, columns, numbering = self.coco, self.coco.annotations, self.numbering
@@ -233,26 +227,20 @@ class CocoScan:
             if isinstance(number, int) and code != MISSING_ID:
                 about.categories[number] = name
             else:
-                what = 'a category has no id' if code == MISSING_ID else 'the id of a category is not an integer'
-                self.faults.add(
-                    what,
-                    f'{self.source}: {shorten(name)}'
-                    if code == MISSING_ID
-                    else f'{self.source}: {shorten(number)}, {shorten(name)}',
-                )
+                is_missing = code == MISSING_ID
+                what = 'a category has no id' if is_missing else 'the id of a category is not an integer'
+                named = shorten(name) if is_missing else f'{shorten(number)}, {shorten(name)}'
+                self.faults.add(what, f'{self.source}: {named}')
         names = [name for _, name in coco.categories]
-        about.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
-        about.duplicate_category_ids = [
-            coco.ids.get_original(code)
-            for code, count in Counter(code for code, _ in coco.categories).items()
-            if count > 1
-        ]
+        about.duplicate_names = list_twice(names)
+        twice = list_twice(code for code, _ in coco.categories)
+        self.details.duplicate_category_ids = list(map(coco.ids.get_original, twice))
         for code, count in count_codes(coco.annotations.category_id[table.category < 0]).items():
             number = coco.ids.get_original(code)
             if isinstance(number, int) and code != MISSING_ID:
-                about.unnamed[number] = count
+                self.details.unnamed[number] = count
                 rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
-                about.unnamed_examples += self._list_places(rows)
+                self.details.unnamed_examples += self._list_places(rows)
             elif code != MISSING_ID:
                 self.faults.add(
                     'category_id does not name a category',
@@ -261,7 +249,7 @@ class CocoScan:
         if class_names is None:
             return
         by_label = {label: name for label, name in zip(numbering.labels, names) if label >= 0}
-        about.renamed = [
+        self.details.renamed = [
             (label, by_label[label], name)
             for label, name in enumerate(class_names)
             if by_label.get(label, name) != name
@@ -274,7 +262,7 @@ class CocoScan:
 
     def _describe_masks(self) -> None:
         """Count mask faults of the annotations that a loader keeps: without ``masks`` only other sizes."""
-        table, about = self.table, self.about
+        table, details = self.table, self.details
         loaded = table.image >= 0
         for flags in table.left_out.values():
             loaded &= ~flags
@@ -282,8 +270,8 @@ class CocoScan:
         counted = codes > 0 if self.masks else codes == OTHER_SIZE
         for code in np.unique(codes[counted]).tolist():
             rows = np.flatnonzero(codes == code)
-            about.mask_faults[MASK_FAULTS[code]] = len(rows)
-            about.mask_examples[MASK_FAULTS[code]] = self._list_places(rows)
+            details.mask_faults[MASK_FAULTS[code]] = len(rows)
+            details.mask_examples[MASK_FAULTS[code]] = self._list_places(rows)
 
     def _list_places(self, rows: np.ndarray) -> List[str]:
         """Return image and id of the first annotations."""
@@ -307,20 +295,21 @@ class CocoScan:
     def _describe_ids(self) -> None:
         coco, columns, images, about = self.coco, self.coco.annotations, self.coco.images, self.about
         image_ids = np.array(images.id, np.int64)
-        about.duplicate_image_ids = list(map(coco.ids.get_original, find_repeated(image_ids[image_ids != MISSING_ID])))
+        self.details.duplicate_image_ids = list(
+            map(coco.ids.get_original, find_repeated(image_ids[image_ids != MISSING_ID]))
+        )
         if not coco.panoptic:
-            about.duplicate_annotation_ids = list(
+            self.details.duplicate_annotation_ids = list(
                 map(coco.ids.get_original, find_repeated(columns.id[columns.id != MISSING_ID]))
             )
         if len(set(images.name)) < len(images.name):
-            twice = (name for name, count in Counter(images.name).items() if count > 1 and name)
-            about.duplicate_files = [name for name, _ in zip(twice, range(EXAMPLES))]
+            about.duplicate_files = list_twice(filter(None, images.name))[:EXAMPLES]
         sizes = self.table.sizes
         without = {
             'images.id': (image_ids == MISSING_ID).sum(),
             'images.height': (sizes[:, 0] == NO_NUMBER).sum(),
             'images.width': (sizes[:, 1] == NO_NUMBER).sum(),
-            f'images.{"coco_url" if self.by_url else "file_name"}': sum(not name for name in images.name),
+            f'images.{"coco_url" if self.family == "lvis_url" else "file_name"}': sum(not name for name in images.name),
             'categories.isthing': coco.without_isthing if coco.panoptic else 0,
             'annotations.id': (columns.id == MISSING_ID).sum(),
             'annotations.image_id': (columns.image_id == MISSING_ID).sum(),

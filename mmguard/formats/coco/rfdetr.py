@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from importlib import metadata
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
+from mmguard.facts.labels import CocoFacts
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.records import CocoFile
 from mmguard.formats.faults import Faults
@@ -26,16 +27,6 @@ _IDS_ARE_LABELS = re.compile(r'instances_(?:train|val)2017\.json|zhiyuan_objv2_\
 _NO_PARENT = ('', 'none', 'null')
 
 
-class RfDetrNumbering(NamedTuple):
-    """Labels of a file in RF-DETR."""
-
-    labels: Optional[str]  #: ``'positions'`` or ``'ids'``; ``None``: the release or the layout decides.
-    codes: List[int]  #: Codes of the categories, in the order of the labels, if labels are positions.
-    uncounted: int  #: Number of categories that have a label but are not counted for the model.
-    parents: List[str]  #: Categories that have a label only before the release 1.9.2, if that may be used.
-    release: str  #: Installed release; ``''`` if none is.
-
-
 def read_release() -> Optional[Tuple[int, ...]]:
     """Return the installed release of RF-DETR as (major, minor, patch); ``None`` if it is not installed."""
     try:
@@ -45,12 +36,18 @@ def read_release() -> Optional[Tuple[int, ...]]:
     return tuple(map(int, found.groups())) if found else None
 
 
-def number_by_rfdetr(coco: CocoFile, path: str, labels: Optional[str], outputs: Optional[int]) -> RfDetrNumbering:
-    """Return the labels of RF-DETR: those of the installed release, else of the newest one.
+def number_by_rfdetr(
+    coco: CocoFile, path: str, labels: Optional[str], outputs: Optional[int], details: CocoFacts
+) -> Tuple[Optional[str], List[int]]:
+    """Return the labels of RF-DETR: those of the installed release, else of the newest one; note others in ``details``.
 
     Args:
         labels (str, optional): What the user says that labels are.
         outputs (int, optional): Number of outputs of the model. Default: the number of categories with a label + 1.
+
+    Returns:
+        tuple[str, list[int]]: ``'positions'`` or ``'ids'`` (``None``: the release or the layout decides), and the codes
+        of the categories in the order of the labels, if these are positions.
     """
     release, (folder, name) = read_release(), os.path.split(path)
     train = os.path.join(os.path.dirname(folder), 'train', _ROBOFLOW)
@@ -61,20 +58,20 @@ def number_by_rfdetr(coco: CocoFile, path: str, labels: Optional[str], outputs: 
     parents = _find_empty_parents(counts)
     if release is None or release >= _LEAVES_OUT:
         codes = [code for code in codes if code not in parents] or codes
-    is_old = release is None or release < _LEAVES_OUT
-    uncounted = 0
     if release is None or release < _COUNTS_ALL:
-        uncounted = coco.supercategories.count('none')
+        details.uncounted = coco.supercategories.count('none')
     if labels is None and (_IDS_ARE_LABELS.fullmatch(name) or (release is not None and release < _RENUMBERS)):
         labels = IDS
     if labels is None and name == _ROBOFLOW and release is not None:
         labels = POSITIONS
     used = set(coco.annotations.category_id.tolist()) & {code for code, _ in coco.categories}
-    counted = max(len(codes), len(coco.categories) - uncounted)
+    counted = max(len(codes), len(coco.categories) - details.uncounted)
     if labels is None and not parents and all(0 <= code < (outputs or counted + 1) for code in used):
         labels = POSITIONS  # valid as ids, too
-    named = list(parents.values()) if is_old and labels != IDS else []
-    return RfDetrNumbering(labels, codes, uncounted, named, '.'.join(map(str, release or ())))
+    if labels != IDS and (release is None or release < _LEAVES_OUT):
+        details.parents = list(parents.values())
+    details.release = '.'.join(map(str, release or ()))
+    return labels, codes
 
 
 def _find_empty_parents(coco: CocoFile) -> Dict[int, str]:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 import numpy as np
 
 from mmguard.files.containment import find_inside
-from mmguard.formats.correction import Corrected, NotCorrected, number, parse_corners, shorten_number
+from mmguard.formats.format import Corrected, NotCorrected, number, parse_corners, shorten_number
 from mmguard.formats.options import FixOptions
 from mmguard.formats.table import LARGEST_SIDE
 from mmguard.labels.instances import BOX_REASONS, InstanceRule, find_corner_faults
@@ -59,42 +59,19 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     categories after the first ``num_classes`` are invalid.
     """
     record = _read(data)
-    counts: Counter = Counter()
-    annotations, before = record['annotations'], [one.get('category_id') for one in record['annotations']]
-    _apply_options(record, options, counts)
-    values = Counter(str(old) for old, new in zip(before, annotations) if old != new.get('category_id'))
-    _match_images(record, options, counts)
-    usable = [image for image in record['images'] if _is_usable(image)]
-    if record['images'] and not usable:
-        raise NotCorrected('no image has a file_name, a width and a height above 0: add them first')
-    counts['image_unusable'] += len(record['images']) - len(usable)
-    sizes = {image['id']: get_size(image) for image in usable}
-    listed = [annotation for annotation in annotations if get_id(annotation, 'image_id') in sizes]
-    counts['image_not_listed'] += len(annotations) - len(listed)
-    faults = np.zeros(len(listed), np.int8)
-    if not options.keep_boxes:
-        faults = _clamp_into_images(listed, [sizes[annotation['image_id']] for annotation in listed], counts)
-    place_of = {category['id']: place for place, category in enumerate(record['categories'])}
-    places = np.array([place_of.get(get_id(annotation, 'category_id'), -1) for annotation in listed], np.int64)
-    crowds = np.array([bool(annotation.get('iscrowd')) for annotation in listed], bool)
-    known = min(options.num_classes or len(record['categories']), len(record['categories'])) or 1
-    corrected = InstanceRule(known, 'drop').sanitize(places, crowds & (places >= 0), faults)
-    counts.update(corrected.tally.reasons)
-    dropped = np.zeros(len(listed), bool) if corrected.dropped is None else corrected.dropped
-    values.update(str(listed[place].get('category_id')) for place in np.flatnonzero(dropped & (faults == 0)).tolist())
-    kept = [annotation for annotation, drop in zip(listed, dropped) if not drop]
-    if options.drop_empty:
-        held = {annotation['image_id'] for annotation in kept if not annotation.get('iscrowd')}
-        counts['image_empty'] += sum(image['id'] not in held for image in usable)
-        usable = [image for image in usable if image['id'] in held]
-        kept = [annotation for annotation in kept if annotation['image_id'] in held]
-    counts = +counts
+    before = [one.get('category_id') for one in record['annotations']]
+    file = _File(record, options)
+    file.apply_options()
+    values = Counter(str(old) for old, new in zip(before, record['annotations']) if old != new.get('category_id'))
+    file.select_images()
+    values.update(file.select_annotations())
+    counts = +file.counts
     if not counts:
         return Corrected(data, '.json', [], {}, {})
     changes = [f'{quantity(count, _WORDS[key][0])} {_WORDS[key][1]}' for key, count in sorted(counts.items())]
-    if before and not kept:
+    if before and not record['annotations']:
         raise NotCorrected(f'no annotation would be left: {"; ".join(changes)}')
-    text = json.dumps({**record, 'images': usable, 'annotations': kept}, ensure_ascii=False)
+    text = json.dumps(record, ensure_ascii=False)
     # JSON can hold a lone surrogate only as an escape.
     return Corrected(text.encode(errors='backslashreplace'), '.json', changes, dict(values), dict(counts))
 
@@ -114,10 +91,160 @@ def _read(data: bytes) -> Dict[str, Any]:
     return record
 
 
-def _is_usable(image: Dict[str, Any]) -> bool:
-    """Return True if a loader can find an image and knows its size."""
+class _File:
+    """Content of a file, which each step corrects in place, and the number of changes of each kind."""
+
+    def __init__(self, record: Record, options: FixOptions) -> None:
+        self.record = record
+        self.options = options
+        self.counts: Counter = Counter()
+
+    def apply_options(self) -> None:
+        """Apply the options to images, categories and annotations.
+
+        Raises:
+            NotCorrected: The options do not fit the file.
+        """
+        record, options, counts = self.record, self.options, self.counts
+        known = {key: set(map(get_id, record[name])) for key, name in _REFERENCES.items()}
+        ids = [get_id(annotation) for annotation in record['annotations']]
+        is_renumbered = None in ids or len(set(ids)) < len(ids)  # nothing refers to these ids
+        counts['ids_renumbered'] += is_renumbered * len(ids)
+        for image in record['images']:
+            texts = {side: number(image[side]) for side in _SIDES if isinstance(image.get(side), str)}
+            found = {side: shorten_number(size) for side, size in texts.items() if size is not None}
+            image.update(found)
+            counts['texts_to_numbers'] += bool(found)
+        sizes = {get_id(image): get_size(image) for image in record['images']}
+        steps = self._correct_categories()
+        if options.boxes and options.boxes not in BOX_WRITERS:
+            raise NotCorrected(f'--boxes for a COCO JSON must be one of {", ".join(BOX_WRITERS)}, got {options.boxes}')
+        for place, annotation in enumerate(record['annotations'], 1):
+            counts['texts_to_numbers'] += _parse_numbers(annotation, known)
+            if is_renumbered:
+                annotation['id'] = place
+            for step in steps:
+                old = get_id(annotation, 'category_id')
+                if step.get(old, old) != old:
+                    counts['remapped'] += 1
+                    annotation['category_id'] = step[old]
+            self._correct_box(annotation, sizes.get(get_id(annotation, 'image_id')))
+            if options.no_crowds and (annotation.get('iscrowd') or annotation.get('ignore')):
+                annotation['iscrowd'] = 0
+                annotation.pop('ignore', None)
+                counts['no_crowd'] += 1
+
+    def _correct_categories(self) -> List[Dict[Any, Any]]:
+        """Correct the categories; return the new ids of the annotations (old -> new), one dict per step."""
+        listed, options = self.record['categories'], self.options
+        for category in listed:
+            if not isinstance(category.get('name'), str):
+                category['name'] = str(category.get('name'))
+                self.counts['numbers_to_names'] += 1
+        wanted = {raw: new for raw, new in options.label_map.items() if raw != new}
+        known = set(map(get_id, listed))
+        unknown = {raw: new for raw, new in wanted.items() if new not in known}
+        if unknown:
+            raise NotCorrected(f'--label-map maps to category ids that the file lacks: {unknown}')
+        # A mapped category is removed unless another is mapped to its id.
+        listed = [category for category in listed if get_id(category) not in wanted.keys() - {*wanted.values()}]
+        steps = [wanted]
+        if options.rename or options.classes is not None:
+            before = [dict(category) for category in listed]
+            first: Dict[str, Any] = {}
+            for category in listed:
+                category['name'] = options.rename.get(category['name'], category['name'])
+                first.setdefault(category['name'], category)
+            steps.append({get_id(one): get_id(first[one['name']]) for one in listed if one is not first[one['name']]})
+            unused = max([0, *(number for number in map(get_id, listed) if isinstance(number, int))])
+            listed = list(first.values())
+            if options.classes is not None:
+                added = [name for name in options.classes if name not in first]
+                first.update({name: {'id': unused + n, 'name': name} for n, name in enumerate(added, 1)})
+                listed = [dict(first[name]) for name in options.classes]
+            self.counts['categories_changed'] += listed != before
+        if options.renumber is not None:
+            steps.append({get_id(category): place for place, category in enumerate(listed, options.renumber)})
+            for category in listed:
+                category['id'] = steps[-1][get_id(category)]
+        self.record['categories'] = listed
+        return steps
+
+    def _correct_box(self, annotation: Record, size: Optional[Tuple[float, float]]) -> None:
+        """Add a missing box around polygons; convert a box from another format."""
+        form, polygons = self.options.boxes, annotation.get('segmentation')
+        if annotation.get('bbox') is None and are_polygons(polygons):
+            points: List[Any] = [part for polygon in polygons or () for part in polygon]
+            if len(points) > 1:
+                xs, ys = points[::2], points[1::2]
+                box = [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
+                annotation['bbox'] = [shorten_number(float(part)) for part in box]
+                self.counts['outlined'] += 1
+        found = parse_corners(annotation.get('bbox')) if form not in ('', 'sizes') else None
+        if found is not None and (form != 'fractions' or size is not None):
+            new = [shorten_number(float(round(part, 4))) for part in BOX_WRITERS[form](*found, *(size or ()))]
+            self.counts['boxes_converted'] += 1
+            annotation['bbox'] = new
+            if not annotation.get('segmentation'):
+                annotation['area'] = new[2] * new[3]
+
+    def select_images(self) -> None:
+        """Rename images as on disk, and leave out those that are missing, or that a loader cannot use."""
+        images, folder = self.record['images'], self.options.images
+        if folder is not None:
+            try:
+                on_disk = {name.lower(): name for name in os.listdir(folder)}
+            except OSError as error:
+                raise NotCorrected(f'--images {folder} cannot be read: {error.strerror}') from error
+            images = [image for image in images if self._find_on_disk(image, folder, on_disk)]
+        usable = [image for image in images if get_size(image) is not None and _is_named(image)]
+        if images and not usable:
+            raise NotCorrected('no image has a file_name, a width and a height above 0: add them first')
+        self.counts['image_unusable'] += len(images) - len(usable)
+        self.record['images'] = usable
+
+    def _find_on_disk(self, image: Record, folder: str, on_disk: Dict[str, str]) -> bool:
+        name = str(image.get('file_name') or '')
+        if os.path.isfile(find_inside(folder, name)):
+            return True
+        # The name is from another machine: it may differ in folders, separators and case.
+        found = on_disk.get(name.replace('\\', '/').rpartition('/')[2].lower())
+        self.counts['image_missing' if found is None else 'image_renamed'] += 1
+        if found is None:
+            return False
+        image['file_name'] = found
+        return True
+
+    def select_annotations(self) -> List[str]:
+        """Clamp boxes, and leave out annotations that cannot be trained on; return the ids of unknown categories."""
+        record, options, counts = self.record, self.options, self.counts
+        sizes = {image['id']: get_size(image) for image in record['images']}
+        listed = [annotation for annotation in record['annotations'] if get_id(annotation, 'image_id') in sizes]
+        counts['image_not_listed'] += len(record['annotations']) - len(listed)
+        faults = np.zeros(len(listed), np.int8)
+        if not options.keep_boxes:
+            faults = _clamp_into_images(listed, [sizes[annotation['image_id']] for annotation in listed], counts)
+        place_of = {category['id']: place for place, category in enumerate(record['categories'])}
+        places = np.array([place_of.get(get_id(annotation, 'category_id'), -1) for annotation in listed], np.int64)
+        crowds = np.array([bool(annotation.get('iscrowd')) for annotation in listed], bool)
+        known = min(options.num_classes or len(record['categories']), len(record['categories'])) or 1
+        corrected = InstanceRule(known, 'drop').sanitize(places, crowds & (places >= 0), faults)
+        counts.update(corrected.tally.reasons)
+        dropped = np.zeros(len(listed), bool) if corrected.dropped is None else corrected.dropped
+        kept = [annotation for annotation, drop in zip(listed, dropped) if not drop]
+        if options.drop_empty:
+            held = {annotation['image_id'] for annotation in kept if not annotation.get('iscrowd')}
+            counts['image_empty'] += sum(image['id'] not in held for image in record['images'])
+            record['images'] = [image for image in record['images'] if image['id'] in held]
+            kept = [annotation for annotation in kept if annotation['image_id'] in held]
+        record['annotations'] = kept
+        return [str(listed[place].get('category_id')) for place in np.flatnonzero(dropped & (faults == 0)).tolist()]
+
+
+def _is_named(image: Record) -> bool:
+    """Return True if a loader can find an image."""
     names = [image[key] for key in ('file_name', 'coco_url') if image.get(key) is not None]
-    return get_size(image) is not None and any(names) and all(isinstance(name, str) for name in names)
+    return any(names) and all(isinstance(name, str) for name in names)
 
 
 def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: Counter) -> np.ndarray:
@@ -143,42 +270,6 @@ def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: 
     return faults
 
 
-def _apply_options(record: Record, options: FixOptions, counts: Counter) -> None:
-    """Apply the options to categories and annotations in place.
-
-    Raises:
-        NotCorrected: The options do not fit the file.
-    """
-    annotations = record['annotations']
-    known = {key: set(map(get_id, record[name])) for key, name in _REFERENCES.items()}
-    ids = [get_id(annotation) for annotation in annotations]
-    is_renumbered = None in ids or len(set(ids)) < len(ids)  # nothing refers to these ids
-    counts['ids_renumbered'] += is_renumbered * len(ids)
-    for image in record['images']:
-        texts = {side: number(image[side]) for side in _SIDES if isinstance(image.get(side), str)}
-        found = {side: shorten_number(size) for side, size in texts.items() if size is not None}
-        image.update(found)
-        counts['texts_to_numbers'] += bool(found)
-    sizes = {get_id(image): get_size(image) for image in record['images']}
-    steps = _correct_categories(record, options, counts)
-    if options.boxes and options.boxes not in BOX_WRITERS:
-        raise NotCorrected(f'--boxes for a COCO JSON must be one of {", ".join(BOX_WRITERS)}, got {options.boxes}')
-    for place, annotation in enumerate(annotations, 1):
-        counts['texts_to_numbers'] += _parse_numbers(annotation, known)
-        if is_renumbered:
-            annotation['id'] = place
-        for step in steps:
-            old = get_id(annotation, 'category_id')
-            if step.get(old, old) != old:
-                counts['remapped'] += 1
-                annotation['category_id'] = step[old]
-        _correct_box(annotation, sizes.get(get_id(annotation, 'image_id')), options.boxes, counts)
-        if options.no_crowds and (annotation.get('iscrowd') or annotation.get('ignore')):
-            annotation['iscrowd'] = 0
-            annotation.pop('ignore', None)
-            counts['no_crowd'] += 1
-
-
 def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
     """Parse numbers in strings, and return True if there are any: an id ``"1"`` does not equal 1."""
     new: Record = {}
@@ -192,84 +283,6 @@ def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
         new['bbox'] = list(map(shorten_number, boxed))
     annotation.update(new)
     return bool(new)
-
-
-def _correct_categories(record: Record, options: FixOptions, counts: Counter) -> List[Dict[Any, Any]]:
-    """Correct the categories in place; return the new ids of the annotations (old -> new), one dict per step."""
-    listed = record['categories']
-    for category in listed:
-        if not isinstance(category.get('name'), str):
-            category['name'] = str(category.get('name'))
-            counts['numbers_to_names'] += 1
-    wanted = {raw: new for raw, new in options.label_map.items() if raw != new}
-    known = set(map(get_id, listed))
-    unknown = {raw: new for raw, new in wanted.items() if new not in known}
-    if unknown:
-        raise NotCorrected(f'--label-map maps to category ids that the file lacks: {unknown}')
-    # A mapped category is removed unless another is mapped to its id.
-    listed = [category for category in listed if get_id(category) not in wanted.keys() - {*wanted.values()}]
-    steps = [wanted]
-    if options.rename or options.classes is not None:
-        before = [dict(category) for category in listed]
-        first: Dict[str, Any] = {}
-        for category in listed:
-            category['name'] = options.rename.get(category['name'], category['name'])
-            first.setdefault(category['name'], category)
-        steps.append({get_id(one): get_id(first[one['name']]) for one in listed if one is not first[one['name']]})
-        unused = max([0, *(number for number in map(get_id, listed) if isinstance(number, int))])
-        listed = list(first.values())
-        if options.classes is not None:
-            added = [name for name in options.classes if name not in first]
-            first.update({name: {'id': unused + n, 'name': name} for n, name in enumerate(added, 1)})
-            listed = [dict(first[name]) for name in options.classes]
-        counts['categories_changed'] += listed != before
-    if options.renumber is not None:
-        steps.append({get_id(category): place for place, category in enumerate(listed, options.renumber)})
-        for category in listed:
-            category['id'] = steps[-1][get_id(category)]
-    record['categories'] = listed
-    return steps
-
-
-def _correct_box(annotation: Record, size: Optional[Tuple[float, float]], form: str, counts: Counter) -> None:
-    """Add a missing box around polygons; convert a box from another format."""
-    polygons: Any = annotation.get('segmentation')
-    if annotation.get('bbox') is None and are_polygons(polygons):
-        points = [part for polygon in polygons for part in polygon]
-        if len(points) > 1:
-            xs, ys = points[::2], points[1::2]
-            box = [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
-            annotation['bbox'] = [shorten_number(float(part)) for part in box]
-            counts['outlined'] += 1
-    found = parse_corners(annotation.get('bbox')) if form not in ('', 'sizes') else None
-    if found is not None and (form != 'fractions' or size is not None):
-        new = [shorten_number(float(round(part, 4))) for part in BOX_WRITERS[form](*found, *(size or ()))]
-        counts['boxes_converted'] += 1
-        annotation['bbox'] = new
-        if not annotation.get('segmentation'):
-            annotation['area'] = new[2] * new[3]
-
-
-def _match_images(record: Record, options: FixOptions, counts: Counter) -> None:
-    """Rename images as on disk, and leave out missing ones."""
-    if options.images is None:
-        return
-    try:
-        on_disk = {name.lower(): name for name in os.listdir(options.images)}
-    except OSError as error:
-        raise NotCorrected(f'--images {options.images} cannot be read: {error.strerror}') from error
-    there = []
-    for image in record['images']:
-        name = str(image.get('file_name') or '')
-        if not os.path.isfile(find_inside(options.images, name)):
-            # The name is from another machine: it may differ in folders, separators and case.
-            found = on_disk.get(name.replace('\\', '/').rpartition('/')[2].lower())
-            counts['image_missing' if found is None else 'image_renamed'] += 1
-            if found is None:
-                continue
-            image['file_name'] = found
-        there.append(image)
-    record['images'] = there
 
 
 def get_size(image: Record) -> Optional[Tuple[float, float]]:

@@ -6,9 +6,8 @@ import os
 from typing import List, Optional, Tuple
 
 from mmguard.facts.labels import ConfigFacts
-from mmguard.formats.correction import CannotCorrect, LabelFiles, get_ending
 from mmguard.formats.files import IMAGE_ENDINGS, find_label_and_image_folders
-from mmguard.formats.format import CannotScan, Format, Sets
+from mmguard.formats.format import CannotCorrect, CannotScan, Format, LabelFiles, Sets, get_ending
 from mmguard.formats.maps.forms import VOLUME_ENDINGS
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
 from mmguard.labels.rules import LabelRule
@@ -30,7 +29,7 @@ class LabelMaps(Format):
         return os.path.isdir(target) or not os.path.basename(target).startswith('.')
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        from mmguard.formats.maps.folder import FolderSource
+        from mmguard.formats.maps.sources import FolderSource
         from mmguard.formats.options import build_settings
         from mmguard.formats.unsupported_formats import describe_files, has_photos_with_texts
         from mmguard.formats.volumes.nifti import explain_unread
@@ -85,7 +84,7 @@ class LabelMaps(Format):
         return sets
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
-        from mmguard.formats.maps.folder import find_label_files
+        from mmguard.formats.maps.sources import find_label_files
         from mmguard.formats.maps.write import correct_map
 
         if not os.path.isdir(target):

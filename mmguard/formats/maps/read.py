@@ -15,7 +15,7 @@ from mmguard.files.images import MOST_DECODED, open_image
 from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, describe_fault
 from mmguard.formats.files import FILES, read_shown_size
 from mmguard.formats.maps import forms
-from mmguard.formats.maps.record import MapItem, MapRecord
+from mmguard.formats.maps.summary import MapItem, MapRecord
 from mmguard.formats.options import DEFAULT_BACKEND, MapSettings
 from mmguard.formats.volumes.nifti import open_nifti
 from mmguard.formats.volumes.record import FileRecord, count_labels, is_integer

@@ -6,13 +6,13 @@ import io
 import os
 import warnings
 from copy import copy
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from mmguard.files.images import open_image
-from mmguard.formats.correction import Corrected, NotCorrected, Unreadable
-from mmguard.formats.faults import describe_fault
+from mmguard.formats.faults import Counts, describe_fault
+from mmguard.formats.format import Corrected, NotCorrected, Unreadable
 from mmguard.formats.maps.forms import get_array_form, get_form, get_scale, is_lossy, read_array
 from mmguard.formats.maps.read import FEW_FRACTIONS
 from mmguard.formats.maps.summary import MAX_COLORS, MapSummary, as_color
@@ -32,20 +32,35 @@ ROUNDING = 1e-4
 _COLORED = ('rgb', 'rgba')
 
 
+class Stored(NamedTuple):
+    """Values as stored: of a file (H, W) or (H, W, C), or of the counts of a scan (N,) or (N, 3)."""
+
+    values: np.ndarray
+    form: str  #: See :class:`~mmguard.facts.labels.MapFacts`; empty: several.
+    scale: float = 1  #: Factor by which decoding stretched the values.
+    is_lossy: bool = False
+    is_png: bool = False
+    rounding: float = ROUNDING  #: Largest distance of a value from an integer.
+
+
 def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
     """Correct a label map to an 8-bit gray PNG whose every value is a class or ``ignore_index``."""
     assert options.num_classes is not None
-    stored, form, scale, lossy, is_png = _read(data, bool(options.colors))
-    label = _convert(stored, form, options, scale, lossy)
+    stored = _read(data, bool(options.colors))
+    label = _to_labels(stored, options)
     rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, options.label_map)
     corrected, tally = rule.sanitize(label)
-    changes = _describe_values(label, corrected)
+    changed = {} if corrected is label else count_values(label[label != corrected])
+    changes = []
+    for raw, count in changed.items():
+        (new,) = count_values(corrected[label == raw])
+        changes.append(f'{count:,} px of {raw} -> {new}')
     if options.threshold is not None:
         changes.insert(0, f'values above {options.threshold:g} -> 1, the others -> 0')
     elif options.scale is not None:
         changes.insert(0, f'values times {options.scale:g}')
-    if form != 'gray8' or not is_png or ending.lower() != '.png':
-        changes.append(f'{form} -> 8-bit index PNG')
+    if stored.form != 'gray8' or not stored.is_png or ending.lower() != '.png':
+        changes.append(f'{stored.form} -> 8-bit index PNG')
     if not changes:
         return Corrected(data, ending, [], {}, {})
     low, high = (int(corrected.min()), int(corrected.max())) if corrected.size else (0, 0)
@@ -57,7 +72,6 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
 
     file = io.BytesIO()
     Image.fromarray(corrected.astype(np.uint8)).save(file, format='PNG', optimize=False)
-    changed = count_values(label[label != corrected]) if corrected is not label else {}
     return Corrected(
         file.getvalue(),
         '.png',
@@ -67,59 +81,52 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
     )
 
 
-def _describe_values(label: np.ndarray, corrected: np.ndarray) -> List[str]:
-    if corrected is label:
-        return []
-    differs = label != corrected
-    words = []
-    for raw, count in count_values(label[differs]).items():
-        (new,) = count_values(corrected[label == raw])
-        words.append(f'{count:,} px of {raw} -> {new}')
-    return words
-
-
-def _read(data: bytes, by_color: bool) -> Tuple[np.ndarray, str, float, bool, bool]:
-    """Return the values as stored, their form and scale, True if they are lossy, and True for a PNG."""
-    scale, lossy, is_png = 1.0, False, False
+def _read(data: bytes, by_color: bool) -> Stored:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
             if data.startswith(_NUMPY):
-                stored = read_array(io.BytesIO(data), len(data))
-                form = get_array_form(stored)
-            else:
-                with open_image(io.BytesIO(data), decodes=True) as image:
-                    form, scale = get_form(image), get_scale(image)
-                    lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
-                    image.load()
-                    stored = np.asarray(image.convert('RGB') if by_color and form in _COLORED else image)
+                array = read_array(io.BytesIO(data), len(data))
+                return Stored(array, get_array_form(array))
+            with open_image(io.BytesIO(data), decodes=True) as image:
+                form, scale = get_form(image), get_scale(image)
+                lossy, is_png = is_lossy(image, data[:_HEAD]), image.format == 'PNG'
+                image.load()
+                array = np.asarray(image.convert('RGB') if by_color and form in _COLORED else image)
+                return Stored(array, form, scale, lossy, is_png)
     except Exception as error:  # a decoder may raise anything for damaged bytes
         raise Unreadable(f'cannot be read: {describe_fault(error, data[:_HEAD]) if data else "it is empty"}') from error
-    return stored, form, scale, lossy, is_png
 
 
-def _convert(
-    stored: np.ndarray,
-    form: str,
-    options: FixOptions,
-    scale: float = 1,
-    lossy: bool = False,
-    rounding: float = ROUNDING,
-) -> np.ndarray:
-    """Return the label of each value of a file, or of the counts of a scan, before the label map.
+def _to_labels(stored: Stored, options: FixOptions) -> np.ndarray:
+    """Return the label of each value, before the label map.
 
     Raises:
         NotCorrected: The values are not labels.
     """
-    if options.colors and form in _COLORED and not lossy:
-        return _look_up_labels(stored, options.colors)
-    if options.threshold is not None:
-        return (_convert_values(stored, form, scale) > options.threshold).astype(np.uint8)
-    if lossy:
+    values, form = stored.values, stored.form
+    if options.colors and form in _COLORED and not stored.is_lossy:
+        return _look_up_labels(values, options.colors)
+    if stored.is_lossy and options.threshold is None:
         raise NotCorrected(
             'compressed with loss (JPEG): the values differ from those that were drawn. Export it again as PNG'
         )
-    return _convert_values(stored if options.scale is None else stored * options.scale, form, scale, rounding)
+    if options.scale is not None and options.threshold is None:
+        values = values * options.scale
+    if values.ndim == 3:
+        colors = values[..., : 1 if form == 'gray_alpha' else 3]
+        if (colors != colors[..., :1]).any():
+            raise NotCorrected('stored as colors: the file does not say which class a color is: list them (--colors)')
+        values = np.ascontiguousarray(colors[..., 0])
+    elif values.dtype.kind == 'f' and options.threshold is None:
+        if not (np.isfinite(values).all() and (np.abs(values - np.round(values)) <= stored.rounding).all()):
+            raise NotCorrected('stored as fractions (resized, or divided by 255): export the label map again')
+        values = np.round(values).clip(-(2.0**31), 2.0**31).astype(np.int64)
+    elif values.dtype.kind != 'f' and stored.scale != 1:  # gray of 2 or 4 bits, which decoders stretch to 0..255
+        values = np.round(values / stored.scale).astype(np.uint8)
+    elif values.dtype == np.bool_:
+        values = values.astype(np.uint8)
+    return values if options.threshold is None else (values > options.threshold).astype(np.uint8)
 
 
 def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
@@ -134,24 +141,6 @@ def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
     return found
 
 
-def _convert_values(stored: np.ndarray, form: str, scale: float, rounding: Optional[float] = None) -> np.ndarray:
-    """Return the values of one channel; with ``rounding``, as integers that differ by at most that."""
-    if stored.ndim == 3:
-        colors = stored[..., : 1 if form == 'gray_alpha' else 3]
-        if (colors != colors[..., :1]).any():
-            raise NotCorrected('stored as colors: the file does not say which class a color is: list them (--colors)')
-        return np.ascontiguousarray(colors[..., 0])
-    if stored.dtype.kind == 'f':
-        if rounding is None:
-            return stored
-        if not (np.isfinite(stored).all() and (np.abs(stored - np.round(stored)) <= rounding).all()):
-            raise NotCorrected('stored as fractions (resized, or divided by 255): export the label map again')
-        return np.round(stored).clip(-(2.0**31), 2.0**31).astype(np.int64)
-    if scale != 1:  # gray of 2 or 4 bits, which decoders stretch to 0..255
-        return np.round(stored / scale).astype(np.uint8)
-    return stored.astype(np.uint8) if stored.dtype == np.bool_ else stored
-
-
 def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
     """Return the counts that a scan of the corrected copies would give; ``None`` if they are not known exactly.
 
@@ -159,15 +148,12 @@ def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSumm
     """
     if 'volume' in summary.forms:
         return None
-    counts: Dict[int, int] = {}
+    counts = Counts()
     try:
-        for stored, form, numbers in _list_stored(summary, options):
-            # Fractions are recorded with six digits.
-            labels = _convert(stored, form, options, rounding=1e-5 * (options.scale or 1))
-            for label, number in zip(labels.tolist(), numbers):
+        for stored, numbers in _list_stored(summary, options):
+            for label, number in zip(_to_labels(stored, options).tolist(), numbers):
                 if number:
-                    index = apply_label_map(options.label_map, label, options.ignore_index)
-                    counts[index] = counts.get(index, 0) + number
+                    counts.add(apply_label_map(options.label_map, label, options.ignore_index), number)
     except NotCorrected:
         return None
     if any(not 0 <= value <= 255 for value in counts):
@@ -175,23 +161,23 @@ def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSumm
     other = copy(summary)
     for name in _OF_FORMS:
         setattr(other, name, type(getattr(summary, name))())
-    other.raw, other.loaded = counts, dict(counts)
+    other.raw = other.loaded = counts
     for value, files in summary.files_with.items():
         new = options.map_label(value)
         other.files_with[new] = max(files, other.files_with.get(new, 0))
-    other.forms = {'gray8': sum(summary.forms.values())}
+    other.forms.add('gray8', sum(summary.forms.values()))
     return other
 
 
 #: Fields of a summary that a correction empties.
 _OF_FORMS = (
     'files_with', 'lossy', 'gray_in_color', 'black_palettes', 'uncounted', 'invalid_looked_at', 'invalid_between',
-    'changes', 'fractions', 'colors', 'form_examples', 'examples', 'all_void',
+    'changes', 'fractions', 'colors', 'forms', 'form_examples', 'examples', 'all_void',
 )  # fmt: skip
 
 
-def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[np.ndarray, str, List[int]]]:
-    """Return the values that the files store, (N,) or colors (N, 3), with their form and their pixels.
+def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[Stored, List[int]]]:
+    """Return the values that the files store, and their pixels.
 
     Raises:
         NotCorrected: The counts do not tell.
@@ -199,7 +185,7 @@ def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[np.ndar
     values: Dict[float, int] = dict(summary.raw.items())
     colored = sum(summary.forms.get(form, 0) for form in _COLORED)
     is_color = colored == sum(summary.forms.values())
-    found: List[Tuple[np.ndarray, str, List[int]]] = []
+    found: List[Tuple[Stored, List[int]]] = []
     known = not summary.lossy or options.threshold is not None
     if summary.fractions or options.scale is not None:
         known &= options.scale is not None and len(summary.fractions) < FEW_FRACTIONS and {*summary.forms} == {'float'}
@@ -211,12 +197,16 @@ def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[np.ndar
         # In a mixed folder, gray and color values can be separated only if no color is gray.
         known &= not summary.uncounted and len(summary.colors) < MAX_COLORS and (is_color or not summary.gray_in_color)
         colors = np.array([*map(as_color, summary.colors)], np.uint8).reshape(-1, 3)
-        found.append((colors, 'rgb', [*summary.colors.values()]))
+        found.append((Stored(colors, 'rgb'), [*summary.colors.values()]))
     else:
         known &= colored + summary.forms.get('gray_alpha', 0) == summary.gray_in_color
     if not known:
         raise NotCorrected('the counts of a scan do not tell')
-    return found if found and is_color else [*found, (np.array([*values]), '', [*values.values()])]
+    if not found or not is_color:
+        # Fractions are recorded with six digits.
+        grays = Stored(np.array([*values]), '', rounding=1e-5 * (options.scale or 1))
+        found.append((grays, [*values.values()]))
+    return found
 
 
 def name_of_copy(path: str) -> str:

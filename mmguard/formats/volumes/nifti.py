@@ -19,7 +19,7 @@ import numpy as np
 from mmguard.files.images import open_image
 from mmguard.files.regular import check_regular, open_regular
 from mmguard.formats.faults import TOO_LARGE, describe_fault
-from mmguard.formats.volumes.volume import (
+from mmguard.formats.volumes import (
     CannotRead,
     Content,
     Geometry,

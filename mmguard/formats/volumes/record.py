@@ -9,7 +9,7 @@ from typing import Any, Collection, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.formats.volumes.volume import Volume
+from mmguard.formats.volumes import Geometry, Volume
 from mmguard.labels.rules import count_values
 
 #: Minimum share of neighboring voxels that differ if a label file contains an image.
@@ -29,11 +29,7 @@ class FileRecord:
     dtype: str = ''  #: Type of the stored voxels.
     shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), nnU-Net's order.
     dimension: int = 0  #: Number of axes of the file.
-    #: ``spacing``, ``origin``, ``direction``, ``affine``: see :class:`~mmguard.formats.volumes.volume.Geometry`.
-    spacing: List[float] = field(default_factory=list)
-    origin: List[float] = field(default_factory=list)
-    direction: List[float] = field(default_factory=list)
-    affine: List[float] = field(default_factory=list)
+    geometry: Geometry = field(default_factory=Geometry)  #: Position of its voxels.
     form: str = ''  #: Property of its form that nnU-Net does not accept; empty if accepted.
     scaling: List[float] = field(default_factory=list)  #: Slope and intercept of the header, if they change values.
     #: For labels, value as read by nnU-Net (float32) -> number of voxels; only the most frequent values.

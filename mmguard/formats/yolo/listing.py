@@ -67,8 +67,7 @@ def list_images(places: Sequence[str]) -> YoloListing:
 def _find_elsewhere(listing: YoloListing) -> None:
     """Find the label files of bare images in near folders that ultralytics does not search."""
     wanted: Dict[str, Set[str]] = {}
-    for image in listing.bare:
-        folder, name = os.path.split(image)
+    for folder, name in map(os.path.split, listing.bare):
         wanted.setdefault(folder, set()).add(f'{name.rpartition(".")[0]}.txt')
     for folder, names in wanted.items():
         around, last = os.path.split(folder)
@@ -103,7 +102,7 @@ def match_label_files(root: str, images: Optional[str] = None) -> YoloListing:
     others = []
     for folder, names in walk(root, lambda at, error: listing.faults.add(_describe_error(error), at)):
         if _select_texts(names, set()):
-            beside = folder if any(map(is_image_name, names)) else get_image_folder(folder)
+            beside = folder if any(map(is_image_name, names)) else replace_folder(folder, 'labels', 'images')
             if images is not None:
                 beside = os.path.normpath(os.path.join(images, os.path.relpath(folder, root)))
             found = names if beside == folder else list_names(beside)
@@ -124,11 +123,6 @@ def match_label_files(root: str, images: Optional[str] = None) -> YoloListing:
 def get_label_folder(folder: str) -> str:
     """Return the folder where ultralytics looks for the label files of the images in a folder."""
     return replace_folder(folder, 'images', 'labels')
-
-
-def get_image_folder(folder: str) -> str:
-    """Return the folder of the images for the label files in a folder."""
-    return replace_folder(folder, 'labels', 'images')
 
 
 def replace_folder(folder: str, old: str, new: str) -> str:
@@ -191,11 +185,8 @@ def _list_file(listing: YoloListing, path: str) -> None:
             by_folder.setdefault(folder, []).append(name)
     for folder, names in by_folder.items():
         # A relative folder belongs to the working directory, but just as often to the folder of the list.
-        places = [os.path.join(beside, folder)]
-        if not folder.startswith('.'):
-            places.insert(0, folder)
-        at = next(filter(os.path.isdir, places), places[-1])
-        at = os.path.normpath(at)
+        places = [folder] * (not folder.startswith('.')) + [os.path.join(beside, folder)]
+        at = os.path.normpath(next(filter(os.path.isdir, places), places[-1]))
         there = set(list_names(at))
         listed = [name for name in dict.fromkeys(names) if name in there]
         listing.missing += [os.path.join(at, name) for name in names if name not in there]

@@ -10,10 +10,9 @@ from typing import Counter as CounterOf
 import numpy as np
 
 from mmguard.facts import yolo
-from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.facts.labels import AnnotationFacts, BoxFacts, LabelFacts
 from mmguard.facts.yolo import Original, YoloFacts
-from mmguard.findings.views import join_items as named
-from mmguard.formats.coco.detect import find_coco_files
+from mmguard.formats.coco import find_coco_files
 from mmguard.formats.coco.file import read_coco
 from mmguard.formats.coco.records import CocoFile
 from mmguard.formats.faults import MAX_PLACES, Faults
@@ -58,14 +57,14 @@ def scan_texts(
         files = quantity(len(listing.texts), 'label file')
         counts = f'{files} (.txt) without a row, {quantity(listing.images, "image")}'
         looked = sorted({get_label_folder(os.path.dirname(image)) for image in listing.bare})
-        places = (
-            f'; ultralytics looks for them in {named([found.shorten_path(at) for at in looked], 3)}' if looked else ''
-        )
+        folders, more = ', '.join(map(found.shorten_path, looked[:3])), len(looked) - 3
+        folders += f' and {more:,} more' if more > 0 else ''
+        places = f'; ultralytics looks for them in {folders}' if looked else ''
         raise ValueError(f'nothing was read: {counts}{places}')
     facts = _compute_facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
-    facts.annotations.yolo = _describe_rows(found, columns, declared, facts)
-    facts.annotations.yolo.original = find_original(listing.texts, columns, declared.names, declared.root or root)
+    facts.yolo = _describe_rows(found, columns, declared, facts)
+    facts.yolo.original = find_original(listing.texts, columns, declared.names, declared.root or root)
     for what, one in sorted(found.faults.items()):
         for number, of_image in one.first:
             listing.faults.add(what, found.name(number, of_image))
@@ -113,6 +112,16 @@ class _ScanResults(TextsRead):
             f'{self.name(int(row[0]))}: line {int(row[1])}: {_describe_row(row)}' for row in columns[flags][:MAX_PLACES]
         ]
 
+    def format_refused(self) -> List[str]:
+        """Return the first refused rows, every label file once before one is named twice."""
+        rows = [(at, line, why, row) for why, one in self.refused.items() for at, line, row in one.first]
+        before: Counter = Counter()
+        ranked = []
+        for at, line, why, row in sorted(rows):
+            ranked.append((before[at], at, line, f'{self.name(at)}: line {line}: {why}: {row}'))
+            before[at] += 1
+        return [text for *_, text in sorted(ranked)[:MAX_PLACES]]
+
 
 def _has_class_last(columns: np.ndarray) -> bool:
     """Return True if rows are a box in pixels followed by its class: the last column has the fewest values."""
@@ -139,8 +148,9 @@ def _compute_facts(
         classes = max(int(label.max(initial=0)) + 1, 1)
     # A class without a name is named by its number.
     names = declared.names or [str(number) for number in range(min(classes, 1 << 16))]
-    annotations = AnnotationFacts(format='yolo', labelled_by='class list', names_from='', classes_counted=counted)
-    annotations.categories = dict(enumerate(names))
+    annotations = AnnotationFacts(
+        'yolo', dict(enumerate(names)), labelled_by='class list', names_from='', classes_counted=counted
+    )
     known = (label >= 0) & (label < len(names))
     beyond = (columns[:, 8].astype(int) & IS_BEYOND) > 0
     table = Table(
@@ -158,13 +168,13 @@ def _compute_facts(
         shows_size=False,
     )
     facts = facts_of(table, classes, declared.names, annotations)
-    # These facts are about pixels and VOC: fractions have no one-pixel edge, and a full-image box is valid.
-    annotations.inside_as, annotations.inside_unit, annotations.all_zero, annotations.inside_now = {}, 0, 0, 0
+    # The other facts are about pixels and VOC: fractions have no one-pixel edge, and a full-image box is valid.
+    boxes = facts.boxes = BoxFacts(turned_boxes=facts.boxes.turned_boxes)
     left, top, right, bottom = table.corners.T
     low = ~beyond & ((left < -SLACK) | (top < -SLACK))
     high = ~beyond & ~low & ((right > 1 + SLACK) | (bottom > 1 + SLACK))
-    annotations.negative_boxes = annotations.below_minus_one = int(low.sum())
-    annotations.over_edge = int(high.sum())
+    boxes.negative_boxes = boxes.below_minus_one = int(low.sum())
+    boxes.over_edge = int(high.sum())
     invalid = (label < 0) | (label >= classes)
     no_area = (right <= left) | (bottom <= top)
     examples = {
@@ -173,14 +183,13 @@ def _compute_facts(
         LABEL_REASON: invalid & ~beyond & ~no_area,
         'box_no_area': no_area & ~beyond,
     }
-    annotations.box_examples = {
+    boxes.box_examples = {
         reason: results.format_rows(columns, flags)[:EXAMPLES] for reason, flags in examples.items() if flags.any()
     }
     table.path_of = lambda place: results.listing.texts[place][1]
     facts.boxed = choose_boxed_images(table, {**examples, 'beyond': beyond})
-    annotations.images_without_target = annotations.images_spoiled = annotations.images_kept_empty = (
-        0  # ultralytics trains on backgrounds
-    )
+    # Ultralytics trains on backgrounds.
+    annotations.images_without_target = annotations.images_spoiled = annotations.images_kept_empty = 0
     listing = results.listing
     annotations.missing = len(listing.missing)
     annotations.missing_files = [results.shorten_path(path) for path in listing.missing[:EXAMPLES]]
@@ -190,55 +199,35 @@ def _compute_facts(
 
 def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYaml, labels: LabelFacts) -> YoloFacts:
     """Return the facts specific to YOLO labels."""
-    listing = results.listing
-    widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
-    boxes = widths == BOX
-    refused = sum(one.count for one in results.refused.values())
-    about = YoloFacts(_find_task(widths, declared), len(columns) + refused)
-    about.unswapped = declared.unswapped
-    about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
+    listing, shorten_path = results.listing, results.shorten_path
+    label, flags = columns[:, 2], columns[:, 8].astype(int)
+    is_box, beyond, in_pixels = columns[:, 7] == BOX, (flags & IS_BEYOND) > 0, (flags & IS_IN_PIXELS) > 0
     left, top, right, bottom = columns[:, 3:7].T
-    about.turned = int((((flags & IS_BEYOND) > 0) & ((right < left) | (bottom < top))).sum())
-    if labels.annotations is not None:
-        labels.annotations.off_axis = find_off_axis(columns[:, 3:5], columns[:, 5:7])
-    about.reasons = {
-        why: one.count for why, one in sorted(results.refused.items(), key=lambda item: (-item[1].count, item[0]))
-    }
-    others = boxes if about.task in (yolo.OUTLINES, yolo.CORNERS) else ~boxes & (about.task == yolo.BOXES)
-    kinds = {yolo.BEYOND: (flags & IS_BEYOND) > 0, yolo.OTHER_TASK: others}
-    for kind, shown in kinds.items():
-        if shown.any():
-            about.counts[kind], about.faults[kind] = int(shown.sum()), results.format_rows(columns, shown)
-    rows = [(at, line, why, row) for why, one in results.refused.items() for at, line, row in one.first]
-    before: Counter = Counter()
-    ranked = []
-    for at, line, why, row in sorted(rows):  # name every label file once before naming one twice
-        ranked.append((before[at], at, line, f'{results.name(at)}: line {line}: {why}: {row}'))
-        before[at] += 1
-    named = [text for *_, text in sorted(ranked)[:MAX_PLACES]]
-    bare = [results.shorten_path(path) for path in listing.bare[:MAX_PLACES]]
-    about.elsewhere = {
-        results.shorten_path(folder): (
-            results.shorten_path(get_label_folder(folder)),
-            results.shorten_path(place),
-            number,
-        )
-        for folder, (place, number) in listing.elsewhere.items()
-    }
-    alone = [results.shorten_path(path) for path in listing.without_image.first]
-    for kind, count, places in (
-        (yolo.ROWS, refused, named),
-        (yolo.NO_LABEL, len(listing.bare), bare),
-        (yolo.NO_IMAGE, listing.without_image.count, alone),
-        (
-            yolo.DECLARED,
-            len(declared.faults),
-            [f'{results.shorten_path(declared.file)}: {why}' for why in declared.faults],
-        ),
-    ):
-        if count:
-            about.counts[kind], about.faults[kind] = count, places
-    label = columns[:, 2]
+    labels.boxes.off_axis = find_off_axis(columns[:, 3:5], columns[:, 5:7])
+    refused = {why: one.count for why, one in results.refused.items()}
+    about = YoloFacts(
+        _find_task(columns[:, 7].astype(int), declared),
+        rows=len(columns) + sum(refused.values()),
+        reasons=dict(sorted(refused.items(), key=lambda item: (-item[1], item[0]))),
+        in_pixels=int(in_pixels.sum()),
+        turned=int((beyond & ((right < left) | (bottom < top))).sum()),
+        unswapped=declared.unswapped,
+        images=listing.images,
+        elsewhere={
+            shorten_path(folder): (shorten_path(get_label_folder(folder)), shorten_path(place), number)
+            for folder, (place, number) in listing.elsewhere.items()
+        },
+    )
+    others = is_box if about.task in (yolo.OUTLINES, yolo.CORNERS) else ~is_box & (about.task == yolo.BOXES)
+    kinds = {yolo.BEYOND: beyond, yolo.OTHER_TASK: others}
+    found = {kind: (int(shown.sum()), results.format_rows(columns, shown)) for kind, shown in kinds.items()}
+    found[yolo.ROWS] = sum(refused.values()), results.format_refused()
+    found[yolo.NO_LABEL] = len(listing.bare), list(map(shorten_path, listing.bare[:MAX_PLACES]))
+    found[yolo.NO_IMAGE] = listing.without_image.count, list(map(shorten_path, listing.without_image.first))
+    said = [f'{shorten_path(declared.file)}: {why}' for why in declared.faults]
+    found[yolo.DECLARED] = len(said), said
+    about.counts = {kind: count for kind, (count, _) in found.items() if count}
+    about.faults = {kind: places for kind, (count, places) in found.items() if count}
     kinds[yolo.CLASS] = (label < 0) | (label >= labels.num_classes)
     holders = {kind: set(columns[shown, 0].astype(int).tolist()) for kind, shown in kinds.items()}
     holders[yolo.ROWS] = results.refused_in

@@ -67,47 +67,49 @@ class CaseChecker:
         self.spec = spec
         self.root = root
         self.expected = frozenset(spec.expected)
+        self.case = ''  #: Name of the case that is checked.
 
     def find_faults(self, record: CaseRecord) -> Iterator[Fault]:
         """Yield kind and fault for all faults of a case."""
+        self.case = make_printable(record.case)
         files = ([record.label] if record.label else []) + record.images
         for file in files:
             if file.fault:
                 said = f'{file.fault}: {file.detail}' if file.detail else file.fault
-                yield kinds.UNREADABLE, self._build_fault(record, file, said, file.missing)
+                yield kinds.UNREADABLE, self._build_fault(file, said, file.missing)
             elif file.form:
-                yield kinds.FORM, self._build_fault(record, file, file.form, file.voxels)
+                yield kinds.FORM, self._build_fault(file, file.form, file.voxels)
         images = [image for image in record.images if image.is_read]
         yield from self._judge_channels(record, images)
         for image in images:
-            yield from self._judge_not_finite(record, image)
+            yield from self._judge_not_finite(image)
         for other in images[1:]:
-            yield from self._compare(record, other, images[0], 'first channel')
+            yield from self._compare(other, images[0], 'first channel')
         label = record.label
         if label is not None and label.is_read:
-            yield from self._judge_not_finite(record, label)
+            yield from self._judge_not_finite(label)
             if not label.form:
-                yield from self._judge_form(record, label)
+                yield from self._judge_form(label)
             if images and max(images[0].dimension, label.dimension) <= 3:  # more dimensions are reported as a form
-                yield from self._compare(record, label, images[0], 'image')
-            yield from self._judge_values(record, label)
+                yield from self._compare(label, images[0], 'image')
+            yield from self._judge_values(label)
 
     # ---- one file
 
-    def _judge_form(self, record: CaseRecord, label: FileRecord) -> Iterator[Fault]:
+    def _judge_form(self, label: FileRecord) -> Iterator[Fault]:
         if label.dimension > 3:
             said = f'the label is {label.dimension}-D, {_join(label.shape)}: nnU-Net takes 3-D files only'
         elif label.shape[0] > 1:
             said = f'the label has {label.shape[0]} channels (colors): a label file holds one value per pixel'
         else:
             return
-        yield kinds.FORM, self._build_fault(record, label, said, label.voxels)
+        yield kinds.FORM, self._build_fault(label, said, label.voxels)
 
     def _judge_channels(self, record: CaseRecord, images: Sequence[FileRecord]) -> Iterator[Fault]:
         for image in images:
             if image.dimension > 3 and not image.form and self.spec.layout != MSD:
                 said = f'the image is {image.dimension}-D, {_join(image.shape)}: nnU-Net takes one 3-D file per channel'
-                yield kinds.FORM, self._build_fault(record, image, said, image.voxels)
+                yield kinds.FORM, self._build_fault(image, said, image.voxels)
         if self.spec.channels is None or not images or len(images) < len(record.images):
             return
         found = sum(image.shape[0] for image in images)
@@ -117,26 +119,26 @@ class CaseChecker:
         if found == 1 < self.spec.channels and _FIRST_CHANNEL.search(first.path):
             for number in range(1, self.spec.channels):
                 place = _FIRST_CHANNEL.sub(f'_{number:04d}', self.shorten_path(first.path))
-                yield kinds.CHANNELS, CaseFault(make_printable(record.case), place, 'this channel is missing')
+                yield kinds.CHANNELS, CaseFault(self.case, place, 'this channel is missing')
         elif found != self.spec.channels:
             where = f'{quantity(found, "channel")} in {quantity(len(images), "file")}'
             said = f'{where}, dataset.json declares {self.spec.channels}'
-            yield kinds.CHANNELS, self._build_fault(record, first, said, sum(image.voxels for image in images))
+            yield kinds.CHANNELS, self._build_fault(first, said, sum(image.voxels for image in images))
 
-    def _judge_not_finite(self, record: CaseRecord, file: FileRecord) -> Iterator[Fault]:
+    def _judge_not_finite(self, file: FileRecord) -> Iterator[Fault]:
         values = {name: count for name, count in ((NAN, file.nan), (INF, file.inf)) if count}
         if values:
             slices = self._describe_slices_of(file, list(values))
             said = _describe_values(values, slices)
-            yield kinds.NOT_FINITE, self._build_fault(record, file, said, sum(values.values()), values, slices)
+            yield kinds.NOT_FINITE, self._build_fault(file, said, sum(values.values()), values, slices)
 
-    def _judge_values(self, record: CaseRecord, label: FileRecord) -> Iterator[Fault]:
+    def _judge_values(self, label: FileRecord) -> Iterator[Fault]:
         if not self.expected:
             return
         whole = {value: count for value, count in label.values.items() if is_integer(value)}
         wrong = {value: count for value, count in whole.items() if int(value) not in self.expected}
         if label.holds_intensities and (wrong or label.fractions):
-            yield kinds.INTENSITIES, self._find_intensities(record, label)
+            yield kinds.INTENSITIES, self._find_intensities(label)
             return
         if wrong:
             slices = self._describe_slices_of(label, list(wrong))
@@ -144,19 +146,19 @@ class CaseChecker:
             if label.left_out:
                 said += f'; {label.left_out:,} voxels of further values'
             voxels = sum(wrong.values()) + label.left_out
-            yield kinds.UNEXPECTED, self._build_fault(record, label, said, voxels, wrong, slices)
+            yield kinds.UNEXPECTED, self._build_fault(label, said, voxels, wrong, slices)
         if label.fractions:
-            yield kinds.FRACTIONS, self._find_fractions(record, label)
+            yield kinds.FRACTIONS, self._find_fractions(label)
         held = {int(value) for value in whole}
         if held and not label.fractions and not label.nan and not label.inf:
             if held == {self.spec.ignore}:
                 said = f'every voxel is {self.spec.ignore}, the ignored value'
-                yield kinds.IGNORED_ONLY, self._build_fault(record, label, said, label.voxels)
+                yield kinds.IGNORED_ONLY, self._build_fault(label, said, label.voxels)
             elif held <= {0, self.spec.ignore}:
                 said = 'every voxel is background' + (' or ignored' if len(held) > 1 else '')
-                yield kinds.BACKGROUND_ONLY, self._build_fault(record, label, said, label.voxels)
+                yield kinds.BACKGROUND_ONLY, self._build_fault(label, said, label.voxels)
 
-    def _find_intensities(self, record: CaseRecord, label: FileRecord) -> CaseFault:
+    def _find_intensities(self, label: FileRecord) -> CaseFault:
         frequent = sorted(label.values, key=lambda value: -label.values[value])[:_EXAMPLES]
         said = (
             f'{"more than " if label.left_out else ""}{quantity(len(label.values), "value")}, most often '
@@ -164,9 +166,9 @@ class CaseChecker:
         )
         ends = sorted(label.values, key=float)
         values = {value: label.values[value] for value in (ends[0], ends[-1])}
-        return self._build_fault(record, label, said, label.voxels, values)
+        return self._build_fault(label, said, label.voxels, values)
 
-    def _find_fractions(self, record: CaseRecord, label: FileRecord) -> CaseFault:
+    def _find_fractions(self, label: FileRecord) -> CaseFault:
         broken = {value: count for value, count in label.values.items() if not is_integer(value)}
         shown = sorted(broken, key=lambda value: (-broken[value], value))[:_NAMED_VALUES]
         named = ', '.join(f'{value} ({broken[value]:,})' for value in shown)
@@ -178,34 +180,30 @@ class CaseChecker:
             said += f'; {where[FRACTIONS]}'
         if label.scaling:
             said += f'; the header scales: value * {label.scaling[0]:g} + {label.scaling[1]:g}'
-        return self._build_fault(record, label, said, label.fractions, {value: broken[value] for value in shown}, where)
+        return self._build_fault(label, said, label.fractions, {value: broken[value] for value in shown}, where)
 
     # ---- two files
 
-    def _compare(self, record: CaseRecord, file: FileRecord, other: FileRecord, name: str) -> Iterator[Fault]:
+    def _compare(self, file: FileRecord, other: FileRecord, name: str) -> Iterator[Fault]:
         voxels = file.voxels
         if file.shape[1:] != other.shape[1:]:
             said = f'{_join(file.shape[1:])}, its {name} {_join(other.shape[1:])} (z, y, x)'
-            yield kinds.SHAPE, self._build_fault(record, file, said, voxels)
-        if not _are_close(file.spacing, other.spacing):
-            said = f'spacing {_format_numbers(file.spacing)}, its {name} {_format_numbers(other.spacing)} (z, y, x)'
-            yield kinds.SPACING, self._build_fault(record, file, said, voxels)
-        differ = [
-            f'{what} {_format_numbers(own)}, its {name} {_format_numbers(its)}'
-            for what, own, its in (
-                ('origin', file.origin, other.origin),
-                ('direction', file.direction, other.direction),
-                ('affine', file.affine, other.affine),
-            )
+            yield kinds.SHAPE, self._build_fault(file, said, voxels)
+        pairs = {what: (own, getattr(other.geometry, what)) for what, own in vars(file.geometry).items()}
+        differ = {
+            what: f'{what} {_format_numbers(own)}, its {name} {_format_numbers(its)}'
+            for what, (own, its) in pairs.items()
             if not _are_close(own, its)
-        ]
+        }
+        if 'spacing' in differ:
+            yield kinds.SPACING, self._build_fault(file, f'{differ.pop("spacing")} (z, y, x)', voxels)
         if differ:
-            yield kinds.ORIENTATION, self._build_fault(record, file, '; '.join(differ), voxels)
+            yield kinds.ORIENTATION, self._build_fault(file, '; '.join(differ.values()), voxels)
 
     # ---- texts
 
-    def _build_fault(self, record: CaseRecord, file: FileRecord, *details: Any) -> CaseFault:
-        return CaseFault(make_printable(record.case), self.shorten_path(file.path), *details)
+    def _build_fault(self, file: FileRecord, *details: Any) -> CaseFault:
+        return CaseFault(self.case, self.shorten_path(file.path), *details)
 
     def shorten_path(self, path: str) -> str:
         return make_printable(path, os.path.abspath(self.root))

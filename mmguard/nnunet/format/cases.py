@@ -11,9 +11,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 from mmguard.facts.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.files.containment import OutsideError, check_name
 from mmguard.formats.faults import CRASHES, describe_fault
+from mmguard.formats.volumes import CannotRead
 from mmguard.formats.volumes.nifti import open_volume
 from mmguard.formats.volumes.record import CaseRecord, FileRecord, count_labels, count_not_finite
-from mmguard.formats.volumes.volume import CannotRead
 from mmguard.nnunet.format.spec import KEYS, MSD, V1, DatasetSpec, is_written_for_v1
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
@@ -39,6 +39,9 @@ class CaseListing:
     found: int = 0  #: Number of cases that nnU-Net counts.
     #: Kind and fault of missing and unused files.
     faults: List[Tuple[str, CaseFault]] = field(default_factory=list)
+
+    def add_fault(self, kind: str, case: str, file: str, detail: str) -> None:
+        self.faults.append((kind, CaseFault(case, file, detail)))
 
 
 def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
@@ -81,7 +84,7 @@ def _list_in_json(root: str, entries: Mapping[str, Any], spec: DatasetSpec) -> C
             continue
         for place in places:
             if not os.path.isfile(place):
-                listing.faults.append((NO_IMAGE, CaseFault(case, _make_relative(root, place), 'listed, but missing')))
+                listing.add_fault(NO_IMAGE, case, _make_relative(root, place), 'listed, but missing')
         listing.cases.append(_check_label(root, item, listing))
     return listing
 
@@ -102,7 +105,7 @@ def _check_label(root: str, item: CaseItem, listing: CaseListing) -> CaseItem:
     if os.path.isfile(item.path):
         return item
     detail = 'the image has no label file' if item.images else 'listed, but missing'
-    listing.faults.append((NO_LABEL, CaseFault(item.case, _make_relative(root, item.path), detail)))
+    listing.add_fault(NO_LABEL, item.case, _make_relative(root, item.path), detail)
     return item._replace(has_label=False)
 
 
@@ -115,8 +118,7 @@ def _list_names(root: str, folder: str, spec: DatasetSpec, listing: CaseListing)
         return []
     for name, is_file, is_link in listed:
         if is_link and not is_file and not os.path.isdir(os.path.join(root, folder, name)):
-            fault = CaseFault(name.split('.')[0], f'{folder}/{name}', 'a broken link: fetch the file')
-            listing.faults.append((STRANGER, fault))
+            listing.add_fault(STRANGER, name.split('.')[0], f'{folder}/{name}', 'a broken link: fetch the file')
     return [name for name, is_file, _ in listed if is_file]
 
 
@@ -130,64 +132,49 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> CaseListing:
     strangers: List[str] = []
     counted: Set[str] = set()
     for name in images:
+        place, stem = f'imagesTr/{name}', name[: -len(ending)]
         if name.startswith(_APPLE_DOUBLE):
             if name.endswith(ending):
-                fault = CaseFault(
-                    name[: -len(ending)], f'imagesTr/{name}', f'{_MACOS_NOTE}: nnU-Net takes it for an image'
-                )
-                listing.faults.append((CHANNELS, fault))
-            continue
-        if not name.endswith(ending):
-            strangers.append(f'imagesTr/{name}')
-            continue
-        if spec.layout == MSD:
-            counted.add(name[: -len(ending)])
-            by_case[name[: -len(ending)]] = {0: name}
-            continue
-        counted.add(name[: -len(ending) - 5])  # nnU-Net cuts off the length of _0000, whatever the characters are
-        match = _CHANNEL.fullmatch(name[: -len(ending)])
-        if match is None:
-            fault = CaseFault(name[: -len(ending)], f'imagesTr/{name}', f'images are named CASE_0000{ending}')
-            listing.faults.append((CHANNELS, fault))
+                listing.add_fault(CHANNELS, stem, place, f'{_MACOS_NOTE}: nnU-Net takes it for an image')
+        elif not name.endswith(ending):
+            strangers.append(place)
+        elif spec.layout == MSD:
+            counted.add(stem)
+            by_case[stem] = {0: name}
         else:
-            by_case.setdefault(match['case'], {})[int(match['channel'])] = name
+            counted.add(stem[:-5])  # nnU-Net cuts off the length of _0000, whatever the characters are
+            match = _CHANNEL.fullmatch(stem)
+            if match is None:
+                listing.add_fault(CHANNELS, stem, place, f'images are named CASE_0000{ending}')
+            else:
+                by_case.setdefault(match['case'], {})[int(match['channel'])] = name
     for case in sorted(by_case):
         channels = by_case[case]
         files = tuple(os.path.join(root, 'imagesTr', channels[number]) for number in sorted(channels))
         item = CaseItem(os.path.join(root, 'labelsTr', case + ending), case, files)
         listing.cases.append(_check_label(root, item, listing))
         if sorted(channels) != list(range(len(channels))) or (spec.channels or 0) > len(channels) > 1:
-            _report_missing_channels(listing, case, channels, spec)
+            for number in range(max(spec.channels or 0, max(channels) + 1)):
+                if number not in channels:
+                    file = f'imagesTr/{case}_{number:04d}{ending}'
+                    listing.add_fault(CHANNELS, case, file, 'this channel is missing')
     for name in labels:
+        case = name[: -len(ending)]
         if name.startswith(_APPLE_DOUBLE):
             continue  # nnU-Net opens only the labels of listed images
         if not name.endswith(ending):
             strangers.append(f'labelsTr/{name}')
-        elif name[: -len(ending)] not in by_case:
-            case = name[: -len(ending)]
+        elif case not in by_case:
             detail = f'the label has no image: imagesTr/{case}_0000{ending} is missing'
-            listing.faults.append((NO_IMAGE, CaseFault(case, f'labelsTr/{name}', detail)))
+            listing.add_fault(NO_IMAGE, case, f'labelsTr/{name}', detail)
             listing.cases.append(CaseItem(os.path.join(root, 'labelsTr', name), case, ()))
     listing.found = len(counted)
-    _report_ignored_files(listing, strangers, spec)
-    return listing
-
-
-def _report_missing_channels(listing: CaseListing, case: str, channels: Mapping[int, str], spec: DatasetSpec) -> None:
-    wanted = range(max(spec.channels or 0, max(channels) + 1))
-    missing = [f'imagesTr/{case}_{number:04d}{spec.file_ending}' for number in wanted if number not in channels]
-    for file in missing:
-        listing.faults.append((CHANNELS, CaseFault(case, file, 'this channel is missing')))
-
-
-def _report_ignored_files(listing: CaseListing, names: List[str], spec: DatasetSpec) -> None:
-    """Report files that nnU-Net ignores."""
-    for name in names:
+    for name in strangers:
         stem = os.path.basename(name)
-        if stem.startswith('.'):
-            continue
-        detail = f'does not end with file_ending "{spec.file_ending}": nnU-Net does not see it'
-        listing.faults.append((STRANGER, CaseFault(stem.split('.')[0], name, detail)))
+        if not stem.startswith('.'):
+            detail = f'does not end with file_ending "{ending}": nnU-Net does not see it'
+            listing.add_fault(STRANGER, stem.split('.')[0], name, detail)
+    return listing
 
 
 def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
@@ -205,11 +192,9 @@ def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> 
     try:
         with ExitStack() as stack:
             volume = open_volume(path, reader, stack)
-            geometry, itemsize = volume.geometry, volume.dtype.itemsize
+            itemsize, record.geometry = volume.dtype.itemsize, volume.geometry
             record.dtype, record.shape = str(volume.dtype), list(volume.shape)
             record.dimension, record.form = volume.dimension, volume.form
-            record.spacing, record.origin = geometry.spacing, geometry.origin
-            record.direction, record.affine = geometry.direction, geometry.affine
             if volume.is_scaled:
                 record.scaling = [volume.slope, volume.inter]
             if volume.dtype.kind not in 'iuf':

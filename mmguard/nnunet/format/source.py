@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.facts.labels import LabelFacts
 from mmguard.facts.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
-from mmguard.findings.edits import FileChanges
-from mmguard.formats.format import Mapper, ScanResult, Source, scan_here, split_into_chunks
+from mmguard.formats.faults import MOST_KEYS, Counts
+from mmguard.formats.format import Changes, Mapper, ScanResult, Source, scan_here, split_into_chunks
+from mmguard.formats.volumes import find_gzip_decoder
 from mmguard.formats.volumes.nifti import READERS, choose_reader, is_installed
 from mmguard.formats.volumes.record import CaseRecord, is_integer, relabel
-from mmguard.formats.volumes.volume import find_gzip_decoder
 from mmguard.language import Message
 from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.nnunet.format.case_checks import CaseChecker, Fault
@@ -29,8 +30,6 @@ from mmguard.text import quantity
 
 #: Kinds of faults about voxel values.
 _OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
-#: Maximum number of values listed for all files together.
-_MAX_VALUES = 1 << 16
 
 
 class CaseSummary:
@@ -40,13 +39,10 @@ class CaseSummary:
         self.spec = spec
         self.root = root
         self.judge = CaseChecker(spec, root)
-        self.histogram: Dict[int, int] = {}
-        self.files_with: Dict[int, int] = {}
-        self.total = 0
-        self.files = 0
-        self.labels_read = 0
+        self.histogram, self.files_with = Counts(), Counts()
+        self.total = self.files = self.labels_read = 0
         self.offending: Dict[str, int] = {}
-        self.reasons: Dict[str, int] = {}
+        self.reasons: Counter = Counter()
         self.faults: List[Fault] = []
 
     def add(self, record: CaseRecord) -> None:
@@ -56,22 +52,13 @@ class CaseSummary:
         if label is not None and label.is_read:
             self.labels_read += 1
             self.total += label.voxels
-            holds_intensities = label.holds_intensities
-            reasons = (
-                ('an image', label.voxels if holds_intensities else 0),
-                ('no integer', 0 if holds_intensities else label.fractions),
-                ('not finite', label.nan + label.inf),
-            )
-            for reason, count in reasons:
-                if count:
-                    self.reasons[reason] = self.reasons.get(reason, 0) + count
-            for value, count in () if holds_intensities else label.values.items():
-                if not is_integer(value):
-                    continue
-                number = int(value)
-                if number in self.histogram or len(self.histogram) < _MAX_VALUES:
-                    self.histogram[number] = self.histogram.get(number, 0) + count
-                    self.files_with[number] = self.files_with.get(number, 0) + 1
+            is_image = label.holds_intensities
+            self.reasons['an image'] += label.voxels if is_image else 0
+            self.reasons['no integer'] += 0 if is_image else label.fractions
+            self.reasons['not finite'] += label.nan + label.inf
+            for value, count in () if is_image else label.values.items():
+                if is_integer(value) and self.histogram.add(int(value), count):
+                    self.files_with.add(int(value))
         found = list(self.judge.find_faults(record))
         self.faults += found
         name = '' if label is None else self.judge.shorten_path(label.path)
@@ -113,8 +100,8 @@ class CaseSummary:
             offending_files=len(self.offending),
             offending=dict(sorted(self.offending.items())),
             kind='voxels',
-            reasons=dict(sorted(self.reasons.items())),
-            class_names=[spec.names.get(value, '') for value in range(highest + 1)] if highest < _MAX_VALUES else [],
+            reasons=dict(sorted((+self.reasons).items())),
+            class_names=[spec.names.get(value, '') for value in range(highest + 1)] if highest < MOST_KEYS else [],
             histogram=dict(sorted(self.histogram.items())),
             volumes=volumes,
         )
@@ -184,10 +171,10 @@ class CaseSource(Source):
         return ScanResult(summary.to_facts(self.listing, self.reader), root=self.root)
 
     def scan_changed(
-        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
+        self, plan_again: Callable[[], Optional[Source]], files: Changes, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
         """Return the facts of the last scan, judged again with an edit; see :meth:`recount`."""
-        return self.recount(**dict(dict(files).get(self.root, ())))
+        return self.recount(**files.get(self.root, {}))
 
     def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
         """Return the facts of the last scan with other entries in dataset.json, and files changed by :func:`relabel`.

@@ -16,7 +16,7 @@ from format_cases import CASES
 from mmguard.cli import main
 from mmguard.commands.fix.copies import place_in
 from mmguard.files.containment import OutsideError
-from mmguard.formats.correction import NotCorrected
+from mmguard.formats.format import NotCorrected
 
 pytest.importorskip('rich')
 

@@ -11,8 +11,8 @@ import pytest
 from mmguard.cli import main
 from mmguard.commands.page.html import build_page
 from mmguard.formats.coco.read import scan_coco
-from mmguard.formats.merging import merge_facts
-from mmguard.formats.voc.read import scan_voc
+from mmguard.formats.voc import scan_voc
+from mmguard.scanning.config_instances import merge_facts
 from mmguard.scanning.run import SetResult
 
 pytest.importorskip('rich')

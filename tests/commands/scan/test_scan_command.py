@@ -14,8 +14,8 @@ from scans import scan
 
 from mmguard.cli import main
 from mmguard.commands.arguments import label_map
-from mmguard.formats.maps.folder import FolderSource
-from mmguard.formats.maps.record import MapItem
+from mmguard.formats.maps.sources import FolderSource
+from mmguard.formats.maps.summary import MapItem
 from mmguard.formats.options import MapSettings
 
 

@@ -268,7 +268,7 @@ def _without_config(path: Path, options: Mapping[str, Any]) -> Trained:
     # A JSON or a VOC folder alone has no loader: what the scan says of it.
     facts = scan_sets(path, options)[0].facts
     found = Trained('instances', facts.num_classes)
-    first = 0 if facts.annotations is None else facts.annotations.min_label
+    first = 0 if facts.annotations is None else facts.coco.min_label
     usable = facts.histogram if facts.annotations is None else facts.annotations.usable
     for label, count in usable.items():
         found.labels.append(label)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Dict, List
 
 import numpy as np
@@ -12,7 +13,6 @@ from coco_cases import NAMES, ann, coco, histogram, random_coco, trained_by_mmde
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmguard.facts.labels import AnnotationFacts
 from mmguard.findings import diagnose
 from mmguard.formats.coco.read import scan_coco
 from mmguard.formats.table import find_places
@@ -56,7 +56,7 @@ def test_each_fault_of_boxes_is_counted_once(tmp_path: Path, seed: int) -> None:
             expected['box_outside'] += 1
     facts = scan_coco(write(tmp_path, record))
     assert facts.reasons == dict(expected)
-    assert sum(len(examples) for examples in facts.annotations.box_examples.values()) > 0
+    assert sum(len(examples) for examples in facts.boxes.box_examples.values()) > 0
 
 
 def test_category_ids_are_labels_where_that_is_said(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_lvis_numbers_every_category_and_takes_files_from_urls(tmp_path: Path) -
         image['coco_url'] = f'http://images.cocodataset.org/val2017/{image.pop("file_name")}'
     (tmp_path / 'val2017').mkdir()
     (tmp_path / 'val2017' / '0.jpg').touch()
-    facts = scan_coco(write(tmp_path, record), class_names=['bird'], images=str(tmp_path), lvis=True, by_url=True)
+    facts = scan_coco(write(tmp_path, record), class_names=['bird'], images=str(tmp_path), family='lvis_url')
     assert facts.histogram == {0: 1, 2: 1}
     assert facts.annotations.missing_files == ['val2017/1.jpg', 'val2017/2.jpg']
 
@@ -94,8 +94,9 @@ def test_places_are_those_of_a_dict(keys: List[int], values: List[int]) -> None:
 # ---- what is reported beside the counts
 
 
-def scan(tmp_path: Path, record: Any, **kwargs: Any) -> AnnotationFacts:
-    return scan_coco(write(tmp_path, record), **kwargs).annotations
+def scan(tmp_path: Path, record: Any, **kwargs: Any) -> SimpleNamespace:
+    facts = scan_coco(write(tmp_path, record), **kwargs)
+    return SimpleNamespace(**vars(facts.annotations), **vars(facts.boxes), **vars(facts.coco))
 
 
 def test_clean_data_has_nothing_to_tell(tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_clean_data_has_nothing_to_tell(tmp_path: Path) -> None:
     for image in record['images']:
         (tmp_path / image['file_name']).touch()
     facts = scan_coco(write(tmp_path, record), class_names=NAMES, images=str(tmp_path))
-    about = facts.annotations
+    about = scan(tmp_path, record, class_names=NAMES, images=str(tmp_path))
     assert (facts.values, facts.reasons, facts.offending_files) == ({}, {}, 0)
     assert facts.histogram == {0: 3, 1: 3, 2: 3}
     settings = ('format', 'names_from', 'labelled_by', 'min_size', 'record_advice')
@@ -214,7 +215,7 @@ def test_categories_of_panoptic_files_say_whether_they_are_things(tmp_path: Path
 
 def test_lvis_names_its_images_by_url(tmp_path: Path) -> None:
     path = write(tmp_path, coco([ann(0)]))
-    assert scan_coco(path, lvis=True, by_url=True).annotations.without_key == {'images.coco_url': 3}
+    assert scan_coco(path, family='lvis_url').annotations.without_key == {'images.coco_url': 3}
 
 
 @pytest.mark.parametrize('number', [(1 << 62) + 5, (1 << 63) - 1, 1 << 63, -(1 << 70), '000000000139', 2.5])
@@ -223,4 +224,4 @@ def test_ids_of_any_size_and_kind_name_their_image_and_category(tmp_path: Path, 
     record = coco([ann(1, image=number, category=number, segmentation=rle)], images=1, names=['cat'])
     record['images'][0]['id'] = record['categories'][0]['id'] = number
     facts = scan_coco(write(tmp_path, record), class_names=['cat'], masks=True)
-    assert (facts.histogram, facts.annotations.left_out, facts.annotations.mask_faults) == ({0: 1}, {}, {})
+    assert (facts.histogram, facts.annotations.left_out, facts.coco.mask_faults) == ({0: 1}, {}, {})

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 from mmdet.datasets.transforms import LoadAnnotations
 from pycocotools import mask as encoder
 
-from mmguard.facts.labels import AnnotationFacts
+from mmguard.facts.labels import CocoFacts
 from mmguard.findings import diagnose
 from mmguard.formats.coco.masks import MASK_FAULTS, Rle, mask_column
 from mmguard.formats.coco.read import scan_coco
@@ -30,8 +30,8 @@ TEXT = encoder.encode(np.asfortranarray(PIXELS))['counts'].decode()
 RUNS = [810, *[20, 60] * 19, 20, 5650]
 
 
-def about(folder: Path, record: Dict[str, Any], **options: Any) -> AnnotationFacts:
-    return scan_coco(write(folder, record), class_names=NAMES, masks=True, **options).annotations
+def about(folder: Path, record: Dict[str, Any], **options: Any) -> CocoFacts:
+    return scan_coco(write(folder, record), class_names=NAMES, masks=True, **options).coco
 
 
 def loaded(mask: Any) -> Any:
@@ -122,12 +122,6 @@ def test_each_fault_is_named(tmp_path: Path, mask: Any, fault: str, stops: Any) 
             assert loaded(mask) == [True]
 
 
-def test_masks_are_read_only_where_they_are_asked_for(tmp_path: Path) -> None:
-    path = write(tmp_path, coco([ann(0, segmentation='garbage')]))
-    facts = scan_coco(path).annotations
-    assert facts.mask_faults == {}
-
-
 def test_what_is_not_loaded_needs_no_mask(tmp_path: Path) -> None:
     record = coco([ann(0, segmentation=BOX), ann(1, ignore=1), ann(2, image=9), ann(3, box=(10, 10, 0.5, 20))])
     assert about(tmp_path, record).mask_faults == {}
@@ -138,7 +132,7 @@ def test_what_is_not_loaded_needs_no_mask(tmp_path: Path) -> None:
 def test_sizes_of_rles_are_compared_unasked(tmp_path: Path) -> None:
     turned = {'size': [100, 80], 'counts': [8000 - 9, 9]}
     record = coco([ann(0, segmentation=turned), ann(1, segmentation=[]), ann(2, segmentation='garbage')])
-    facts = scan_coco(write(tmp_path, record), class_names=NAMES).annotations
+    facts = scan_coco(write(tmp_path, record), class_names=NAMES).coco
     assert (facts.mask_faults, facts.masks_read) == ({OTHER_SIZE: 1}, False)
 
 
@@ -147,7 +141,7 @@ def test_images_behind_the_annotations(tmp_path: Path) -> None:
     (tmp_path / 'train.json').write_text(
         json.dumps({key: record[key] for key in ('annotations', 'categories', 'images')})
     )
-    facts = scan_coco(str(tmp_path / 'train.json'), masks=True).annotations
+    facts = scan_coco(str(tmp_path / 'train.json'), masks=True).coco
     assert facts.mask_faults == {OTHER_SIZE: 1}
 
 
@@ -177,7 +171,7 @@ def test_a_config_asks_for_masks(tmp_path: Path) -> None:
     cfg: Dict[str, Any] = dict(train_dataloader=dict(dataset=leaf), val_dataloader=dict(dataset=dict(leaf)))
 
     def faults(split: str = 'train', **options: Any) -> Dict[str, int]:
-        found = scan_detection_config(cfg, split, 3, **options).annotations
+        found = scan_detection_config(cfg, split, 3, **options).coco
         return found.mask_faults
 
     assert faults() == {}
@@ -195,7 +189,7 @@ def test_many_masks_take_no_time(tmp_path: Path) -> None:
     record = coco([ann(n, n % 3, segmentation=masks[n % 3]) for n in range(30_000)])
     path = write(tmp_path, record)
     start = time.process_time()
-    facts = scan_coco(path, class_names=NAMES, masks=True).annotations
+    facts = scan_coco(path, class_names=NAMES, masks=True).coco
     assert facts.mask_faults == {}
     assert time.process_time() - start < 5  # half a second on an idle machine
 

@@ -15,7 +15,7 @@ from label_files import BLOCKS, write
 from mmguard.cli import main
 from mmguard.formats.faults import make_printable
 from mmguard.formats.maps.read import read_map
-from mmguard.formats.maps.record import MapItem
+from mmguard.formats.maps.summary import MapItem
 from mmguard.formats.options import MapSettings
 
 LABELS = MapSettings(num_classes=5)

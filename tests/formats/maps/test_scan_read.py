@@ -18,8 +18,7 @@ from PIL import Image
 
 from mmguard.formats.maps import read
 from mmguard.formats.maps.read import read_map
-from mmguard.formats.maps.record import MapItem, MapRecord
-from mmguard.formats.maps.summary import MapSummary
+from mmguard.formats.maps.summary import MapItem, MapRecord, MapSummary
 from mmguard.formats.options import MapSettings, as_pairs
 from mmguard.labels.rules import count_values
 

@@ -15,8 +15,8 @@ from PIL import Image
 from mmguard.facts.labels import LabelFacts
 from mmguard.findings import diagnose
 from mmguard.formats.options import FixOptions
-from mmguard.formats.voc.read import scan_voc
-from mmguard.formats.voc.write import NotCorrected, correct_voc
+from mmguard.formats.voc import scan_voc
+from mmguard.formats.voc.records import NotCorrected, correct_voc
 from mmguard.scanning.config_instances import scan_detection_config
 
 pytest.importorskip('mmseg')
@@ -86,7 +86,7 @@ def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
         elif right <= 0 or bottom <= 0 or left >= 100 or top >= 80:
             expected['box_outside'] += 1
     assert facts.reasons == dict(expected)
-    assert facts.annotations.negative_boxes == sum(min(box) < 0 for box in boxes)
+    assert facts.boxes.negative_boxes == sum(min(box) < 0 for box in boxes)
     assert facts.annotations.unreadable == {}
     small = scan_split(root, bbox_min_size=30)
     assert small.histogram == trained_by_mmdet(root, NAMES, bbox_min_size=30)
@@ -105,7 +105,7 @@ def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
 def test_a_box_is_named_by_the_numbers_in_its_file(box: Sequence[Any], fault: str, tmp_path: Path) -> None:
     facts = scan_voc(write(tmp_path, {'a': xml(obj(), obj(box=box))}))
     numbers = ', '.join(map(str, box))
-    assert facts.annotations.box_examples == {fault: [f'Annotations/a.xml: {numbers}']}
+    assert facts.boxes.box_examples == {fault: [f'Annotations/a.xml: {numbers}']}
 
 
 def test_names_beside_the_class_list(tmp_path: Path) -> None:

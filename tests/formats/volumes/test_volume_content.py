@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmguard.formats.volumes import volume
-from mmguard.formats.volumes.volume import CannotRead, Content
+from mmguard.formats import volumes as volume
+from mmguard.formats.volumes import CannotRead, Content
 
 pytest.importorskip('nibabel')
 

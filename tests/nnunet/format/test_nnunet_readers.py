@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nnunet_sets import affine_of, organ, picture
 
+from mmguard.formats.volumes import CannotRead, Volume
 from mmguard.formats.volumes.nifti import open_volume
 from mmguard.formats.volumes.record import FileRecord, count_labels, count_not_finite
-from mmguard.formats.volumes.volume import CannotRead, Volume
 
 nibabel = pytest.importorskip('nibabel')
 pytest.importorskip('SimpleITK')

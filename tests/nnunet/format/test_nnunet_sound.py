@@ -254,7 +254,7 @@ def test_a_large_slice_is_counted_line_by_line(tmp_path: Path, monkeypatch: pyte
     save(tmp_path / 'a.nii.gz', label)
     whole = read(tmp_path / 'a.nii.gz')
     monkeypatch.setattr(nifti, 'LARGE_SLICE', 100)
-    monkeypatch.setattr('mmguard.formats.volumes.volume.BLOCK', 30)
+    monkeypatch.setattr('mmguard.formats.volumes.BLOCK', 30)
     lines = read(tmp_path / 'a.nii.gz')
     assert lines == whole
     assert lines.slices == {'9': {6: 2, 7: 1}}

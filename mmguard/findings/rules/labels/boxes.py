@@ -43,16 +43,16 @@ class UnusableBoxes(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        boxes, found = self._count_boxes(labels), get_annotations(labels)
+        boxes = self._count_boxes(labels)
         number = sum(boxes.values())
         certainty = rate_share(compute_share(number, sum(labels.reasons.values())))
         if certainty is None:
             return
-        files = [box for reason in boxes for box in found.box_examples.get(reason, [])]
+        files = [box for reason in boxes for box in labels.boxes.box_examples.get(reason, [])]
         seen = labels.evidence
         if files:
             seen = Message('{evidence}, e.g. {boxes}', evidence=seen, boxes=join_items(files, 3))
-        evidence = join('; ', filter(None, (seen, describe_format(found))))
+        evidence = join('; ', filter(None, (seen, describe_format(labels))))
         yield self.report_in(facts, certainty, evidence, {'number': f'{number:,}'}, files=files)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -98,8 +98,8 @@ class BoxesBeyondImage(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = get_annotations(labels)
-        if not found.negative_boxes and compute_share(found.over_edge, found.annotations) < MANY:
+        found, number = labels.boxes, get_annotations(labels).annotations
+        if not found.negative_boxes and compute_share(found.over_edge, number) < MANY:
             return
         texts: List[str] = []
         if found.negative_boxes:
@@ -108,9 +108,9 @@ class BoxesBeyondImage(AnnotationRule):
             texts.append(Message('{boxes} with a corner below {lowest}', boxes=boxes, lowest=lowest))
         if found.over_edge:
             texts.append(Message('{boxes} over its edge', boxes=quantity(found.over_edge, 'box')))
-        which, annotations = join(', ', texts), quantity(found.annotations, 'annotation')
+        which, annotations = join(', ', texts), quantity(number, 'annotation')
         seen = Message('{which}, of {annotations}', which=which, annotations=annotations)
-        evidence = join('; ', filter(None, (seen, describe_format(found))))
+        evidence = join('; ', filter(None, (seen, describe_format(labels))))
         files = [*found.box_examples.get('negative', []), *found.box_examples.get('over_edge', [])]
         axis = found.off_axis
         title, advice = (self.title_axis, self.advice_axis) if axis else ('', self.advice)
@@ -118,7 +118,7 @@ class BoxesBeyondImage(AnnotationRule):
         yield self.report_in(facts, LIKELY, evidence, words, title, files=files, advice=advice)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        found = get_annotations(labels)
+        found = labels.boxes
         # All negative corners are -1, in a format from which 1 is subtracted.
         if found.counts_from_one and found.negative_boxes and not found.below_minus_one:
             for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.'):
@@ -169,11 +169,11 @@ class BoxesInAnotherForm(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found, form = get_annotations(labels), self._find_format(labels)
-        boxes = quantity(found.annotations, 'box')
+        found, form = labels.boxes, self._find_format(labels)
+        boxes = quantity(get_annotations(labels).annotations, 'box')
         if form == FRACTIONS:
             evidence = Message('{number:,} of {boxes} lie within [0, 1]', number=found.inside_unit, boxes=boxes)
-            words = {'format': found.format.upper(), 'corners': ORDERS['corners']}
+            words = {'format': get_annotations(labels).format.upper(), 'corners': ORDERS['corners']}
             advice = self.advice_fractions
             yield self.report_in(facts, PROVEN, evidence, words, self.title_fractions, files=(), advice=advice)
         elif form:
@@ -192,7 +192,7 @@ class BoxesInAnotherForm(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         form = self._find_format(labels)
         if form == FRACTIONS:
-            is_sure = get_annotations(labels).counts_from_one
+            is_sure = labels.boxes.counts_from_one
             corner = '' if is_sure else 'Are the first two numbers the upper left corner (not the center, as in YOLO)?'
             title = 'Multiply the boxes by width and height of the image.'
             yield from rewrite(self, facts, title, corner, boxes=FRACTIONS)
@@ -203,15 +203,11 @@ class BoxesInAnotherForm(AnnotationRule):
 
     def _find_format(self, labels: LabelFacts) -> str:
         """Return the format of nearly all boxes if it is wrong; empty if unknown."""
-        found = get_annotations(labels)
-        if found.inside_unit >= SOME and compute_share(found.inside_unit, found.annotations) >= MOST_IN_UNIT_SQUARE:
+        found, number = labels.boxes, get_annotations(labels).annotations
+        if found.inside_unit >= SOME and compute_share(found.inside_unit, number) >= MOST_IN_UNIT_SQUARE:
             return FRACTIONS
         is_outside = found.over_edge or found.box_examples.get('box_outside')
-        if found.annotations < ENOUGH or not is_outside:
+        if number < ENOUGH or not is_outside:
             return ''
-        fit = [
-            name
-            for name in ORDERS
-            if compute_share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL_INSIDE
-        ]
+        fit = [name for name in ORDERS if compute_share(found.inside_as.get(name, 0), number) >= NEARLY_ALL_INSIDE]
         return max(fit, key=lambda name: found.inside_as[name], default='')

@@ -86,17 +86,17 @@ class IdsAsLabels(DataRule):
             'ids': join_items(ids),
             'beyond': join_items(beyond),
             'number': quantity(len(ids), 'category'),
-            'first': found.min_label,
+            'first': labels.coco.min_label,
             'highest': ids[-1],
-            'enough': ids[-1] + 1 - found.spare,
+            'enough': ids[-1] + 1 - labels.coco.spare,
         }
         if found.labelled_by == 'unknown':
             if beyond:
                 # The outcome depends on the framework.
                 evidence, title, advice = self._describe_beyond(labels, beyond), self.title_unknown, self.advice_unknown
-                if found.framework:
+                if labels.coco.framework:
                     title, advice = self.title_by_release, self.advice_by_release
-                severity = WARNING if found.framework else INFO  # in some releases it ends the run
+                severity = WARNING if labels.coco.framework else INFO  # in some releases it ends the run
                 yield self.report_in(facts, POSSIBLE, evidence, words, title, severity, advice=advice)
             return
         certainty = self._judge(labels) if found.labelled_by == 'category id' else None
@@ -104,7 +104,7 @@ class IdsAsLabels(DataRule):
             return
         title, severity, evidence = self.title_needed, INFO, labels.evidence
         if labels.values:
-            title, severity = self.title_no_class if labels.num_classes <= found.min_label else self.title, ERROR
+            title, severity = self.title_no_class if labels.num_classes <= labels.coco.min_label else self.title, ERROR
         else:
             evidence = Message(
                 'category ids {ids} in {images}', ids=join_items(ids), images=quantity(labels.files, 'image')
@@ -117,20 +117,20 @@ class IdsAsLabels(DataRule):
         if is_background(labels):
             return None
         if labels.values:
-            known = set() < set(labels.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
+            known = set() < set(labels.values) - set(labels.coco.unnamed) <= set(ids) and ids[-1] < _MOST
             return rate_share(compute_label_share(labels)) if known and ids != list(range(len(ids))) else None
         # What RF-DETR leaves out is UncountedCategories.
-        counted = len(ids) + found.min_label
+        counted = len(ids) + labels.coco.min_label
         return PROVEN if found.classes_counted and labels.num_classes > counted else None
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_annotations(labels)
         is_unknown = found.labelled_by == 'unknown'
-        question: str = _RELEASE_QUESTION if found.framework == 'rf-detr' else _IDS_QUESTION
+        question: str = _RELEASE_QUESTION if labels.coco.framework == 'rf-detr' else _IDS_QUESTION
         if found.classes_counted:  # nothing is known to be wrong
-            if found.framework or not is_unknown:
+            if labels.coco.framework or not is_unknown:
                 asked = question if is_unknown else 'Is the model to have no unused outputs?'
-                yield from number_categories(self, facts, found.min_label, asked)
+                yield from number_categories(self, facts, labels.coco.min_label, asked)
             return
         yield from self._fit_ids(facts, labels, question if is_unknown else '')
         if is_unknown:
@@ -141,7 +141,7 @@ class IdsAsLabels(DataRule):
             yield Edit(title, question, options=(('labels', POSITIONS),))
 
     def _fit_ids(self, facts: Facts, labels: LabelFacts, question: str) -> Iterator[Edit]:
-        first, ids = get_annotations(labels).min_label, self._list_ids(labels)
+        first, ids = labels.coco.min_label, self._list_ids(labels)
         contiguous = ids == list(range(first, first + len(ids)))
         if not contiguous:
             yield from number_categories(self, facts, first, question)
@@ -152,7 +152,7 @@ class IdsAsLabels(DataRule):
         if ids[-1] < _MOST:
             title = 'Give the model one output more than the highest id.'
             asked = question if contiguous else 'Should the ids remain the labels?'
-            enough = ids[-1] + 1 - get_annotations(labels).spare
+            enough = ids[-1] + 1 - labels.coco.spare
             options, lines = (('num_classes', enough),), (f'num_classes={enough}',)
             notes = () if first else (_REMAP_NOTE,)
             yield Edit(title, asked, options=options, lines=lines, notes=notes)
@@ -163,8 +163,8 @@ class IdsAsLabels(DataRule):
     def _count_beyond(self, labels: LabelFacts) -> Dict[int, int]:
         """Count the annotations of each id that would be out of range as a label."""
         found, last = get_annotations(labels), labels.last
-        if found.framework == 'rf-detr' and found.classes_counted:
-            last = max(last, len(found.categories) - found.uncounted)  # as its older releases count
+        if labels.coco.framework == 'rf-detr' and found.classes_counted:
+            last = max(last, len(found.categories) - labels.coco.uncounted)  # as its older releases count
         instances = found.instances_of
         counts = {number: instances.get(str(number), 0) for number in self._list_ids(labels)}
         return {number: n for number, n in counts.items() if n and not 0 <= number <= last}
@@ -193,7 +193,7 @@ def number_categories(rule: Rule, facts: Facts, first: int, question: str = '') 
 
 def is_background(labels: LabelFacts) -> bool:
     """Return True if objects of id 0 are trained as background."""
-    return 0 in labels.values and get_annotations(labels).min_label > 0
+    return 0 in labels.values and labels.coco.min_label > 0
 
 
 class ObjectsAsBackground(DataRule):
@@ -253,18 +253,18 @@ class UncountedCategories(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = get_annotations(labels)
+        found, coco = get_annotations(labels), labels.coco
         number = len(found.categories)
-        counted = number - found.uncounted
+        counted = number - coco.uncounted
         most = max(found.categories, default=0) if found.labelled_by == 'category id' else number - 1
-        if found.classes_counted and found.uncounted and counted + found.spare <= most < number + found.spare:
-            evidence = Message('"supercategory": "none" in {number}', number=quantity(found.uncounted, 'category'))
-            release = found.release or Message('before 1.6')
+        if found.classes_counted and coco.uncounted and counted + coco.spare <= most < number + coco.spare:
+            evidence = Message('"supercategory": "none" in {number}', number=quantity(coco.uncounted, 'category'))
+            release = coco.release or Message('before 1.6')
             words = {'counted': counted, 'number': quantity(number, 'category'), 'release': release}
-            certainty, severity = (PROVEN, ERROR) if found.release else (POSSIBLE, None)
+            certainty, severity = (PROVEN, ERROR) if coco.release else (POSSIBLE, None)
             yield self.report_in(facts, certainty, evidence, words, severity=severity, files=found.sources)
-        elif found.parents:
-            names = join_items(map(repr, found.parents))
+        elif coco.parents:
+            names = join_items(map(repr, coco.parents))
             evidence = Message('other categories name it as their supercategory: {names}', names=names)
             words = {'parents': names}
             yield self.report_in(facts, PROVEN, evidence, words, self.title_parents, files=found.sources)

@@ -118,7 +118,9 @@ class NamesNotInFile(AnnotationRule):
         found = get_annotations(labels)
         if found.names_from != 'objects':
             # Of files whose ids clash, `categories` has only the first name.
-            return list(dict.fromkeys([*map(str, found.categories.values()), *(name for _, name, _ in found.renamed)]))
+            return list(
+                dict.fromkeys([*map(str, found.categories.values()), *(name for _, name, _ in labels.coco.renamed)])
+            )
         # XML files have no list of categories, only the names of objects.
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.findings.class_edits import set_classes
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
@@ -92,7 +92,9 @@ class OrderDiffers(AnnotationRule):
             if sorted(ordered) == sorted(names) and ordered != names:
                 return path, names, ordered
             there, here = (
-                zip(*((a, b) for _, a, b in found.renamed)) if len(found.sources) > 1 and found.renamed else ((), ())
+                zip(*((a, b) for _, a, b in labels.coco.renamed))
+                if len(found.sources) > 1 and labels.coco.renamed
+                else ((), ())
             )
             if there and sorted(there) == sorted(here) and set(here) <= listed:
                 other = dict(zip(here, there))  # one of the files that are trained together
@@ -104,7 +106,9 @@ class OrderDiffers(AnnotationRule):
         found = get_annotations(labels)
         if len(found.sources) < 2 or (found.names_from, found.labelled_by) != ('categories', 'file order'):
             return []
-        return [f'label {label} is {shorten(a)} in a file, {shorten(b)} in the list' for label, a, b in found.renamed]
+        return [
+            f'label {label} is {shorten(a)} in a file, {shorten(b)} in the list' for label, a, b in labels.coco.renamed
+        ]
 
 
 def is_part_of_a_list(labels: LabelFacts) -> bool:
@@ -138,18 +142,17 @@ class FilesDiffer(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = get_annotations(labels)
-        for other, categories in found.other_categories.items():
-            yield from self._compare(facts, found, other, categories)
+        for other, categories in labels.coco.other_categories.items():
+            yield from self._compare(facts, labels, other, categories)
 
-    def _compare(
-        self, facts: Facts, found: AnnotationFacts, other: str, categories: Dict[int, str]
-    ) -> Iterator[Finding]:
+    def _compare(self, facts: Facts, labels: LabelFacts, other: str, categories: Dict[int, str]) -> Iterator[Finding]:
+        found = get_annotations(labels)
         both = (found.categories, categories)
         ids = _list_moved(*({name: number for number, name in one.items()} for one in both))
         places = _list_moved(*({name: at for at, name in enumerate(one.values())} for one in both))
         by = {'category id': [('id', ids)], 'file order': [('label', places)]}
-        labelled_by = 'category id' if found.framework == 'rf-detr' else found.labelled_by  # it looks up ids of train
+        # RF-DETR looks up ids of train.
+        labelled_by = 'category id' if labels.coco.framework == 'rf-detr' else found.labelled_by
         for word, moved in by.get(labelled_by, [('id', ids), ('label', places)]):
             if moved:
                 which = join_items((f'{shorten(name)}: {word} {here}, there {there}' for name, here, there in moved), 3)

@@ -193,5 +193,5 @@ class OutputsNeverTrained(DataRule):
     def _count_needed(self, labels: LabelFacts) -> int:
         found = get_annotations(labels)
         if found.labelled_by == 'category id':
-            return max(found.categories, default=0) + 1 - found.spare
+            return max(found.categories, default=0) + 1 - labels.coco.spare
         return len(labels.class_names or found.categories)

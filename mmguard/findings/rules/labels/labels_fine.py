@@ -70,13 +70,13 @@ def _count(labels: LabelFacts) -> Iterator[str]:
     """Yield the values found, and their counts."""
     if not labels.histogram:
         return
-    found, counts = get_annotations(labels), count_trained(labels)
+    counts = count_trained(labels)
     ignored = (
         Message(', or {ignore_index}', ignore_index=labels.ignore_index) if labels.ignore_index is not None else ''
     )
     valid = Message(
         'all of them {first}..{last}{ignored}',
-        first=found.min_label,
+        first=labels.coco.min_label,
         last=labels.last,
         ignored=ignored,
     )
@@ -86,7 +86,7 @@ def _count(labels: LabelFacts) -> Iterator[str]:
     void = counts.get(labels.ignore_index, 0) if labels.ignore_index is not None else 0
     if void:
         yield Message('{share:.3g} % of them ignored', share=100 * compute_share(void, sum(counts.values())))
-    never = sorted(set(range(found.min_label, min(labels.num_classes, 10_000))) - select_ids(counts))
+    never = sorted(set(range(labels.coco.min_label, min(labels.num_classes, 10_000))) - select_ids(counts))
     if never and has_num_classes(labels):
         yield Message('never seen: {never}', never=join_items(never))
 
@@ -94,7 +94,7 @@ def _count(labels: LabelFacts) -> Iterator[str]:
 def _list_unread(facts: Facts, labels: LabelFacts) -> Iterator[str]:
     """Yield what a scan with other arguments would read."""
     found = get_annotations(labels)
-    if found.images and found.masks_read is False:
+    if found.images and labels.coco.masks_read is False:
         yield Message('masks (--masks)')
     lists_images = found.names_from == 'categories'
     if not (

@@ -41,8 +41,8 @@ class MissingMasks(FaultRule):
     )
 
     def advise(self, facts: Facts) -> str:
-        found = None if facts.labels is None else get_annotations(facts.labels)
-        is_all = found is not None and sum(found.mask_faults.values()) >= found.annotations
+        labels = facts.labels
+        is_all = labels is not None and sum(labels.coco.mask_faults.values()) >= get_annotations(labels).annotations
         return self.advice_all if is_all else self.advice
 
 

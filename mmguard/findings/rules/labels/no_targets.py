@@ -46,7 +46,7 @@ class NoUsableInstance(AnnotationRule):
         found, reasons = get_annotations(labels), self._count_reasons(labels)
         none = found.images > 0 and found.images in (found.images_without_target, found.small_images)
         # Mistakes with more specific rules: other labels, unusable boxes, unnamed categories.
-        elsewhere = labels.values or labels.reasons or found.unnamed or found.unreadable
+        elsewhere = labels.values or labels.reasons or labels.coco.unnamed or found.unreadable
         if none and is_trained_on(labels) and not elsewhere and reasons:
             numbers = ', '.join(f'{quantity(number, "annotation")}: {why}' for why, number in reasons.items())
             evidence = f'{quantity(found.images, "image")}; {numbers}'

@@ -84,7 +84,7 @@ class CountsFromOne(OutsideRule):
         )
         title = 'Leave category 0 out, and number the others from 0.'
         yield from rewrite(self, facts, title, question, classes=others, renumber=0)
-        enough = max(found.categories) + 1 - found.spare
+        enough = max(found.categories) + 1 - labels.coco.spare
         yield Edit(
             'Give the model one more output than the highest id.',
             'Should the ids remain unchanged?',
@@ -176,6 +176,6 @@ class HugeIds(DataRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.annotations is not None:
-            first = get_annotations(labels).min_label
+            first = labels.coco.min_label
             title = f'Renumber the categories from {first}, and leave the boxes as they are.'
             yield from rewrite(self, facts, title, renumber=first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Iterator, List, Sequence, Tuple
 
-from mmguard.facts.labels import NO_LABEL_MAP, AnnotationFacts, LabelFacts
+from mmguard.facts.labels import NO_LABEL_MAP, LabelFacts
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
@@ -34,9 +34,9 @@ class DuplicateIds(AnnotationRule):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found = get_annotations(labels)
         named: List[Tuple[str, Sequence[object]]] = [
-            ('image ids', found.duplicate_image_ids),
-            ('annotation ids', found.duplicate_annotation_ids),
-            ('category ids', found.duplicate_category_ids),
+            ('image ids', labels.coco.duplicate_image_ids),
+            ('annotation ids', labels.coco.duplicate_annotation_ids),
+            ('category ids', labels.coco.duplicate_category_ids),
             ('category names', found.duplicate_names),
             ('image files', found.duplicate_files),
         ]
@@ -111,8 +111,9 @@ class FaultRule(AnnotationRule):
     mild: ClassVar[Tuple[str, ...]] = ()
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = get_annotations(labels)
-        texts = {fault: join_items(places, 3) for fault, places in found.unreadable.items() if places}
+        found = labels.coco
+        unreadable = get_annotations(labels).unreadable
+        texts = {fault: join_items(places, 3) for fault, places in unreadable.items() if places}
         for fault, count in found.mask_faults.items():
             texts[fault] = f'{quantity(count, "annotation")} ({join_items(found.mask_examples.get(fault, []), 3)})'
         shown = [
@@ -237,21 +238,20 @@ class UnnamedCategories(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = get_annotations(labels)
-        unnamed = found.unnamed
+        unnamed = labels.coco.unnamed
         if not unnamed:
             return
         ids = sorted(unnamed)
         evidence = join_items(f'id {value} in {quantity(unnamed[value], "annotation")}' for value in ids)
-        words, files = {'ids': join_items(ids), 'first': ids[0]}, found.unnamed_examples
-        is_label = found.labelled_by == 'category id'  # else the values are positions
+        words, files = {'ids': join_items(ids), 'first': ids[0]}, labels.coco.unnamed_examples
+        is_label = get_annotations(labels).labelled_by == 'category id'  # else the values are positions
         certainty, follow = (PROVEN, self.follows) if is_label and set(labels.values) & set(unnamed) else (LIKELY, ())
         yield self.report_in(facts, certainty, evidence, words, values=unnamed, files=files, follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_annotations(labels)
-        unnamed, ids = sum(found.unnamed.values()), sorted(found.categories)
-        step = self._find_shift(found)
+        unnamed, ids = sum(labels.coco.unnamed.values()), sorted(found.categories)
+        step = self._find_shift(labels)
         if step:
             first = shorten(found.categories[ids[0]])
             counts = f'count from {ids[0] - step} where "categories" count from {ids[0]}'
@@ -263,12 +263,12 @@ class UnnamedCategories(DataRule):
             question = 'Are these annotations of objects that should not be learned?'
             yield from rewrite(self, facts, 'Leave these annotations out.', question)
 
-    def _find_shift(self, annotations: AnnotationFacts) -> int:
+    def _find_shift(self, labels: LabelFacts) -> int:
         """Return 1 or -1 if this shift, and only it, makes all annotations fit the categories."""
-        ids = sorted(annotations.categories)
+        ids = sorted(get_annotations(labels).categories)
         if not ids or ids[-1] - ids[0] >= len(ids):
             return 0
-        unnamed, used = set(annotations.unnamed), annotations.instances_of
+        unnamed, used = set(labels.coco.unnamed), get_annotations(labels).instances_of
         if unnamed == {ids[0] - 1} and not used.get(str(ids[-1])):
             return 1
         return -1 if unnamed == {ids[-1] + 1} and not used.get(str(ids[0])) else 0

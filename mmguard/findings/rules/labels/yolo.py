@@ -11,12 +11,12 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
-from mmguard.findings.views import MOST, compute_share, get_annotations, join_items
+from mmguard.findings.views import MOST, compute_share, join_items
 from mmguard.text import quantity
 
 
 def get_yolo(labels: LabelFacts) -> YoloFacts:
-    return get_annotations(labels).yolo or YoloFacts()
+    return labels.yolo or YoloFacts()
 
 
 def count_rows(facts: YoloFacts, fault: str) -> str:
@@ -97,8 +97,8 @@ class NoFractions(AnnotationRule):
         files = found.faults.get(BEYOND, [])
         if _are_pixels(found):
             yield self.report_in(facts, PROVEN, evidence, title=self.title_pixels, files=files)
-        elif get_annotations(labels).off_axis:
-            words = {'axis': get_annotations(labels).off_axis}
+        elif labels.boxes.off_axis:
+            words = {'axis': labels.boxes.off_axis}
             yield self.report_in(facts, PROVEN, evidence, words, self.title_axis, advice=self.advice_axis, files=files)
         else:
             title = self.title_turned if found.turned else ''
@@ -106,7 +106,7 @@ class NoFractions(AnnotationRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_yolo(labels)
-        if not _are_pixels(found) and not found.turned and not get_annotations(labels).off_axis:
+        if not _are_pixels(found) and not found.turned and not labels.boxes.off_axis:
             yield from rewrite(self, facts, 'Clip the boxes to the image.')
 
 
