@@ -86,7 +86,7 @@ def _reading(folder: str, dtype: str, cases: int, rounds: int) -> List[Row]:
 
     from mmguard.formats import volumes as volume
     from mmguard.formats.format import scan_here
-    from mmguard.nnunet.format.source import CaseSource
+    from mmguard.nnunet.format import CaseSource
 
     labels = [f'{folder}/labelsTr/c{case}.nii.gz' for case in range(cases)]
     images = [[f'{folder}/imagesTr/c{case}_{c:04d}.nii.gz' for c in range(CHANNELS)] for case in range(cases)]

@@ -35,9 +35,6 @@ _TARGETS = ('config', 'configs', 'target', 'log', 'record', 'out')
 def main(argv: Optional[List[str]] = None) -> int:
     """Run a command, and turn any exception into a message on standard error.
 
-    Args:
-        argv (list[str], optional): The arguments after ``mmguard``. ``None``: those of the command line.
-
     Returns:
         int: The exit code; 2 if it could not run, 130 if Ctrl-C ended it.
     """

@@ -16,12 +16,8 @@ _VARIABLES = ('MMGUARD_LANG', 'LC_ALL', 'LC_MESSAGES', 'LANG')
 class Message(str):
     """English text with its template and values, from which :func:`translate` builds it in another language.
 
-    It is an ordinary string otherwise: JSON and other machine formats hold the English text.
-
-    Args:
-        template (str): Text with placeholders of ``str.format``.
-        plural (str): Template for any ``number`` but 1; empty: the same.
-        values: Values of the placeholders. Those that are messages are translated with it, others stay on one line.
+    It is an ordinary string otherwise: JSON and other machine formats hold the English text. ``plural`` is the template
+    for any ``number`` but 1. Values that are messages are translated with it, others stay on one line.
 
     Example:
         >>> Message('{label} is {name}, not a class.', label=255, name='void')
@@ -54,11 +50,7 @@ def as_message(text: str) -> Message:
 
 
 def join(separator: str, texts: Any) -> Message:
-    """Join texts into a message, in which those that are messages can be translated.
-
-    Args:
-        separator (str): Text between them, without braces; it is translated as well.
-        texts (iterable of str): Data and messages.
+    """Join data and messages into a message; its messages, and the separator (without braces), can be translated.
 
     Example:
         >>> join('; ', ['a {brace}', Message('{n} files', n=3)])
@@ -70,11 +62,9 @@ def join(separator: str, texts: Any) -> Message:
 
 
 def translate(text: str, /, **values: Any) -> str:
-    """Return a text in the language of the user; a text that the catalogue lacks stays English.
+    """Return a message, or a text of the catalogue with values for its placeholders, in the language of the user.
 
-    Args:
-        text (str): A message, or a text of the catalogue.
-        values: Values of the placeholders of a template.
+    A text that the catalogue lacks stays English.
     """
     if values:
         text = Message(text, **values)

@@ -203,12 +203,7 @@ class LabelGuard:
         self._console = ConsoleLines()
 
     def __call__(self, batch: Any, mode: str = 'train') -> Any:
-        """Return the batch with sanitized labels, and count them.
-
-        Args:
-            batch: A batch of the data loader, or its targets.
-            mode (str): ``'train'``, ``'val'`` or ``'test'``.
-        """
+        """Return the batch, or its targets, with sanitized labels, and count them."""
         guarded, kind, tallies = self.sanitize(batch)
         self._count(mode, kind, tallies)
         return guarded

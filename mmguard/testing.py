@@ -56,7 +56,6 @@ def assert_moves_together(
             tensors, the image of shape (H, W, C) or (C, H, W).
         labels (str): ``'mask'``: the label is a uint8 array (H, W) of 0 and 20. ``'boxes'``: a float array (N, 4) of
             x1, y1, x2, y2.
-        size (tuple): Height and width.
         tries (int): Number of seeds; ``random``, NumPy and PyTorch are seeded with each.
 
     Returns:
@@ -99,7 +98,6 @@ def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int =
     Args:
         loss (callable): Takes scores (N, C, H, W) and labels (N, H, W) of int64; returns a scalar.
         ignore_index (int): Label of ignored pixels.
-        num_classes (int): C.
 
     Raises:
         PropertyFailure: Gives the largest gradient of an ignored pixel, relative to the others.
@@ -133,7 +131,6 @@ def label_to_output(
         loss (callable): Takes the model's result and the target; returns the classification loss.
         make_batch (callable): Takes a class and returns inputs and a target of this class only; the same inputs for
             each class.
-        num_classes (int): Number of classes.
         scores (callable, optional): Returns the scores, of shape (N, C, ...), from the model's result. By default that
             is the whole result.
 
@@ -159,7 +156,6 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
     Args:
         step (callable): Takes ``True`` for a batch without targets, ``False`` for an ordinary one; returns the losses
             by name, before the backward pass.
-        model (nn.Module): The model that is trained.
 
     Raises:
         PropertyFailure: Names the loss that is not finite, or the parameters that get no gradient.
@@ -188,7 +184,6 @@ def assert_full_marks(
         metric (callable): Takes predictions and targets, and returns the value.
         dataset (iterable): Pairs of a prediction that is the ground truth, read directly from the label file, and of
             the target that the pipeline makes of this file.
-        full (float): The best possible value.
 
     Raises:
         PropertyFailure: Gives the value that the ground truth gets; not run if the data set is empty.

@@ -39,7 +39,7 @@ SOURCES = (
     'formats/maps/__init__.py',
     'formats/maps/sources.py',
     'formats/yolo/__init__.py',
-    'nnunet/format/source.py',
+    'nnunet/format/__init__.py',
     'hooks/label_guard_hook.py',
     'hooks/runs.py',
     'labels/instances.py',

@@ -18,20 +18,15 @@ SECONDS, HEARTBEAT = 0.1, 30.0
 
 
 class Spinner:
-    """Sign that a command is still working: ``mmguard scan: train (12 s)``.
+    """Sign that a command is still working: ``mmguard scan: train (12 s)``; its ``text`` can be changed.
 
     The thread writes without a lock that a forked process could inherit, and needs no package.
-
-    Args:
-        command (str): Name of the command.
-        text (str): What it works on; can be changed while it is shown.
     """
 
     def __init__(self, command: str, text: str) -> None:
         self.text = text
         self._command = command
         self.is_terminal = sys.stderr.isatty()
-        self._is_hidden = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._write_lines, daemon=True)
 
@@ -42,17 +37,8 @@ class Spinner:
     def __exit__(self, *exception: Any) -> None:
         self._ended.set()
         self._thread.join()
-        if not self._is_hidden:
-            self._clear()
-
-    def hide(self) -> None:
-        """Leave the line of the terminal to an output."""
-        self._is_hidden = True
-        self._clear()
-
-    def show(self) -> None:
-        """Show the spinner again."""
-        self._is_hidden = False
+        if self.is_terminal:
+            _write(f'\r{" " * (_count_columns() - 1)}\r')
 
     def _write_lines(self) -> None:
         began = time.monotonic()
@@ -62,12 +48,8 @@ class Spinner:
             line = visible_name(f'mmguard {self._command}: {self.text} ({time.monotonic() - began:.0f} s)')
             if not self.is_terminal:
                 _write(f'{line}\n')
-            elif not self._is_hidden:
+            else:
                 _write(f'\r{fit(f"{sign} {line}", _count_columns() - 1)}\r')
-
-    def _clear(self) -> None:
-        if self.is_terminal:
-            _write(f'\r{" " * (_count_columns() - 1)}\r')
 
 
 def _count_columns() -> int:

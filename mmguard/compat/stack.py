@@ -118,10 +118,7 @@ def find_module_folder(module: str) -> Optional[Path]:
 
 
 def find_config_file(name: str) -> str:
-    """Return the file of a config that ships with a framework; return a name without ``::`` unchanged.
-
-    Args:
-        name (str): ``'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'``, or a path.
+    """Return the file of a shipped config, ``'mmseg::pidnet/....py'``; return a name without ``::`` unchanged.
 
     Raises:
         ModuleNotFoundError: The framework is not installed, or not known.

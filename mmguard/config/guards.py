@@ -134,12 +134,12 @@ def find_own_parts(config: ReadConfig) -> List[Part]:
     return [
         part
         for part in likely
-        if (_is_own(part.cls) if part.cls else part.name.startswith('Guard') or find_similar_name(part))
+        if (
+            part.cls.__module__.startswith('mmguard.')
+            if part.cls
+            else part.name.startswith('Guard') or find_similar_name(part)
+        )
     ]
-
-
-def _is_own(cls: type) -> bool:
-    return cls.__module__.partition('.')[0] == 'mmguard'
 
 
 def find_similar_name(part: Part) -> str:
@@ -390,13 +390,9 @@ def guard_losses(
             guarded.left.append(found.describe_left(place, refusal))
             return False
         guarded.configs[found.path] = config
-        guarded.changed.append(f'{place}: {"the default " * is_default}{found.name} -> {_show_loss(config)}')
+        shown = get_type_name(config['type']) + ' around it' * ('loss' in config)
+        guarded.changed.append(f'{place}: {"the default " * is_default}{found.name} -> {shown}')
         return True
 
     visit_losses(tree.get('model', {}), _open_part(tree), visit, ('model',))
     return guarded
-
-
-def _show_loss(config: Dict[str, Any]) -> str:
-    name = get_type_name(config['type'])
-    return f'{name} around it' if 'loss' in config else name

@@ -9,14 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.detection.fields import (
-    Target,
-    check_targets,
-    find_instance_keys,
-    get_length,
-    read_on_host,
-    take,
-)
+from mmguard.detection.fields import Target, check_targets, find_instance_keys, get_length, read_on_host, take
 from mmguard.labels.instances import InstanceRule, SanitizedInstances, describe_reasons
 from mmguard.labels.rules import LabelMap
 from mmguard.labels.tally import Tally

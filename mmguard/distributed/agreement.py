@@ -89,14 +89,7 @@ class LossAgreement:
         self._settled: Tuple[Optional[List[Tuple[str, LossEntry]]], int] = (None, 0)
 
     def __call__(self, losses: Losses, samples: Sequence[str] = ()) -> Agreed:
-        """Agree on the losses of one iteration; every rank must call it.
-
-        Args:
-            losses (dict): Name -> tensor, or list of tensors; as the model returns them, before they are summed.
-            samples (Sequence[str]): The files of this rank's batch, for messages.
-
-        Returns:
-            Agreed: ``losses`` with the same keys on every rank, and the losses that were ``filled`` in.
+        """Agree on the losses of one iteration, as the model returns them; every rank must call it.
 
         Raises:
             AbsentRankError: A rank did not come within ``timeout``.

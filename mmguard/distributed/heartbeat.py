@@ -28,8 +28,7 @@ WAITING = ('torch.distributed', 'torch.nn.parallel', 'torch.autograd', 'mmguard.
 class AbsentRankError(RuntimeError):
     """Error if a rank did not join a collective.
 
-    Args:
-        message (str): The missing rank, and advice.
+    Attributes:
         ranks (list[int]): Ranks to inspect: those that ended; else those that are at another place; if most ranks wait
             in a collective, those that skipped it.
     """

@@ -159,7 +159,5 @@ class Faults:
 
     def to_dict(self) -> Dict[str, List[str]]:
         """Return fault -> places; the last entry gives the number of places that are not named."""
-        return {
-            what: [*places, f'and {self._more[what]:,} more'] if what in self._more else list(places)
-            for what, places in self._places.items()
-        }
+        more = {what: [f'and {count:,} more'] for what, count in self._more.items()}
+        return {what: [*places, *more.get(what, ())] for what, places in self._places.items()}

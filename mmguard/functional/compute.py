@@ -30,11 +30,7 @@ def sum_float32(values: Tensor) -> Tensor:
 def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_factor: Optional[AvgFactor]) -> Tensor:
     """Weigh and reduce element-wise losses, in the order of both frameworks, so that results are equal bit for bit.
 
-    Args:
-        loss (Tensor): Element-wise losses, any shape, excluded elements 0.
-        weight (Tensor, optional): Element weights, broadcastable to ``loss``.
-        reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): Divisor of ``'mean'``; the number of weighted elements without one.
+    Excluded elements are 0; the divisor of a mean without ``avg_factor`` is the number of elements.
 
     Raises:
         ValueError: An ``avg_factor`` together with ``'sum'``, as in both frameworks; an unknown reduction.
@@ -56,17 +52,13 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
     """Remove invalid elements from a caller's averaging factor, as far as a single call can infer how it was computed.
 
+    Such a factor counts ``counted`` elements, of which ``kept`` are valid (both 0-d).
+
     - A factor of at least ``counted`` was added up over several calls (RetinaNet calls once per level): what was
-      skipped here is subtracted.
-    - A smaller one was averaged over ranks, or chosen by hand: it is multiplied by ``kept / counted``.
-    - One that equals ``kept`` never contained them (FCOS counts the labels that are classes): it stays.
+    skipped here is subtracted. - A smaller one was averaged over ranks, or chosen by hand: it is multiplied by ``kept /
+    counted``. - One that equals ``kept`` never contained them (FCOS counts the labels that are classes): it stays.
 
     The result never falls below ``min(avg_factor, 1)``.
-
-    Args:
-        avg_factor (float or Tensor): The caller's factor.
-        kept (Tensor): 0-d, valid elements among the counted.
-        counted (Tensor): 0-d, number of elements that such a factor counts.
 
     Example:
         >>> scale_avg_factor(100, torch.tensor(1), torch.tensor(4))

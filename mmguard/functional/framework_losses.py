@@ -195,21 +195,10 @@ def sigmoid_cross_entropy(
         weight (Tensor, optional): Element weights, the shape of ``target`` (sizes of 1 are broadcast); of dense targets
             any shape that can be broadcast with theirs.
         class_weight (Tensor, optional): Weight of the positive targets per channel, shape (C,).
-        reduction (str): ``'none'`` (returns the shape of ``logits``), ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
-            (:func:`~mmguard.functional.scale_avg_factor`).
-        ignore_index (int): The label to ignore.
-        avg_non_ignore (bool): Exclude ignored elements from the denominator.
         background (bool): True if the label C is a valid one, the background.
-        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
-    Returns:
-        tuple[Tensor, Tensor]: the loss, and int64 counts (3,): label elements seen, skipped, remapped.
-
-    Raises:
-        ValueError: Shapes that do not fit; ``avg_factor`` with ``'sum'``.
-        TypeError: Scores that are not floating point, class indices that are.
-        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+    The other arguments, the result and the errors are those of :func:`softmax_cross_entropy`; with ``reduction='none'``
+    the loss has the shape of ``logits``.
 
     Example:
         >>> logits = torch.zeros(3, 2, requires_grad=True)
@@ -323,16 +312,10 @@ def mask_cross_entropy(
         target (Tensor): Shape (N, \*): target masks, floating point or bool, in [0, 1].
         label (Tensor): Shape (N,): the class of each instance, an integer dtype.
         class_weight (Tensor, optional): Weight per class, shape (C,).
-        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
 
     Returns:
         tuple[Tensor, Tensor]: the loss, shape (1,) as in both frameworks (0 without instances, where theirs is NaN),
-        and int64 counts (3,): instances seen, skipped, remapped.
-
-    Raises:
-        ValueError: Shapes that do not fit.
-        TypeError: Scores that are not floating point, labels that are.
-        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+        and int64 counts (3,) of instances, as :func:`softmax_cross_entropy`, whose errors it raises, too.
 
     Example:
         >>> loss, counts = mask_cross_entropy(torch.zeros(2, 3, 4, 4), torch.ones(2, 4, 4), torch.tensor([1, 80]))

@@ -76,13 +76,10 @@ class InstanceRule(BaseRule):
         faults: Optional[np.ndarray] = None,
         source: Optional[str] = None,
     ) -> SanitizedInstances:
-        """Sanitize the instances of one image.
+        """Sanitize the instances of one image, labels (N,), which are never modified.
 
-        Args:
-            labels (np.ndarray): Integer labels, (N,). Never modified.
-            ignored (np.ndarray, optional): bool (N,), instances that are not trained on.
-            faults (np.ndarray, optional): Integers (N,), index of each box's fault in ``BOX_REASONS``.
-            source (str, optional): The file, for messages and the tally.
+        ``ignored`` (bool, (N,)) are those that are not trained on, ``faults`` the index of each box's fault in
+        ``BOX_REASONS``.
         """
         sanitized = self._apply_map(labels)
         invalid = (sanitized < self.min_label) | (sanitized >= self.num_classes)

@@ -46,13 +46,10 @@ def read_log(path: Union[str, Path]) -> GuardLog:
 
 
 class GuardLog:
-    """Log of the labels that a run skipped or remapped; as text, its worst files and its sums.
-
-    Args:
-        files (RunFiles): The files of the run, see :func:`read_log`.
+    """Log of the labels that a run skipped or remapped, see :func:`read_log`; as text, its worst files and its sums.
 
     Attributes:
-        folder (Path): Their folder.
+        folder (Path): The folder of its files.
         modes (list[str]): The modes in the log, of ``'train'``, ``'val'`` and ``'test'``.
         problems (list[str]): Parts that could not be read.
         run (LoggedRun): The records of all ranks.

@@ -127,11 +127,9 @@ class ModeStats:
         self.files.start_loop()
 
     def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str] = ()) -> Optional[Stats]:
-        """Add an iteration, see :meth:`RunLog.see`.
+        """Add an iteration (:meth:`RunLog.see`); return it for its line, ``None`` if nothing was skipped or remapped.
 
-        Returns:
-            Stats, optional: The iteration for its line: file names shortened, without values that a file had last
-            time. ``None`` if nothing was skipped or remapped.
+        In the line file names are shortened, and values are left out that a file had last time.
         """
         self._place = place
         self.files.see(map(self.shorten, sources))
@@ -180,14 +178,9 @@ class RunLog:
     The sums are in a file of their own, because readers of the log (``pandas.read_json(lines=True)``, ``jq``) rely on
     one iteration per line. They are written at the start and the end of a loop, and once a minute in between. A run
     that continues in the same folder adds its sums to those of the file; a file that cannot be read is kept, and the
-    run gets ``label_guard.2.json`` and ``label_guard.2.jsonl``. Nothing is raised if the disk cannot be written: see
-    :meth:`take_problems`.
-
-    Args:
-        folder (str): Folder of the files; created with the first.
-        rank, world_size (int): This process; every rank other than 0 has its own files.
-        framework (str): ``'openmmlab'``, ``'pytorch'`` (your own loop) or ``'nnunet'``.
-        config (str, optional): The config of the run.
+    run gets ``label_guard.2.json`` and ``label_guard.2.jsonl``. Every rank other than 0 has its own files. Nothing is
+    raised if the disk cannot be written: see :meth:`take_problems`. ``framework`` is ``'openmmlab'``, ``'pytorch'``
+    (your own loop) or ``'nnunet'``.
     """
 
     def __init__(

@@ -10,14 +10,7 @@ import numpy as np
 
 from mmguard.files.plain_data import decode
 from mmguard.labels.instances import LABEL_REASON
-from mmguard.labels.tally import (
-    LABEL_GUARD,
-    Record,
-    Tally,
-    add_counts,
-    find_instances,
-    read_counts,
-)
+from mmguard.labels.tally import LABEL_GUARD, Record, Tally, add_counts, find_instances, read_counts
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
@@ -317,11 +310,10 @@ class PerFileStats:
             self._indices.setdefault(name, len(self._indices))
 
     def add(self, kind: str, tally: Tally) -> bool:
-        """Add what was skipped or remapped in a file, ``tally.source``.
+        """Add what was skipped or remapped in a file, ``tally.source``; return True if the log needs only its counts.
 
-        Returns:
-            bool: True if the file has the same invalid values as last time, so that the log needs only its counts. Of
-            several values the counts must be equal, too; that of a single value follows from the sums.
+        The file has the same invalid values as last time. Of several values the counts must be equal, too; that of a
+        single value follows from the sums.
         """
         name, offence = str(tally.source), _hash_offence(tally)
         index = self._indices.setdefault(name, len(self._indices))

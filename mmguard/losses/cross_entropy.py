@@ -33,9 +33,8 @@ ClassWeight = Union[Sequence[float], np.ndarray, torch.Tensor, str, 'os.PathLike
 def load_class_weight(class_weight: Optional[ClassWeight]) -> Optional[List[float]]:
     """Return the weights as a list of floats, one per class.
 
-    Args:
-        class_weight: A list, array or tensor of numbers, or the path of a ``.npy``, ``.json`` or ``.yaml`` file with
-            such a list (any mmengine file backend); ``None`` is returned as it is.
+    ``class_weight`` is a list, array or tensor of numbers, or the path of a ``.npy``, ``.json`` or ``.yaml`` file with
+    such a list (any mmengine file backend); ``None`` is returned as it is.
 
     Raises:
         ValueError: An unknown or refused file type, or content that is not a flat list of finite numbers.

@@ -163,13 +163,9 @@ class GuardedLossBase(CountsLabels, nn.Module):
     ) -> Result:
         r"""Call the loss with sanitized labels.
 
-        Args:
-            pred (Tensor): Scores, shape (N, C, \*).
-            label (Tensor): Class indices (N, \*) of an integer dtype, or another target of the loss: a pair of labels
-                and qualities, or dense targets (passed through: they index nothing).
-            ignore_index (int, optional): The label to ignore.
-            args, kwargs: Passed on; keywords that are ``None`` and unknown to the loss are left out. One of ``args``
-                may be the ``ignore_index``, as the loss takes it.
+        ``label`` holds class indices (N, \*) of an integer dtype, or another target of the loss: a pair of labels and
+        qualities, or dense targets (passed through: they index nothing). One of ``args`` may be the ``ignore_index``,
+        as the loss takes it; keywords that are ``None`` and unknown to the loss are left out.
 
         Raises:
             ValueError, TypeError: Shapes or dtypes that do not fit.

@@ -16,19 +16,8 @@ from mmguard.nn.counting import KeepsTally
 class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
     """``torch.nn.CrossEntropyLoss``; invalid targets are excluded.
 
-    :func:`mmguard.functional.cross_entropy` defines what is valid and where the two differ. Arguments, buffers
-    and state_dict are the stock ones, so checkpoints load in both directions.
-
-    Args:
-        weight (Tensor, optional): Weight per class, shape (C).
-        size_average, reduce (bool, optional): Deprecated in PyTorch.
-        ignore_index (int): The class index that is excluded.
-        reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
-        label_smoothing (float): In [0, 1].
-        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
-
-    Raises:
-        ValueError: An unknown ``on_invalid``.
+    :func:`mmguard.functional.cross_entropy` defines what is valid, where the two differ, and ``on_invalid``. The other
+    arguments, buffers and state_dict are the stock ones, so checkpoints load in both directions.
 
     Example:
         >>> criterion = CrossEntropyLoss(ignore_index=255)
@@ -54,16 +43,7 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
         self.on_invalid = check_on_invalid(on_invalid)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        r"""Compute the loss.
-
-        Args:
-            input (Tensor): Scores before softmax, shape (C), (N, C) or (N, C, \*).
-            target (Tensor): Class indices (), (N) or (N, \*), or probabilities of the shape of ``input``.
-
-        Raises:
-            ValueError, TypeError: Shapes or dtypes that do not fit.
-            LabelGuardError: An invalid target, with ``on_invalid='raise'``.
-        """
+        """Compute the loss as :func:`mmguard.functional.cross_entropy`."""
         loss, counts = cross_entropy_and_counts(
             input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing, self.on_invalid
         )
@@ -81,19 +61,8 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
 class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
     """``torch.nn.BCEWithLogitsLoss``; targets outside [0, 1], NaN included, are excluded.
 
-    :func:`mmguard.functional.binary_cross_entropy_with_logits` has the details. Arguments, buffers and state_dict are
-    the stock ones.
-
-    Args:
-        weight (Tensor, optional): Weight per element, broadcast to the loss.
-        size_average, reduce (bool, optional): Deprecated in PyTorch.
-        reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
-        pos_weight (Tensor, optional): Weight of the positive part, broadcast along the last dimensions.
-        ignore_index (float, optional): A target value that is excluded but not invalid; it may be NaN.
-        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
-
-    Raises:
-        ValueError: An unknown ``on_invalid``.
+    :func:`mmguard.functional.binary_cross_entropy_with_logits` has the details, with ``ignore_index`` and
+    ``on_invalid``. The other arguments, buffers and state_dict are the stock ones.
 
     Example:
         >>> criterion = BCEWithLogitsLoss(ignore_index=-1)
@@ -118,16 +87,7 @@ class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
         self.on_invalid = check_on_invalid(on_invalid)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss.
-
-        Args:
-            input (Tensor): Scores before sigmoid, any shape.
-            target (Tensor): The shape of ``input``, each in [0, 1] or equal to ``ignore_index``.
-
-        Raises:
-            ValueError, TypeError: Shapes or dtypes that do not fit.
-            LabelGuardError: An invalid target, with ``on_invalid='raise'``.
-        """
+        """Compute the loss as :func:`mmguard.functional.binary_cross_entropy_with_logits`."""
         loss, counts = binary_cross_entropy_with_logits(
             input,
             target,

@@ -23,9 +23,7 @@ from mmguard.text import quantity
 #: CPU seconds after which no further variant is tested, and number of classes that are left out, one by one.
 _MOST_SECONDS, _CLASSES = 8.0, 4
 
-
-#: Name of a change, the changed batch after the preprocessor, the share of the user's samples, or of batches, that are
-#: like it (0 if none was seen), and the source of the share.
+#: Name of a change, the changed batch, the share of the user's samples that are like it, and the source of the share.
 Variant = Tuple[str, Dict[str, Any], float, str]
 
 

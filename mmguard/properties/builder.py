@@ -33,10 +33,11 @@ _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'Conne
 
 
 class Verification(NamedTuple):
-    """Result of building and calling the parts that an edit changes: a state, and the reason for it."""
+    """State of building and calling the parts that an edit changes, its reason, and the parts that worked."""
 
     state: str
     reason: str = ''
+    parts: Tuple[str, ...] = ()
 
 
 class Builder(Worker):
@@ -54,6 +55,7 @@ class Builder(Worker):
             return Verification(NOT_VERIFIED, 'MMEngine cannot build this config')
         one, other = before.written, after.written
         keys = {key for key in {*one, *other} if _differ(one.get(key), other.get(key))}
+        tried: Tuple[str, ...] = ()
         doubts = []
         for name, part in PARTS.items():
             if not keys & {*part.keys, *_EVERYWHERE}:
@@ -63,17 +65,16 @@ class Builder(Worker):
                 then = self.call(before, name)
                 if then.works or (then.value == NO_PART_REASON and now.failure.kind not in _INCOMPLETE):
                     return Verification(BROKEN, f'{name}: {now.failure}')
-            if now.value != NO_PART_REASON:
-                doubts.append('' if now.works else f'{name}: {now.value or now.failure}')
-        if any(doubts) or not doubts:
-            return Verification(NOT_VERIFIED, next(filter(None, doubts), 'nothing that it touches is built'))
-        return Verification(VERIFIED)
+            if now.works:
+                tried += (name,)
+            elif now.value != NO_PART_REASON:
+                doubts.append(f'{name}: {now.value or now.failure}')
+        if doubts or not tried:
+            return Verification(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tried)
+        return Verification(VERIFIED, '', tried)
 
     def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
-        """Build a part of a config and call it once, in a share of the remaining time; repeat no attempt.
-
-        The value of the reply gives the reason if the part could not be tried.
-        """
+        """Build a part of a config and call it once, in a share of the time; the value is the reason if not tried."""
         try:
             key = pickle.dumps((part, config.written))
         except Exception as error:  # functions and objects in the config

@@ -18,7 +18,14 @@ from mmguard.properties.datasets import seed_all
 from mmguard.properties.program import Program, cache_result
 from mmguard.properties.readings import has_shapes, measure_edges, read_samples
 from mmguard.properties.result import Result, broken, note, ran
-from mmguard.properties.runner import build_loader, enter_autocast, is_foreign, judge_failure, start_runner
+from mmguard.properties.runner import (
+    build_loader,
+    describe_failure,
+    enter_autocast,
+    is_foreign,
+    judge_failure,
+    start_runner,
+)
 from mmguard.properties.samples import get_label_map
 from mmguard.properties.scores import walk_tensors
 from mmguard.text import quantity
@@ -193,6 +200,7 @@ def check_batches(program: Program) -> List[Result]:
     words += f', of your {len(program.build_dataset("train")):,} samples; loss '
     words += ', '.join(f'{loss:.3g}' for loss in steps.losses)
     results.append(ran('steps', words, dict(losses=steps.losses, batches=done)))
+    results += check_shapes(program, first) if first.scaled != first.size else []
     for name in sorted(steps.unadded):
         results.append(broken(name, 'has a gradient, but is not added to the loss: its name lacks "loss"'))
     for name, shares in steps.shares.items():
@@ -240,6 +248,19 @@ def _count(program: Program, steps: _Steps) -> None:
         for other, (_, label) in enumerate(pictures):
             if label.shape == image.shape and min(label.shape) > 4 and has_shapes(image):
                 steps.edges[place != other].append(measure_edges(image, label, program.ignore_index))
+
+
+def check_shapes(program: Program, batch: FirstBatch) -> List[Result]:
+    """Compute the shapes of a scaled batch at its full size, on the meta device, if those of the scaled one can be."""
+    model, channels = copy.deepcopy(program.build_model()).to('meta'), batch.data['inputs'].shape[1]
+    for number, *sides in (batch.scaled, batch.size):
+        try:
+            with torch.no_grad(), program.scope():
+                model(torch.zeros((number, channels, *sides), device='meta'), mode='tensor')
+        except Exception as error:
+            words = f'fails at the full size of {sides[0]}x{sides[1]}: {describe_failure(error)}'
+            return [broken('model', words)] if (number, *sides) == batch.size else []
+    return []
 
 
 def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Result]:

@@ -24,10 +24,8 @@ BRIGHT, DARK = 200, 50
 _DRAWN, _MAP, _LABELS = 'mmguard_drawn', 'label map', ('gt_seg_map', 'gt_bboxes', 'gt_masks')
 #: Highest label of the figure, whatever the number of classes: interpolation is seen between two labels.
 _VALUES = 4
-#: Minimum number of loads: random steps draw again each time.
-DRAWN_LOADS = 32
-#: Number of loads of each training sample: random steps may drop it occasionally.
-LOADS = 5
+#: Minimum number of loads with a figure, and number of loads of each training sample: random steps draw each time.
+DRAWN_LOADS, LOADS = 32, 5
 
 
 class StepOutput(NamedTuple):

@@ -166,10 +166,7 @@ def check_build(program: Program) -> List[Result]:
 
 
 def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
-    """Judge an exception of a subject, or of the part of the config that could not be built.
-
-    Broken: a training on any machine would raise it; not run: it concerns this machine.
-    """
+    """Judge an exception of a subject, or of the part that is built: broken if any machine would raise it."""
     frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     subject = [subject, *(_PARTS[one] for one in frames if one in _PARTS)][-1]
     failure, missing = describe_failure(error), describe_missing(error)

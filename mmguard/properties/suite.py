@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from mmguard.properties.result import DoesNotApply, Result, describe_missing, not_run, note
 from mmguard.properties.worker import OutOfTime, Worker, time_limit
@@ -105,13 +105,7 @@ class PropertyRecord(NamedTuple):
 
 
 def run_property(
-    worker: Worker,
-    tree: Mapping[str, Any],
-    name: str,
-    seconds: float,
-    samples: int = 8,
-    device: str = 'cpu',
-    known: Optional[Dict[str, Tuple[str, str]]] = None,
+    worker: Worker, tree: Any, name: str, seconds: float, samples: int = 8, device: str = 'cpu', known: Any = None
 ) -> PropertyRecord:
     """Test a property of a config in a worker, which keeps the built program; what ends the worker is *not run*."""
     began, tested = time.monotonic(), PROPERTIES[name]
@@ -140,10 +134,7 @@ def run_properties(
 
 
 def point_back(result: Result, name: str, known: Dict[str, Tuple[str, str]]) -> Result:
-    """Return a result that points to an earlier property with the same cause; nothing is broken twice.
-
-    ``known``: cause -> the property that reported it first, and its outcome; extended here.
-    """
+    """Return a result that points to an earlier property with the same cause, which is remembered: broken once."""
     cause, outcome = result.data.get('failure'), result.outcome
     if not cause or outcome not in ('broken', 'not run'):
         return result

@@ -22,7 +22,7 @@ from mmguard.formats.files import FILES, check_local_dataset, select_spread
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.sources import MapSource
 from mmguard.formats.maps.summary import MapItem
-from mmguard.formats.options import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
+from mmguard.formats.options import DEFAULT_BACKEND, SPLITS, MapSettings, Pairs, as_pairs
 from mmguard.labels.rules import count_values
 from mmguard.language import Message
 from mmguard.text import describe_error, quantity
@@ -156,26 +156,17 @@ def unwrap(
             yield from unwrap(f'{path}.{key}', dataset[key], pipeline)
 
 
-def _reads_the_same(split_set: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
-    return _strip_pipeline(split_set.config) == _strip_pipeline(leaf) and _read_loading(
-        split_set.pipeline
-    ) == _read_loading(pipeline)
+def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
+    both = (
+        {key: value for key, value in config.items() if key not in ('pipeline', 'test_mode')}
+        for config in (known.config, leaf)
+    )
+    return next(both) == next(both) and _read_loading(known.pipeline) == _read_loading(pipeline)
 
 
-def _strip_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
-    return {key: value for key, value in leaf.items() if key not in ('pipeline', 'test_mode')}
-
-
-class _LoaderSettings(NamedTuple):
-    """Reading of a label map by the first steps of a pipeline: loader, backend, and label map of a guard."""
-
-    loader: str
-    backend: str
-    guard_map: Tuple[Tuple[int, int], ...]
-
-
-def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> _LoaderSettings:
-    loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
+def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> Tuple[str, str, Pairs]:
+    """Return loader and backend of a label map in the first steps of a pipeline, and the label map of a guard."""
+    loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Pairs
     for transform in pipeline:
         name = get_type_name(transform.get('type'))
         if not loader and name.startswith('Load') and 'Annotation' in name:
@@ -183,7 +174,7 @@ def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> _LoaderSettings:
             backend = transform.get('imdecode_backend') or DEFAULT_BACKEND
         elif name == 'GuardSegLabels' and not guard_map:
             guard_map = as_pairs(transform.get('label_map'))
-    return _LoaderSettings(loader, backend, guard_map)
+    return loader, backend, guard_map
 
 
 class ConfigSource(MapSource):
@@ -201,24 +192,21 @@ class ConfigSource(MapSource):
         dataset = _build(split.config)
         named = dataset.metainfo.get('classes') or ()
         classes = [named] if isinstance(named, str) else list(named)
-        loading = _read_loading(split.pipeline)
+        _, backend, guard_map = _read_loading(split.pipeline)
         # Keep only pairs of names: the rest of the listing would take ten times the memory.
-        infos = [dataset.get_data_info(place) for place in range(len(dataset))]
-        labelled = [place for place, info in enumerate(infos) if info.get('seg_map_path')]
-        self._files = [
-            MapItem(
-                str(infos[place]['seg_map_path']),
-                None if infos[place].get('img_path') is None else str(infos[place]['img_path']),
-            )
-            for place in labelled
+        pairs = [
+            tuple(None if info.get(key) is None else str(info[key]) for key in ('seg_map_path', 'img_path'))
+            for info in map(dataset.get_data_info, range(len(dataset)))
         ]
+        labelled = [place for place, (label, _) in enumerate(pairs) if label]
+        self._files = [MapItem(str(pairs[place][0]), pairs[place][1]) for place in labelled]
         settings = MapSettings(
             num_classes=num_classes or len(classes) or 256,
             ignore_index=ignore_index,
             reduce_zero_label=bool(getattr(dataset, 'reduce_zero_label', False)),
             label_map=as_pairs(getattr(dataset, 'label_map', None)),
-            guard_map=loading.guard_map,
-            backend=loading.backend,
+            guard_map=guard_map,
+            backend=backend,
         )
         root = getattr(dataset, 'data_root', None)
         super().__init__(split.name, settings, None if root is None else str(root), classes)
@@ -227,7 +215,7 @@ class ConfigSource(MapSource):
             ending = str(getattr(dataset, 'seg_map_suffix', None) or '')
             # An ending that is only a file type does not distinguish label maps, and a copy is a PNG.
             self.suffix = ending if not ending.startswith('.') else ''
-        if not infos:
+        if not pairs:
             raise ValueError(f'it does not list any file: {_describe_places(dataset)}')
         self._dataset, self._pipeline = dataset, split.pipeline
         dataset.data_list = [dataset.data_list[place] for place in select_spread(labelled)]
@@ -236,7 +224,7 @@ class ConfigSource(MapSource):
                 f'{split.name}: metainfo.classes is a string, so each letter is a class: the comma of a one-tuple is '
                 f'missing. Write classes=({named!r},)'
             )
-        without = len(infos) - len(self._files)
+        without = len(pairs) - len(self._files)
         if without:
             images = quantity(without, 'image has', 'images have')
             note = Message('{split}: {images} no label map in the config', split=split.name, images=images)

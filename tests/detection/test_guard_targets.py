@@ -329,6 +329,3 @@ def test_it_warns_where_nobody_takes_the_tally(monkeypatch: pytest.MonkeyPatch) 
     assert len(said) == 4
     assert '600' in said[0]
     assert {one.filename for one in caught} == {__file__}
-
-
-# ---- the caller's mistakes

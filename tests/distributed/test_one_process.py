@@ -23,11 +23,6 @@ from mmguard.facts.run import find_unused
 from mmguard.hooks.flight_recorder_hook import add_names
 
 
-def test_nothing_is_exchanged_where_nothing_is_distributed() -> None:
-    losses = {'loss': torch.ones((), requires_grad=True)}
-    assert align_losses(losses, nn.Linear(1, 1)) is losses
-
-
 @pytest.mark.parametrize('value', [3, None, [torch.ones(1), 2], 'loss'])
 def test_what_is_no_loss_is_reported(value: Any) -> None:
     with pytest.raises(TypeError, match='loss_x'):

@@ -11,6 +11,8 @@ from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, assert_equal, assert_same_bi
 from loss_checks import value_and_grad
 from torch import Tensor
 
+pytestmark = pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
+
 
 def masks(instances: int = 5, size: Tuple[int, ...] = (3, 6)) -> Tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
@@ -19,7 +21,6 @@ def masks(instances: int = 5, size: Tuple[int, ...] = (3, 6)) -> Tuple[Tensor, T
     return scores, target, torch.randint(0, 4, (instances,), generator=generator)
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('scope', CROSS_ENTROPY)
 @pytest.mark.parametrize('size', [(3, 6), (2, 3, 4)])
 @pytest.mark.parametrize('override', [None, 'mean'])
@@ -37,7 +38,6 @@ def test_equals_stock(scope: str, size: Tuple[int, ...], override: Optional[str]
     assert_same_bits(actual, expected)
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('scope', CROSS_ENTROPY)
 @pytest.mark.parametrize(
     ('reduction', 'avg_factor', 'override', 'ignore_index'),
@@ -61,7 +61,6 @@ def test_same_misuse(
             )
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('scope', CROSS_ENTROPY)
 def test_class_weight_is_the_one_of_the_instance(scope: str) -> None:
     """Stock broadcasts the class weights along the width of the masks."""
@@ -78,7 +77,6 @@ def test_class_weight_is_the_one_of_the_instance(scope: str) -> None:
     assert_equal(value_and_grad(guarded, scores, target, label), value_and_grad(by_hand, scores))
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('scope', CROSS_ENTROPY)
 @pytest.mark.parametrize('invalid', [4, -1, 255, -(2**40)])
 def test_an_instance_of_no_class_counts_as_absent(scope: str, invalid: int) -> None:
@@ -93,7 +91,6 @@ def test_an_instance_of_no_class_counts_as_absent(scope: str, invalid: int) -> N
     assert guarded.take_counts().tolist() == [5, 2, 0]
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('scope', CROSS_ENTROPY)
 @pytest.mark.parametrize('instances', [0, 3])
 def test_nothing_to_train_on_gives_zero(scope: str, instances: int) -> None:
@@ -103,7 +100,6 @@ def test_nothing_to_train_on_gives_zero(scope: str, instances: int) -> None:
     assert grad.eq(0).all()
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 def test_the_class_of_each_instance_is_required(refuses: Any) -> None:
     scores, target, label = masks()
     for arguments, error in (
@@ -129,7 +125,6 @@ CALLS: Dict[str, Dict[str, Any]] = {
 }
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('avg_non_ignore', [False, True])
 @pytest.mark.parametrize('call', CALLS)
 @pytest.mark.parametrize(
@@ -146,7 +141,6 @@ def test_valid_targets(scope: str, shape: tuple, call: str, avg_non_ignore: bool
     )
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('shape', SMALLER + LARGER)
 def test_invalid_targets_are_deleted(shape: tuple) -> None:
     """Those of one row, which a stock loss gets as an ignored one that leaves the average."""
@@ -163,7 +157,6 @@ def test_invalid_targets_are_deleted(shape: tuple) -> None:
     assert grad[:, 3].eq(0).all()
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('scope', CROSS_ENTROPY)
 @pytest.mark.parametrize('mode', [{}, {'use_sigmoid': True}])
 def test_one_weight_for_all_labels(scope: str, mode: Dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from mmguard import LabelGuardError
 from mmguard.losses.mmdet import GuardedLoss
 
 NAMES = pytest.mark.parametrize('name', CASES)
+pytestmark = pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 
 
 def error_of(call: Any) -> Optional[Type[Exception]]:
@@ -30,7 +31,6 @@ def error_of(call: Any) -> Optional[Type[Exception]]:
     return None
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @NAMES
 def test_every_argument(name: str) -> None:
     case = CASES[name]
@@ -58,7 +58,6 @@ def test_every_argument(name: str) -> None:
     assert compared >= len(weights) * len(factors)
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @NAMES
 @pytest.mark.parametrize('reduction', ['none', 'mean', 'sum'])
 def test_the_reduction_of_the_constructor(name: str, reduction: str) -> None:
@@ -73,7 +72,6 @@ def test_the_reduction_of_the_constructor(name: str, reduction: str) -> None:
             outcome(case.guard(), case, given)
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @NAMES
 @pytest.mark.parametrize('avg_factor', [None, 1.0])
 def test_no_row(name: str, avg_factor: Optional[float]) -> None:
@@ -84,7 +82,6 @@ def test_no_row(name: str, avg_factor: Optional[float]) -> None:
     assert actual.grad.shape == (0, CLASSES + case.more_channels)
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @NAMES
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16, torch.float64])
 def test_other_precisions(name: str, dtype: torch.dtype) -> None:
@@ -100,7 +97,6 @@ def test_other_precisions(name: str, dtype: torch.dtype) -> None:
     assert all(part.isfinite().all() for part in outcome(case.guard(), case, given).parts.values())
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @NAMES
 @pytest.mark.parametrize('dtype', [torch.int32, torch.int16, torch.uint8])
 def test_labels_of_other_dtypes(name: str, dtype: torch.dtype) -> None:
@@ -112,7 +108,6 @@ def test_labels_of_other_dtypes(name: str, dtype: torch.dtype) -> None:
     assert_same(outcome(case.guard(), case, given), expected, name)
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @NAMES
 @pytest.mark.parametrize('invalid', INVALID)
 def test_clip(name: str, invalid: int) -> None:
@@ -127,7 +122,6 @@ def test_clip(name: str, invalid: int) -> None:
     assert guarded.take_counts().tolist() == [48, 0, 10]
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @NAMES
 def test_raise(name: str) -> None:
     case = CASES[name]
@@ -140,7 +134,6 @@ def test_raise(name: str) -> None:
     assert (caught.value.positions, caught.value.tallies[0].values) == ([(3,), (5,)], {77: 2})
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('name', [name for name in CASES if 'custom CE' not in name])
 def test_an_ignored_label_counts_as_absent(name: str) -> None:
     """mmdet's other losses know no ignored label; GuardedLoss may be given one."""
@@ -157,7 +150,6 @@ def test_an_ignored_label_counts_as_absent(name: str) -> None:
     assert guarded.take_counts().tolist() == [24, 0, 0]
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 def test_the_own_ignored_label_of_custom_cross_entropy() -> None:
     for arguments in ({}, {'avg_non_ignore': True}, {'use_sigmoid': True}):
         case = Case('CrossEntropyCustomLoss', {'num_classes': CLASSES, 'ignore_index': 255, **arguments})
@@ -167,7 +159,6 @@ def test_the_own_ignored_label_of_custom_cross_entropy() -> None:
         assert_same(outcome(case.guard(), case, given), outcome(case.build(), case, given), arguments)
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize('name', ['focal', 'focal, activated', 'quality', 'quality, activated', 'ghm'])
 @pytest.mark.parametrize('override', [None, 'none', 'sum'])
 def test_dense_targets_pass_through(name: str, override: Optional[str]) -> None:
@@ -184,7 +175,6 @@ def test_dense_targets_pass_through(name: str, override: Optional[str]) -> None:
     assert guarded.take_counts() is None
 
 
-@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 @pytest.mark.parametrize(
     'loss', [stock.VarifocalLoss(), stock.DiceLoss(), stock.GaussianFocalLoss(), stock.MultiPosCrossEntropyLoss()]
 )

@@ -87,10 +87,6 @@ def test_every_target_is_ignored() -> None:
     refused(torch.zeros(0, 3), torch.zeros(0).long())
 
 
-def test_one_channel() -> None:
-    refused(scores(1), MASK, ValueError)
-
-
 @pytest.mark.parametrize('row', [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [-1.0, 2.0, 0.5], [0.9, 0.9, 0.9]])
 def test_probabilities(row: List[float], refuses: Any) -> None:
     with refuses(LabelGuardError) as caught:

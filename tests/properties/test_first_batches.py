@@ -13,7 +13,8 @@ pytest.importorskip('mmseg')
 import torch
 from mmengine.registry import init_default_scope
 
-from mmguard.properties.first_batches import scale_batch
+from mmguard.properties.first_batches import FirstBatch, check_shapes, scale_batch
+from mmguard.properties.program import Program
 from mmguard.properties.suite import PROPERTIES, run_properties
 from mmguard.properties.worker import Worker
 
@@ -285,3 +286,17 @@ def test_a_scaled_batch_keeps_boxes_and_every_label():
     assert found.gt_instances.bboxes.tolist() == [[4.0, 4.0, 32.0, 8.0]]
     assert found.metainfo['img_shape'] == (16, 64)
     assert tuple(sample.gt_sem_seg.data.shape) == (1, 64, 128)
+
+
+def test_a_size_that_the_model_refuses_is_named_though_the_batch_is_scaled(data):
+    tree = build_tree(data)
+    unet = dict(strides=(1, 1), enc_num_convs=(1, 1), dec_num_convs=(1,), downsamples=(True,), enc_dilations=(1, 1))
+    tree['model'].update(
+        backbone=dict(type='UNet', base_channels=4, num_stages=2, dec_dilations=(1,), **unet), auxiliary_head=None
+    )
+    tree['model']['decode_head'].update(in_channels=4, in_index=1)
+    program, inputs = Program(tree), torch.zeros(1, 3, 64, 64)
+    sizes = [(4, 512, 512), (4, 501, 501)]
+    found = [check_shapes(program, FirstBatch(dict(inputs=inputs), size, (1, 64, 64))) for size in sizes]
+    assert (found[0], [one.outcome for one in found[1]]) == ([], ['broken'])
+    assert '501x501' in found[1][0].evidence

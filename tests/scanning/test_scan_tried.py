@@ -15,9 +15,9 @@ from mmguard.commands.fix.copies import write_copies
 from mmguard.formats.coco import Coco
 from mmguard.formats.files import FILES
 from mmguard.formats.format import NotTried
+from mmguard.formats.maps.forms import predict_counts
 from mmguard.formats.maps.sources import FolderSource, correct_maps, scan_maps
 from mmguard.formats.maps.summary import MapSummary
-from mmguard.formats.maps.write import predict_counts
 from mmguard.formats.options import FixOptions, MapSettings, ScanOptions
 from mmguard.scanning.run import correct_files
 

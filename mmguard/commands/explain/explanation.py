@@ -133,10 +133,8 @@ def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence
     judged = _judge(log)
     if not judged:
         return None
-    order = sorted(
-        range(len(judged)), key=lambda place: (_get_stage(*judged[place]), _rank_error(log, judged[place][0]), place)
-    )
-    (trouble, raised, signature), *others = (judged[place] for place in order)
+    ordered = sorted(judged, key=lambda one: (_get_stage(*one[1:]), _rank_error(log, one[0])))
+    (trouble, raised, signature), *others = ordered
     found = Explanation(trouble, raised, signature, others=others)
     said = [one.message for _, one, _ in judged[:_RANKS]]
     absent = find_missing_ranks(said)
@@ -307,7 +305,7 @@ def _find_in_few_lines(lines: Sequence[str]) -> Optional[LogError]:
     return LogError(rows[0][0], '', [moved if find_signature(moved) is signature else raised])
 
 
-def _get_stage(error: LogError, exception: LoggedException, signature: Optional[Signature]) -> float:
+def _get_stage(exception: LoggedException, signature: Optional[Signature]) -> float:
     if signature is not None:
         # A loss of NaN does not end a training; it explains an error that comes later.
         return signature.stage + (0.5 if signature.code == 'MG442' else 0)

@@ -116,37 +116,28 @@ def _name_pairs(text: str) -> Dict[str, str]:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.commands.fix.copies import detect_correctable, write_copies
-    from mmguard.commands.fix.edits import check_boxes
+    from mmguard.commands.fix.edits import ChosenEdits, check_boxes, choose, scan, scan_again
     from mmguard.commands.spinner import Spinner
     from mmguard.formats.files import check_local
     from mmguard.formats.options import FixOptions
 
     check_local(args.target)
-    args.target = str(Path(args.target))
-    if args.edit:
-        return _write_edits(args)
-    given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}
-    options = FixOptions(**{name: value for name, value in given.items() if value is not None})
-    with Spinner('fix', args.target):
-        found = detect_correctable(args.target, options.suffix)
-        check_boxes(args.target, found, options)
-        copies = write_copies(args.target, args.out, options, found)
-    _show(args.out, copies)
-    return _choose_exit_code([copies])
-
-
-def _write_edits(args: argparse.Namespace) -> int:
-    from mmguard.commands.fix.copies import write_copies
-    from mmguard.commands.fix.edits import check_boxes, choose, scan, scan_again
-    from mmguard.commands.spinner import Spinner
-
-    with Spinner('fix', args.target), redirect_stdout(sys.stderr):  # frameworks print
-        offered = scan(args.target, build_options(args))
-    chosen = choose(offered, args.edit)
-    places = {path: args.out / str(n) if len(chosen.files) > 1 else args.out for n, path in enumerate(chosen.files, 1)}
-    for path, options in chosen.files.items():
-        check_boxes(path, chosen.formats[path], options)
-    with Spinner('fix', args.target):
+    target = args.target = str(Path(args.target))
+    with Spinner('fix', target):
+        if args.edit:
+            with redirect_stdout(sys.stderr):  # frameworks print
+                offered = scan(target, build_options(args))
+            chosen = choose(offered, args.edit)
+        else:
+            given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}
+            options = FixOptions(**{name: value for name, value in given.items() if value is not None})
+            found = detect_correctable(target, options.suffix)
+            chosen = ChosenEdits({target: options}, {target: found}, [], '', False)
+        places = {
+            path: args.out / str(n) if len(chosen.files) > 1 else args.out for n, path in enumerate(chosen.files, 1)
+        }
+        for path, options in chosen.files.items():
+            check_boxes(path, chosen.formats[path], options)
         written = {
             path: write_copies(path, places[path], options, chosen.formats[path])
             for path, options in chosen.files.items()
@@ -156,10 +147,10 @@ def _write_edits(args: argparse.Namespace) -> int:
     for line in chosen.excluded:
         print(line)
     code = _choose_exit_code(list(written.values()))
-    if any(copies.left_out for copies in written.values()):
+    if not args.edit or any(copies.left_out for copies in written.values()):
         return code
     places = {path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()}
-    with Spinner('fix', args.target), redirect_stdout(sys.stderr):
+    with Spinner('fix', target), redirect_stdout(sys.stderr):
         again = scan_again(offered.plan, places, written, chosen.guesses)
     if again:
         print(again)

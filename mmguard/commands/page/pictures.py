@@ -90,7 +90,7 @@ def build_panels(file: WorstFile) -> List[Panel]:
     parts = np.array_split(label, len(label) // 256 + 1)
     invalid = np.concatenate([np.isin(part, list(file.values)) for part in parts])
     keys = [(format_css(LOUD), 'invalid pixels')]
-    panels = [_draw('image,', draw_marks, image, label, invalid, keys=keys)] if image else []
+    panels = [_draw('image,', draw_marks, image, invalid, keys=keys)] if image else []
     if label.dtype.kind == 'f':
         return [*panels, Panel('label map', why=f'{label.dtype} values: a label map holds integers')]
     keys = _build_keys(label, file)
@@ -125,7 +125,7 @@ def draw_photo(path: str) -> Picture:
     return encode(read_photo(path)[0], lossy=True)
 
 
-def draw_marks(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
+def draw_marks(path: str, invalid: np.ndarray) -> Picture:
     """Return the image, darkened, with the invalid pixels, (height, width) of its label map, painted over it."""
     from PIL import Image
 

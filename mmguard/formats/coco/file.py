@@ -12,6 +12,7 @@ import gc
 import json
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from mmguard.formats.coco.records import (
@@ -19,7 +20,6 @@ from mmguard.formats.coco.records import (
     TYPES_WITH_MASKS,
     AnnotationColumns,
     CocoFile,
-    ImageColumns,
     add_images,
     are_panoptic,
     build_annotation_columns,
@@ -91,9 +91,8 @@ class Stream:
         self._pos = 0
         self._offset = 0  # of the data in the file
         self._ended = False
-        self._utf8: codecs.IncrementalDecoder = codecs.getincrementaldecoder(
-            'utf-8'
-        )()  # a block may end inside a character
+        # A block may end inside a character.
+        self._utf8: codecs.IncrementalDecoder = codecs.getincrementaldecoder('utf-8')()
         self._cuts = list(_CUTS)
         self._scan = json.JSONDecoder().raw_decode
 
@@ -241,10 +240,8 @@ class Stream:
                     break
             except json.JSONDecodeError as error:
                 if is_rest:
-                    is_open = 'Unterminated' in error.msg
-                    raise self._describe_damage(
-                        where, error.msg, len(self._data) if is_open else self._pos + error.pos
-                    ) from None
+                    end = len(self._data) if 'Unterminated' in error.msg else self._pos + error.pos
+                    raise self._describe_damage(where, error.msg, end) from None
             except RecursionError:
                 raise JsonFault('is nested too deeply', where) from None
             except ValueError as error:  # an int of thousands of digits
@@ -324,26 +321,28 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
+@dataclass
 class _Reader:
     """Collector of the batches of a file."""
 
-    def __init__(self, source: str, faults: Faults, by_url: bool, masks: bool) -> None:
-        self.source = source
-        self.faults = faults
-        self.by_url = by_url
-        self.masks = masks
-        self.coco = CocoFile()
-        self.parts: List[AnnotationColumns] = []
-        self.seen: Set[str] = set()
+    source: str
+    faults: Faults
+    by_url: bool
+    masks: bool
+    coco: CocoFile = field(default_factory=CocoFile)
+    parts: List[AnnotationColumns] = field(default_factory=list)
+    seen: Set[str] = field(default_factory=set)
 
     def add(self, batch: Batch) -> None:
+        coco, records = self.coco, batch.records
         if batch.first == 0:
-            self._begin(batch.key)
-        records, ids = batch.records, self.coco.ids
+            if batch.key in self.seen:
+                self._forget(batch.key)
+            self.seen.add(batch.key)
         if batch.key == 'images':
             if not batch.typed:
                 records = read_images(records, batch.first, self.faults, self.source)
-            add_images(self.coco.images, records, ids, self.by_url, batch.typed)
+            add_images(coco.images, records, coco.ids, self.by_url, batch.typed)
         elif batch.key == 'categories':
             self._add_categories(records, batch.first)
         else:
@@ -353,23 +352,21 @@ class _Reader:
                 numbers, records = read, list(read.values())
             panoptic = are_panoptic(records)
             if panoptic:
-                self.coco.panoptic.update(zip(numbers, records))
+                coco.panoptic.update(zip(numbers, records))
                 records = list_segments(records)
-            self.parts.append(build_annotation_columns(records, ids, self.masks and not panoptic, batch.typed))
+            self.parts.append(build_annotation_columns(records, coco.ids, self.masks and not panoptic, batch.typed))
 
-    def _begin(self, key: str) -> None:
-        if key in self.seen:
-            self.faults.add(f'has the key "{key}" twice: readers use the last', self.source)
-            if key == 'annotations':
-                self.parts.clear()
-                self.coco.panoptic.clear()
-            elif key == 'images':
-                self.coco.images = ImageColumns([], [], [], [])
-            else:
-                self.coco.categories.clear()
-                self.coco.supercategories.clear()
-                self.coco.without_isthing = 0
-        self.seen.add(key)
+    def _forget(self, key: str) -> None:
+        """Empty an array that the file has twice."""
+        self.faults.add(f'has the key "{key}" twice: readers use the last', self.source)
+        coco = self.coco
+        if key == 'annotations':
+            self.parts.clear()
+            coco.panoptic.clear()
+        elif key == 'images':
+            coco.images = CocoFile().images
+        else:
+            coco.categories, coco.supercategories, coco.without_isthing = [], [], 0
 
     def _add_categories(self, records: List[Any], first: int) -> None:
         for number, record in enumerate(records, first):
@@ -377,14 +374,12 @@ class _Reader:
             if not isinstance(record, dict):
                 self.faults.add('a category is not an object', f'{where} is {shorten(record)}')
                 continue
-            name = record.get('name')
+            name, parent = record.get('name'), record.get('supercategory')
             if not isinstance(name, str):
                 self.faults.add('a category has no name', f'{where}: {shorten(record)}')
             elif not is_writable(name):
                 self.faults.add('the name of a category has half of a surrogate pair', f'{where}: {shorten(name)}')
             self.coco.without_isthing += 'isthing' not in record
-            parent = record.get('supercategory')
             self.coco.supercategories.append(parent if isinstance(parent, str) else '')
             # A category without an id cannot be referenced by an annotation.
-            code = self.coco.ids.find_code(record.get('id'))
-            self.coco.categories.append((code, name if isinstance(name, str) else str(name)))
+            self.coco.categories.append((self.coco.ids.find_code(record.get('id')), str(name)))

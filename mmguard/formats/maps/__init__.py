@@ -39,7 +39,9 @@ class LabelMaps(Format):
         if options.images is None and os.path.isdir(target):
             found = find_label_and_image_folders(target)
             if found:
-                asked = [pair for pair in found if not _is_of_other_split(target, pair, options)]
+                # The folder of the images is named after the split, or in the folder of the split.
+                splits = {pair: os.path.relpath(pair[1], target).split(os.sep)[0] for pair in found}
+                asked = [pair for pair in found if not is_left_out(splits[pair], options)]
                 pairs, noted = [*(asked or found)], True
             elif all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
                 pairs, noted = [(os.path.join(target, _MASKS[0]), None)], True  # SegmentationObject numbers the objects
@@ -50,10 +52,10 @@ class LabelMaps(Format):
         for labels, images in pairs:
             try:
                 source = FolderSource(labels, build_settings(options), images, options.suffix)
-                if (source.suffix or labels).lower().endswith(VOLUME_ENDINGS):
-                    why = explain_unread('NibabelIO', '.nii')
-                    if why:
-                        raise CannotScan(f'{labels}: {why}')
+                are_volumes = (source.suffix or labels).lower().endswith(VOLUME_ENDINGS)
+                why = explain_unread('NibabelIO', '.nii') if are_volumes else ''
+                if why:
+                    raise CannotScan(f'{labels}: {why}')
                 instead = source.list_other_files()
             except OSError as error:
                 raise CannotScan(str(error)) from error
@@ -72,7 +74,7 @@ class LabelMaps(Format):
                 source.notes.append(Message('labels: {labels}, images: {images}', labels=labels, images=images))
             elif noted:
                 source.notes.append(Message('labels: {labels}', labels=labels))
-            if noted and (source.suffix or labels).lower().endswith(VOLUME_ENDINGS):
+            if noted and are_volumes:
                 note = Message(
                     'read as label maps: {folder} has no dataset.json, without which nnU-Net stops', folder=target
                 )
@@ -84,8 +86,8 @@ class LabelMaps(Format):
         return sets
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
+        from mmguard.formats.maps.forms import correct_map
         from mmguard.formats.maps.sources import find_label_files
-        from mmguard.formats.maps.write import correct_map
 
         if not os.path.isdir(target):
             raise CannotCorrect(
@@ -111,11 +113,6 @@ class LabelMaps(Format):
             [(os.path.join(target, name), name) for name in maps],
             lambda data, name: correct_map(data, get_ending(name), options),
         )
-
-
-def _is_of_other_split(root: str, pair: Tuple[str, str], options: ScanOptions) -> bool:
-    """Return True if the folders belong to a split that is not requested."""
-    return is_left_out(os.path.relpath(pair[1], root).split(os.sep)[0], options)
 
 
 def _import_pillow(target: str) -> None:

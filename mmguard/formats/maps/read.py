@@ -15,7 +15,7 @@ from mmguard.files.images import MOST_DECODED, open_image
 from mmguard.formats.faults import EMPTY, NOT_A_FILE, NoLabels, describe_fault
 from mmguard.formats.files import FILES, read_shown_size
 from mmguard.formats.maps import forms
-from mmguard.formats.maps.summary import MapItem, MapRecord
+from mmguard.formats.maps.summary import FEW_FRACTIONS, MapItem, MapRecord
 from mmguard.formats.options import DEFAULT_BACKEND, MapSettings
 from mmguard.formats.volumes.nifti import open_nifti
 from mmguard.formats.volumes.record import FileRecord, count_labels, is_integer
@@ -92,7 +92,6 @@ def _reduce_neighbours(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
 MAX_VALUES = 1024
 _MOST_COUNTED = 1 << 16
 MAX_COLORS = 256
-FEW_FRACTIONS = 16
 #: Maximum size of an image, in bytes, that is copied for counting.
 _MOST_PACKED = 1 << 26
 _HEAD = 16

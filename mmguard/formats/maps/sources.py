@@ -34,10 +34,18 @@ from mmguard.formats.format import (
     scan_here,
     split_into_chunks,
 )
-from mmguard.formats.maps.forms import ARRAY_ENDING, VOLUME_ENDINGS, describe_unread, is_array_name, is_volume_name
+from mmguard.formats.maps.forms import (
+    ARRAY_ENDING,
+    VOLUME_ENDINGS,
+    correct_map,
+    describe_unread,
+    is_array_name,
+    is_volume_name,
+    name_of_copy,
+    predict_counts,
+)
 from mmguard.formats.maps.read import read_map
 from mmguard.formats.maps.summary import MapItem, MapRecord, MapSummary
-from mmguard.formats.maps.write import correct_map, name_of_copy, predict_counts
 from mmguard.formats.options import FixOptions, MapSettings
 from mmguard.formats.unsupported_formats import ENOUGH, looks_like_yolo
 from mmguard.language import Message

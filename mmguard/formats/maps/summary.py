@@ -63,7 +63,8 @@ class MapRecord:
 
 
 MAX_COLORS = 256
-MAX_FRACTIONS = 64
+#: Number of fractions that are counted in a file, and in a data set.
+FEW_FRACTIONS, MAX_FRACTIONS = 16, 64
 _FEW = 5
 #: Forms that pillow decodes to the stored values.
 _AS_STORED = {'gray8', 'palette8', 'bool'}

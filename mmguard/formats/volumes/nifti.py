@@ -28,8 +28,9 @@ from mmguard.formats.volumes import (
     split_into_blocks,
 )
 
+_NIFTI_1, _NIFTI_2 = 348, 540
 #: Size of a NIfTI header -> offset and type of the twelve numbers of its axes.
-_AXES = {348: (280, 'f4'), 540: (400, 'f8')}
+_AXES = {_NIFTI_1: (280, 'f4'), _NIFTI_2: (400, 'f8')}
 
 
 def read_itk_header(path: str) -> Tuple[Tuple[int, ...], int, Geometry]:
@@ -38,29 +39,35 @@ def read_itk_header(path: str) -> Tuple[Tuple[int, ...], int, Geometry]:
     Raises:
         CannotRead: SimpleITK, and therefore nnU-Net, refuses the file.
     """
-    reader = _open_header(path)
-    if not np.linalg.det(np.reshape(reader.GetDirection(), (reader.GetDimension(), -1))):
-        # SimpleITK only reports this when reading the voxels.
-        raise CannotRead('refused by SimpleITK', 'the axes in the header lie in one plane: their determinant is 0')
-    return _read_header(reader)
-
-
-def _open_header(path: str) -> Any:
     import SimpleITK
 
     SimpleITK.ProcessObject.GlobalWarningDisplayOff()
-    reader = SimpleITK.ImageFileReader()
+    header = SimpleITK.ImageFileReader()
     if not path.isprintable() and any('\ud800' <= char <= '\udfff' for char in path):
         # Such a name crashes the process.
         raise CannotRead('refused by SimpleITK', 'its name is not UTF-8: rename it')
     check_regular(path)
     _check_axes(path)
-    reader.SetFileName(path)
+    header.SetFileName(path)
     try:
-        reader.ReadImageInformation()
+        header.ReadImageInformation()
     except RuntimeError as error:
-        raise _refuse(error) from error
-    return reader
+        said = next((line.strip() for line in reversed(str(error).splitlines()) if line.strip()), str(error))
+        if 'orthonormal' in said:
+            raise CannotRead('axes not orthonormal', f'SimpleITK: {said[:200]}') from error
+        raise CannotRead('refused by SimpleITK', said[:200]) from error
+    size, dimension = header.GetSize()[::-1], header.GetDimension()
+    if not np.linalg.det(np.reshape(header.GetDirection(), (dimension, -1))):
+        # SimpleITK only reports this when reading the voxels.
+        raise CannotRead('refused by SimpleITK', 'the axes in the header lie in one plane: their determinant is 0')
+    spacing = [abs(length) for length in header.GetSpacing()[::-1]]
+    if dimension == 2:
+        # Same as nnU-Net: a single slice, with a large spacing along z.
+        size, spacing = (1, *size), [max(spacing) * 999, *spacing]
+    elif dimension > 3:
+        spacing = spacing[1:]
+    shape = size if dimension > 3 else (1, *size)
+    return tuple(shape), dimension, Geometry(spacing, list(header.GetOrigin()), list(header.GetDirection()))
 
 
 def _check_axes(path: str) -> None:
@@ -80,27 +87,6 @@ def _check_axes(path: str) -> None:
                 )
 
 
-def _read_header(header: Any) -> Tuple[Tuple[int, ...], int, Geometry]:
-    size, dimension = header.GetSize()[::-1], header.GetDimension()
-    spacing = [abs(length) for length in header.GetSpacing()[::-1]]
-    if dimension == 2:
-        # Same as nnU-Net: a single slice, with a large spacing along z.
-        size, spacing = (1, *size), [max(spacing) * 999, *spacing]
-    elif dimension > 3:
-        spacing = spacing[1:]
-    shape = size if dimension > 3 else (1, *size)
-    return tuple(shape), dimension, Geometry(spacing, list(header.GetOrigin()), list(header.GetDirection()))
-
-
-def _refuse(error: RuntimeError) -> CannotRead:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = lines[-1] if lines else str(error)
-    if 'orthonormal' in said:
-        return CannotRead('axes not orthonormal', f'SimpleITK: {said[:200]}')
-    return CannotRead('refused by SimpleITK', said[:200])
-
-
-_NIFTI_1, _NIFTI_2 = 348, 540
 #: A slice with more voxels is read line by line.
 LARGE_SLICE = 1 << 24
 
@@ -139,7 +125,8 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
     kind = 'colors' if dtype.names or dtype.kind == 'V' else f'of type {dtype}'
     form = '' if dtype.kind in 'iuf' and dtype.names is None else f'voxels are {kind}'
     refusal = None
-    seen, dimension, geometry = _as_nibabel(shape, zooms, affine)
+    seen, dimension = (*(shape[3:] or (1,)), *(*shape, 1, 1)[2::-1]), len(shape)
+    geometry = Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
     if nibabels:
         if dimension != 3:
             form = form or f'{dimension}-D: {reader} takes 3-D files only'
@@ -213,13 +200,6 @@ def _get_scaling(header: Any, nibabels: bool) -> Tuple[float, float]:
 def _read_blocks(content: Content, begin: int, length: int, dtype: np.dtype, voxels: int) -> Iterator[np.ndarray]:
     for piece in content.read_blocks(begin, length, voxels * dtype.itemsize * count_rows_per_block(voxels)):
         yield np.frombuffer(piece, dtype).reshape(-1, voxels)
-
-
-def _as_nibabel(
-    shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray
-) -> Tuple[Tuple[int, ...], int, Geometry]:
-    seen = (*(shape[3:] or (1,)), *(*shape, 1, 1)[2::-1])
-    return seen, len(shape), Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
 
 
 #: Spacing reported by NaturalImage2DIO, whose files have none.

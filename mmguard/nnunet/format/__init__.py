@@ -2,8 +2,215 @@
 
 from __future__ import annotations
 
-from mmguard.formats.format import CannotScan, Format, Sets
+import os
+from collections import Counter
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from mmguard.facts.labels import LabelFacts
+from mmguard.facts.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
+from mmguard.formats.faults import MOST_KEYS, Counts
+from mmguard.formats.format import (
+    CannotScan,
+    Changes,
+    Format,
+    Mapper,
+    ScanResult,
+    Sets,
+    Source,
+    scan_here,
+    split_into_chunks,
+)
 from mmguard.formats.options import ScanOptions
+from mmguard.formats.volumes import find_gzip_decoder
+from mmguard.formats.volumes.nifti import READERS, choose_reader, explain_unread, is_installed
+from mmguard.formats.volumes.record import CaseRecord, is_integer, relabel
+from mmguard.language import Message
+from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
+from mmguard.nnunet.format.case_checks import CaseChecker, Fault
+from mmguard.nnunet.format.cases import CaseListing, CaseTask, list_cases
+from mmguard.nnunet.format.spec import (
+    KEYS,
+    LABELS,
+    MSD,
+    REGIONS,
+    V1,
+    DatasetSpec,
+    build_spec,
+    find_raw_datasets,
+    judge_count,
+    read_spec,
+)
+from mmguard.text import quantity
+
+#: Kinds of faults about voxel values.
+_OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
+
+
+class CaseSummary:
+    """Sum of the records of cases. The memory for valid cases is constant; the faults of all others are kept."""
+
+    def __init__(self, spec: DatasetSpec, root: str) -> None:
+        self.spec = spec
+        self.root = root
+        self.judge = CaseChecker(spec, root)
+        self.histogram, self.files_with = Counts(), Counts()
+        self.total = self.files = self.labels_read = 0
+        self.offending: Dict[str, int] = {}
+        self.reasons: Counter = Counter()
+        self.faults: List[Fault] = []
+
+    def add(self, record: CaseRecord) -> None:
+        """Add one case."""
+        label = record.label
+        self.files += len(record.images) + (label is not None)
+        if label is not None and label.is_read:
+            self.labels_read += 1
+            self.total += label.voxels
+            is_image = label.holds_intensities
+            self.reasons['an image'] += label.voxels if is_image else 0
+            self.reasons['no integer'] += 0 if is_image else label.fractions
+            self.reasons['not finite'] += label.nan + label.inf
+            for value, count in () if is_image else label.values.items():
+                if is_integer(value) and self.histogram.add(int(value), count):
+                    self.files_with.add(int(value))
+        found = list(self.judge.find_faults(record))
+        self.faults += found
+        name = '' if label is None else self.judge.shorten_path(label.path)
+        voxels = [fault.voxels for kind, fault in found if kind in _OF_VALUES and fault.file == name]
+        if voxels:
+            self.offending[name] = sum(voxels)
+
+    def to_facts(self, listing: CaseListing, reader: str) -> LabelFacts:
+        """Return the facts for the diagnosis."""
+        spec = self.spec
+        by_kind: Dict[str, List[CaseFault]] = {}
+        for kind, fault in sorted([*listing.faults, *self.faults], key=lambda pair: (pair[0], pair[1].file)):
+            by_kind.setdefault(kind, []).append(fault)
+        expected = set(spec.expected)
+        volumes = VolumeFacts(
+            format='nnunet',
+            cases=len(listing.cases),
+            reader=reader,
+            file_ending=spec.file_ending,
+            expected=sorted(expected),
+            declared={kind: list(texts) for kind, texts in spec.faults.items()},
+            faults=by_kind,
+            never=sorted(expected - set(self.histogram) - {0, spec.ignore}) if self.labels_read else [],
+            files_with_class=dict(sorted(self.files_with.items())),
+            labels_read=self.labels_read,
+            root=self.root,
+            content=spec.content,
+            layout=spec.layout,
+        )
+        highest = max([0, *(expected - {spec.ignore} or self.histogram)])
+        return LabelFacts(
+            values={
+                value: count for value, count in sorted(self.histogram.items()) if expected and value not in expected
+            },
+            num_classes=highest + 1,
+            ignore_index=spec.ignore,
+            total=self.total,
+            files=self.files,
+            offending_files=len(self.offending),
+            offending=dict(sorted(self.offending.items())),
+            kind='voxels',
+            reasons=dict(sorted((+self.reasons).items())),
+            class_names=[spec.names.get(value, '') for value in range(highest + 1)] if highest < MOST_KEYS else [],
+            histogram=dict(sorted(self.histogram.items())),
+            volumes=volumes,
+        )
+
+
+_LAYOUTS = {V1: ' in the layout of v1', MSD: ' in the layout of the Decathlon'}
+_FLAT_CASES = 8
+#: Maximum number of cases whose records are kept, which trial changes need.
+_KEPT = 5000
+
+
+class CaseSource(Source):
+    """A raw data set of nnU-Net: the folder of dataset.json."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.root = os.path.abspath(root)
+        self.spec = read_spec(os.path.join(root, 'dataset.json'))
+        self.listing = list_cases(self.root, self.spec)
+        self._records: List[CaseRecord] = []
+        if self.listing.cases or self.spec.file_ending:
+            judge_count(self.spec, self.listing.found)
+        example = next((image for case in self.listing.cases for image in case.images), None)
+        self.reader, notes = choose_reader(self.spec.reader, self.spec.file_ending, example)
+        self.notes = [
+            Message(
+                'nnU-Net raw data set{layout}, {cases}{reader}',
+                layout=_LAYOUTS.get(self.spec.layout, ''),
+                cases=quantity(self.count(), 'case'),
+                reader=Message(', as {reader} reads {ending}', reader=self.reader, ending=self.spec.file_ending)
+                if self.reader
+                else '',
+            ),
+            *notes,
+        ]
+        if self.spec.layout in CONVERSIONS:
+            entries = list_missing_entries(self.spec.layout, self.spec.content)
+            lacking = f', after you have added {entries} to dataset.json' if entries else ''
+            self.notes.append(f'nnU-Net v2 reads it only after a conversion: {CONVERSIONS[self.spec.layout]}{lacking}')
+        if not self.reader and self.spec.file_ending:
+            endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
+            self.spec.add(KEYS, f'nnU-Net does not read {self.spec.file_ending} files; it reads {endings}')
+
+    def skip_volumes(self, why: str) -> None:
+        """Judge only dataset.json and the names of the files, because the volumes cannot be read."""
+        self.reader = ''
+        self.notes.append(Message('the volumes are not read: {why}', why=why))
+
+    def count(self) -> int:
+        """Return the number of cases, for the progress of a scan."""
+        return len(self.listing.cases)
+
+    def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:
+        """Read all cases."""
+        summary = CaseSummary(self.spec, self.root)
+        self._records.clear()
+        _import_decoders(self.reader)
+        # A volume takes at least 0.1 s, a flat image about ten times the overhead of a task.
+        size = _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
+        chunks = split_into_chunks(self.listing.cases if self.reader else [], size)
+        for records in mapper(chunks, CaseTask(self.reader, self.spec.expected)):
+            for record in records:
+                summary.add(record)
+                if len(self._records) <= _KEPT:
+                    self._records.append(record)
+            on_files(len(records))
+        return ScanResult(summary.to_facts(self.listing, self.reader), root=self.root)
+
+    def scan_changed(
+        self, plan_again: Callable[[], Optional[Source]], files: Changes, contents: Callable[[], Dict[str, bytes]]
+    ) -> Optional[LabelFacts]:
+        """Return the facts of the last scan, judged again with an edit; see :meth:`recount`."""
+        return self.recount(**files.get(self.root, {}))
+
+    def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
+        """Return the facts of the last scan with other entries in dataset.json, and files changed by :func:`relabel`.
+
+        ``None`` if the data set has too many cases to keep their records.
+        """
+        if len(self._records) > _KEPT:
+            return None
+        spec = build_spec({**self.spec.content, **dict(dataset_json)}, self.root)
+        spec.layout = self.spec.layout
+        judge_count(spec, self.listing.found)
+        summary = CaseSummary(spec, self.root)
+        for record in self._records:
+            summary.add(relabel(record, **changes))
+        return summary.to_facts(self.listing, self.reader)
+
+
+def _import_decoders(reader: str) -> None:
+    """Import the decoders before processes are forked, so that they share the imports."""
+    for module in ('PIL.Image',) if reader == 'NaturalImage2DIO' else ('nibabel', 'SimpleITK'):
+        is_installed(module)
+    find_gzip_decoder()
 
 
 class NnUNet(Format):
@@ -14,15 +221,9 @@ class NnUNet(Format):
     beside_suffix = True
 
     def detect(self, target: str) -> bool:
-        from mmguard.nnunet.format.spec import find_raw_datasets
-
         return bool(find_raw_datasets(target))
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        from mmguard.formats.volumes.nifti import explain_unread
-        from mmguard.nnunet.format.source import CaseSource
-        from mmguard.nnunet.format.spec import LABELS, REGIONS, find_raw_datasets
-
         sources = [CaseSource(folder) for folder in find_raw_datasets(target)]
         for source in sources:
             why = explain_unread(source.reader, source.spec.file_ending)

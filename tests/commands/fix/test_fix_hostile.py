@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.formats.maps.write import correct_map
+from mmguard.formats.maps.forms import correct_map
 
 HUGE = int('9' * 400)
 
@@ -160,7 +160,7 @@ def test_a_fault_of_our_own_leaves_a_file_out_and_is_no_finding(
             raise NameError('name "labels" is not defined')
         return correct_map(data, *more)
 
-    monkeypatch.setattr('mmguard.formats.maps.write.correct_map', faulty)
+    monkeypatch.setattr('mmguard.formats.maps.forms.correct_map', faulty)
     assert main(['--debug', 'fix', str(maps), '--out', str(tmp_path / 'out'), '--num-classes', '2']) == 2
     said = capsys.readouterr()
     assert 'b.png: NameError: name "labels" is not defined' in said.out

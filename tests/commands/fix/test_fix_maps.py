@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.formats.maps.write import correct_map
+from mmguard.formats.maps.forms import correct_map
 from mmguard.formats.options import FixOptions
 
 LABEL = np.array([[0, 1, 2], [11, 255, 2]], dtype=np.uint8)

@@ -96,7 +96,7 @@ def test_the_photo_is_marked_where_the_label_is_invalid(tmp_path: Path) -> None:
     Image.new('RGB', (300, 200), 'white').save(path)
     label = np.zeros((200, 300), dtype=np.uint8)
     label[50:150, 100:200] = 9
-    painted = pixels(draw_marks(str(path), label, label == 9)).astype(int)
+    painted = pixels(draw_marks(str(path), label == 9)).astype(int)
     loud = np.abs(painted - LOUD).sum(axis=2) < 60
     assert loud[55:145, 105:195].all()
     assert not loud[:45].any()
@@ -108,7 +108,7 @@ def test_a_photo_of_another_size_is_fitted(tmp_path: Path, size: tuple) -> None:
     path = tmp_path / 'photo.jpg'
     Image.new('RGB', size, 'white').save(path)
     label = np.zeros((200, 300), dtype=np.uint8)
-    assert pixels(draw_marks(str(path), label, label == 9)).shape == (200, 300, 3)
+    assert pixels(draw_marks(str(path), label == 9)).shape == (200, 300, 3)
 
 
 def test_labels_are_read_as_stored(tmp_path: Path) -> None:

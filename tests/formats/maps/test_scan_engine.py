@@ -80,10 +80,6 @@ def test_totals_are_those_of_the_files(folder: str) -> None:
     assert worst[0]['stored'] == {'123': 8}
 
 
-def test_processes_give_the_same_totals(folder: str) -> None:
-    assert totals(scanned(folder, mapper=LocalProcesses(3))) == totals(scanned(folder))
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 9))
 def test_chunks_may_be_merged_in_any_order(folder: str, order: random.Random, size: int) -> None:

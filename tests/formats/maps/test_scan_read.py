@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
+from hostile_files import png
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
@@ -48,18 +48,11 @@ def trained(path: str, labels: MapSettings) -> Dict[int, int]:
 
 def gray_png(path: Path, bits: int) -> str:
     """A gray PNG of 2 or 4 bits holding 0..3, which pillow reads but does not write."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
-
     row = np.array([0, 1, 2, 3, 3, 2, 1, 3])
     packed = bytes(
         int(sum(int(v) << (8 - bits - bits * i) for i, v in enumerate(part))) for part in row.reshape(-1, 8 // bits)
     )
-    header = chunk(b'IHDR', struct.pack('>IIBBBBB', 8, 2, bits, 0, 0, 0, 0))
-    path.write_bytes(
-        b'\x89PNG\r\n\x1a\n' + header + chunk(b'IDAT', zlib.compress(2 * (b'\0' + packed))) + chunk(b'IEND', b'')
-    )
+    path.write_bytes(png(8, 2, zlib.compress(2 * (b'\0' + packed)), bits))
     return str(path)
 
 

@@ -103,7 +103,7 @@ def test_nnunet_agrees(clean: Path, capsys: pytest.CaptureFixture) -> None:
     from nnunetv2.utilities.label_handling.label_handling import LabelManager
     from nnunetv2.utilities.utils import get_filenames_of_train_images_and_targets
 
-    from mmguard.nnunet.format.source import CaseSource
+    from mmguard.nnunet.format import CaseSource
 
     source = CaseSource(str(clean))
     content = json.loads((clean / 'dataset.json').read_text())

@@ -21,8 +21,8 @@ from mmguard.cli import main
 from mmguard.facts.labels import LabelFacts
 from mmguard.formats.format import scan_here
 from mmguard.formats.volumes.record import FileRecord
+from mmguard.nnunet.format import CaseSource
 from mmguard.nnunet.format.cases import CaseItem, read_case
-from mmguard.nnunet.format.source import CaseSource
 
 nibabel = pytest.importorskip('nibabel')
 
