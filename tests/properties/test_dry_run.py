@@ -229,15 +229,6 @@ def test_losses_called_by_themselves(worker, name, loss, outcome):
     assert run_property(worker, tree, name, 200).outcome == outcome
 
 
-def test_the_first_batches_are_those_of_the_loader(worker):
-    tree = tree_of(FCN)
-    tree['train_dataloader']['batch_size'] = 3
-    record = run_property(worker, tree, 'first-batches', 200)
-    (steps,) = results_of(record, 'ran')
-    assert (record.outcome, steps.data['batches'], len(steps.data['losses'])) == ('ran', 3, 3)
-    assert '6 samples' in steps.evidence
-
-
 def test_a_preprocessor_that_refuses_the_images_trains_no_batch(worker):
     tree = tree_of(FCN)
     for node in (tree['data_preprocessor'], tree['model']['data_preprocessor']):

@@ -181,7 +181,6 @@ WRONG = {
     'optimizer argument': (set_at('optim_wrapper.optimizer.lrr', 1), 'build', 'broken', 'optim_wrapper'),
     'scheduler argument': (set_at('param_scheduler.0.powr', 1), 'build', 'broken', 'param_scheduler'),
     'load_from': (set_at('load_from', 'none.pth'), 'build', 'broken', 'load_from'),
-    'no data': (set_at(f'{TRAIN}.dataset.data_root', 'nowhere'), 'build', 'not run', ''),
     'sampler': (set_at(f'{TRAIN}.sampler', dict(type='FirstTwo')), 'first-batches', 'broken', 'sampler'),
     'collate': (set_at(f'{TRAIN}.collate_fn', dict(type='collate_pairs')), 'first-batches', 'broken', 'loader'),
     'sizes': (leave_sizes, 'first-batches', 'broken', 'batch 1'),
