@@ -45,11 +45,6 @@ def add_arguments(parser: Any, text: str, **settings: Any) -> None:
         parser.add_argument(*flags, **keywords, help=' '.join(described.split()))
 
 
-def add_run_code(parser: Any) -> None:
-    """Add ``--run-code``, for commands that take a config."""
-    add_arguments(parser, RUN_CODE)
-
-
 def label(text: str) -> int:
     """Parse an integer of 64 bits."""
     return _parse_integer(text, _LARGEST_LABEL)

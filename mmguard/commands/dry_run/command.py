@@ -9,11 +9,21 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from mmguard.commands import CLEAN, COULD_NOT_RUN
-from mmguard.commands.arguments import add_run_code, positive
+from mmguard.commands.arguments import RUN_CODE, add_arguments, positive
 from mmguard.commands.selection import add_outcome, read_selection
 
 if TYPE_CHECKING:
     from mmguard.properties.suite import PropertyRecord
+
+_ARGUMENTS = """\
+config CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py
+--samples N  samples of each data set; default: %(default)s
+--only NAME  only these properties
+--no-data  leave the data alone: test on made-up images only
+--seconds N  time for all properties; default: %(default)s
+--device NAME  where the model runs; default: %(default)s
+--json FILE  write the results as JSON (-: to standard output)
+"""
 
 
 def add_to(commands: Any) -> None:
@@ -29,21 +39,11 @@ def add_to(commands: Any) -> None:
         'SyncBN becomes BN, nothing is written into the work_dir. CONFIG in Python is a program, and is run. '
         'Exit code: 1 something is broken, 2 something could not run, 0 else.',
     )
-    parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
-    parser.add_argument(
-        '--samples', type=positive, default=8, metavar='N', help='samples of each data set; default: %(default)s'
-    )
-    parser.add_argument(
-        '--only', nargs='+', choices=list(PROPERTIES), default=[], metavar='NAME', help='only these properties'
-    )
-    parser.add_argument('--no-data', action='store_true', help='leave the data alone: test on made-up images only')
-    parser.add_argument(
-        '--seconds', type=positive, default=120, metavar='N', help='time for all properties; default: %(default)s'
-    )
-    parser.add_argument('--device', default='cpu', metavar='NAME', help='where the model runs; default: %(default)s')
-    parser.add_argument('--json', metavar='FILE', help='write the results as JSON (-: to standard output)')
+    samples, seconds = dict(type=positive, default=8), dict(type=positive, default=120)
+    only = dict(nargs='+', choices=list(PROPERTIES), default=[])
+    add_arguments(parser, _ARGUMENTS, samples=samples, only=only, seconds=seconds, device=dict(default='cpu'))
     add_outcome(parser)
-    add_run_code(parser)
+    add_arguments(parser, RUN_CODE)
     parser.set_defaults(run=run)
 
 

@@ -123,18 +123,6 @@ def test_the_root_of_a_chain_is_the_error(link: str) -> None:
     assert len(found.trouble.chain) == 2
 
 
-def test_the_error_of_a_worker_is_the_one_that_it_raised() -> None:
-    inner = CROSS_ENTROPY.replace('IndexError: Target 255 is out of bounds.', 'KeyError: 9').replace(
-        'return torch._C._nn.cross_entropy_loss(', "label = self.cat2label[ann['category_id']]"
-    )
-    outer = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    next(loader)\n'
-    text = f'{outer}KeyError: Caught KeyError in DataLoader worker process 0.\nOriginal {inner}'
-    found = explain_log(text)
-    assert found.signature is not None
-    assert found.signature.code == 'MG475'
-    assert found.raised.message == '9'
-
-
 @pytest.mark.parametrize('last', ["KeyError: 'mask'", 'FlubberError: no flubber', 'mmcv.FlubberError: 7 of 8'])
 def test_the_last_of_several_unknown_lines_is_the_error(last: str) -> None:
     """Lines pasted without `Traceback` and `Original Traceback`."""
