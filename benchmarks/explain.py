@@ -30,8 +30,8 @@ RuntimeError: CUDA error: device-side assert triggered
 READ = r"""
 import json, re, sys, time
 from mmguard.commands.explain.explanation import explain
-from mmguard.commands.explain.reader import Reader
-from mmguard.commands.explain.sources import read_pieces
+from mmguard.commands.explain.reader import Reader, read_pieces
+
 start = time.perf_counter()
 found = explain(Reader().read(read_pieces(sys.argv[1])))
 seconds = time.perf_counter() - start

@@ -85,7 +85,7 @@ def _counted(model: nn.Module, device: str, call: Any) -> Any:
 
     def run() -> None:
         for loss in model.losses:
-            loss._record_valid(1000, valid)
+            loss._record(valid, 1000)
         call()
 
     return run

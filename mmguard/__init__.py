@@ -6,12 +6,14 @@ that only need torch and numpy (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :m
 """
 
 import importlib as _importlib
+import importlib.util as _util
 import sys as _sys
 import warnings as _warnings
+from importlib.abc import MetaPathFinder as _MetaPathFinder
+from types import ModuleType as _ModuleType
 from typing import Any as _Any
 from typing import List as _List
 
-from mmguard.compat.after_import import call_after_import as _call_after_import
 from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.version import __version__
 
@@ -66,12 +68,36 @@ def _register_or_warn() -> None:
         )
 
 
+class _RegisterAfterImport(_MetaPathFinder):
+    """Finder that registers everything once, after the first import of any of its modules."""
+
+    # Not mmengine itself, nor its registry: mmcv imports them while half imported, and cannot be imported at that
+    # point.
+    modules = ('mmengine.runner', 'mmseg.registry', 'mmdet.registry')
+
+    def find_spec(self, fullname: str, path: _Any = None, target: _Any = None) -> _Any:
+        if fullname not in self.modules or self not in _sys.meta_path:
+            return None
+        place = _sys.meta_path.index(self)
+        _sys.meta_path.remove(self)
+        spec = _util.find_spec(fullname)  # the module was found by another finder
+        if spec is None or spec.loader is None:
+            _sys.meta_path.insert(place, self)
+            return spec
+        exec_module = spec.loader.exec_module
+
+        def exec_module_and_register(module: _ModuleType) -> None:
+            exec_module(module)
+            _register_or_warn()
+
+        spec.loader.exec_module = exec_module_and_register  # type: ignore[method-assign]
+        return spec
+
+
 if _sys.modules.get('mmengine') is not None:
     _register_or_warn()
 else:
-    # Not mmengine itself, nor its registry: mmcv imports them while half imported, and cannot be imported at that
-    # point.
-    _call_after_import(('mmengine.runner', 'mmseg.registry', 'mmdet.registry'), _register_or_warn)
+    _sys.meta_path.insert(0, _RegisterAfterImport())
 
 
 def __getattr__(name: str) -> _Any:

@@ -12,7 +12,7 @@ import sys
 import traceback
 from typing import Any, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
-from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
+from mmguard.commands import CLEAN, COULD_NOT_RUN, FOUND, INTERRUPTED, READER_GONE
 from mmguard.commands.outputs import check_outputs
 from mmguard.commands.packages import find_install_command
 from mmguard.entry_points import find_entry_points
@@ -109,7 +109,7 @@ def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title=translate('commands'), metavar='COMMAND', dest='command')
     for name in [first] if first in names else names:
         if name in COMMANDS:
-            importlib.import_module(f'mmguard.commands.{name.replace("-", "_")}.command').add_to(commands)
+            importlib.import_module(f'mmguard.commands.{name.replace("-", "_")}').add_to(commands)
         else:
             others[name]()(commands)
         summary = commands._choices_actions[-1]

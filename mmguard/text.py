@@ -7,10 +7,10 @@ import re
 import traceback
 from functools import reduce
 from textwrap import TextWrapper
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
 from unicodedata import east_asian_width
 
-from mmguard.language import Message, choose_language
+from mmguard.language import Message, choose_language, translate
 
 
 def quantity(number: int, one: str, many: Optional[str] = None) -> Message:
@@ -154,6 +154,28 @@ def wrap(text: str, width: int, first: str = '', rest: str = '') -> List[str]:
     ).wrap(text)
 
 
+class Wrapped(NamedTuple):
+    """Text of an output that is wrapped into lines, which begin with ``first``, then ``rest``."""
+
+    text: str
+    first: str = ''
+    rest: str = ''
+
+
+#: Parts of an output, from top to bottom: messages and data; a plain text is not wrapped.
+Rows = List[Union[str, Wrapped]]
+
+
+def lay_out(rows: Rows, width: int) -> str:
+    """Return an output in the language of the user, with every invisible character escaped."""
+    lines: List[str] = []
+    for row in rows:
+        text, *indents = row if isinstance(row, Wrapped) else (row,)
+        shown = visible(translate(text))
+        lines += wrap(shown, width, *indents) if indents else [shown]
+    return '\n'.join(lines)
+
+
 def align_right(text: str, width: int) -> str:
     """Return a text aligned in a column of a terminal, where a Chinese character takes two places."""
     return text.rjust(width - _count_wide(text))
@@ -256,7 +278,7 @@ def describe_broken_import(error: BaseException) -> str:
 
 
 def find_own_failure(error: BaseException) -> str:
-    """Return ``'mmguard/functional/softmax.py:31 in _kept'`` if mmguard's code raised an exception; else empty.
+    """Return ``'mmguard/functional/format.py:31 in _kept'`` if mmguard's code raised an exception; else empty.
 
     Exceptions that mmguard raises on purpose are messages for the user, not failures.
     """

@@ -55,7 +55,7 @@ def test_the_help_needs_neither_framework_and_imports_no_more_than_the_parsers()
     code = (
         'import sys; sys.modules["mmseg"] = sys.modules["mmdet"] = None; from mmguard.cli import main; '
         'assert main([]) == 0; print([name for name in sys.modules if name.startswith("mmguard.commands.") '
-        'and name.count(".") > 2 and not name.endswith((".command", ".arguments"))], "numpy" in sys.modules)'
+        'and name.count(".") > 2 and not name.endswith(".command")], "numpy" in sys.modules)'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

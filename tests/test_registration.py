@@ -124,7 +124,7 @@ def test_a_clean_training_loads_the_runtime_and_the_start_check(
 ) -> None:
     loaded = packages_of_a_training(clean_cityscapes, tmp_path, guard)
     assert set(loaded) - RUNTIME == {'config'}
-    assert 'mmguard.config.start_check' in loaded['config']
+    assert 'mmguard.config.agreement' in loaded['config']
     assert ('mmguard.config.guarded_pipelines' in loaded['config']) == guard
     assert sum(loaded['config'].values()) <= MOST_LINES
 
@@ -132,7 +132,7 @@ def test_a_clean_training_loads_the_runtime_and_the_start_check(
 @pytest.mark.slow
 def test_an_offence_loads_the_rules_but_no_command_and_no_format(cityscapes: str, tmp_path: Path) -> None:
     loaded = packages_of_a_training(cityscapes, tmp_path, guard=False)
-    assert set(loaded) - RUNTIME == {'config', 'findings', 'entry_points', 'nnunet'}
+    assert set(loaded) - RUNTIME == {'config', 'entry_points', 'facts', 'findings', 'nnunet'}
     assert {name.rpartition('.')[0] for name in loaded['nnunet']} <= {
         'mmguard',
         'mmguard.nnunet',

@@ -34,7 +34,7 @@ from security_rows import (
 
 from mmguard.cli import main
 from mmguard.commands.child import build_python_command
-from mmguard.config.custom_imports import list_project
+from mmguard.config.read import list_project
 from mmguard.files import plain_data
 from mmguard.findings.plugins import find_entry_points
 from mmguard.properties.worker import Worker

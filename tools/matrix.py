@@ -1,7 +1,7 @@
 """Runs mmguard's tests beside old and new releases of torch, each in an environment made for it and removed again.
 
 ``python tools/matrix.py [--keep FOLDER] [--workers N] [--openmmlab] [TORCH ...]``: all rows, or those of the versions
-named. What was seen is written to mmguard/commands/env/tried.json, which ``mmguard env`` reads, and to the table in
+named. What was seen is written to mmguard/commands/tried.json, which ``mmguard env`` reads, and to the table in
 docs/stacks.md.
 
 mmcv-lite stands in for mmcv, whose compiled ops take minutes per torch. Without them neither mmseg's nor mmdet's losses
@@ -25,7 +25,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
-TRIED = ROOT / 'mmguard' / 'commands' / 'env' / 'tried.json'
+TRIED = ROOT / 'mmguard' / 'commands' / 'tried.json'
 PAGE = ROOT / 'docs' / 'stacks.md'
 BEGIN, END = '<!-- matrix: written by `make matrix` -->', '<!-- end of the matrix -->'
 COLUMNS = ('torch', 'numpy', 'python', 'passed', 'failed', 'skipped', 'minutes')

@@ -74,12 +74,12 @@ _OPENERS = re.compile(
 _OPENING = {
     'mmguard/cli.py': 'the null device',
     'mmguard/formats/volumes/nifti.py': 'nibabel opens by name what check_regular has seen: its refusals are compared',
-    'mmguard/properties/evaluation.py': 'a folder of its own and files of the program, in its process',
+    'mmguard/properties/validation.py': 'a folder of its own and files of the program, in its process',
     'mmguard/properties/runner.py': 'the work_dir of the program, in its process',
     'mmguard/properties/worker.py': '/proc and the null device',
     'mmguard/commands/apply/output.py': 'mkstemp makes a new file',
     'mmguard/commands/demo/train.py': 'the log of the demo, in a folder that it made',
-    'mmguard/commands/explain/sources.py': 'a log that the user names may be a pipe',
+    'mmguard/commands/explain/reader.py': 'a log that the user names may be a pipe',
 }
 
 Hit = Tuple[int, str]

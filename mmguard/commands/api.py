@@ -169,20 +169,15 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or cannot be read.
     """
-    from mmguard.commands.check.command import as_json, as_text, check_config, select_config_rules
+    from mmguard.commands.check import as_json, as_text, check_config, select_config_rules
     from mmguard.commands.selection import RuleSelection
 
     rules = select_config_rules(RuleSelection())
     with collect_failures() as failures:
         read, findings = check_config(os.fspath(config), rules, run_code, verify)
     failed = tuple(failures.values())
-    return Diagnosis(
-        read.file,
-        tuple(findings),
-        failed=failed,
-        record=as_json(read, findings, [rule.code for rule in rules], failed),
-        text=as_text(read, findings, len(rules)),
-    )
+    record = as_json(read, findings, [rule.code for rule in rules], failed)
+    return Diagnosis(read.file, tuple(findings), failed=failed, record=record, text=as_text(read, findings, len(rules)))
 
 
 @name_missing_package
@@ -211,19 +206,14 @@ def dry_run(
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or has no model.
     """
-    from mmguard.commands.dry_run.command import check_program, sort_records
+    from mmguard.commands.dry_run.command import check_program
     from mmguard.commands.dry_run.render import as_json, as_text, build_findings, list_reasons
 
     config, began = os.fspath(config), time.monotonic()
-    tested = sort_records(list(check_program(config, only, samples, seconds, device, run_code)))
+    tested = list(check_program(config, only, samples, seconds, device, run_code))
     taken = time.monotonic() - began
-    return Diagnosis(
-        config,
-        tuple(build_findings(tested)),
-        failed=tuple(list_reasons(tested)),
-        record=as_json(config, tested, taken),
-        text=as_text(tested, taken),
-    )
+    record, text = as_json(config, tested, taken), as_text(tested, taken)
+    return Diagnosis(config, tuple(build_findings(tested)), {}, tuple(list_reasons(tested)), record, text)
 
 
 @name_missing_package
@@ -243,29 +233,24 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
     Raises:
         mmguard.errors.CannotRun: The file does not exist.
     """
-    from mmguard.commands.explain.command import describe_no_error, explain_pieces, open_log_or_text, scan_command
-    from mmguard.commands.explain.render import advise, as_json, as_text
+    from mmguard.commands.explain.command import describe, explain_pieces, open_log_or_text
+    from mmguard.commands.explain.render import advise, as_json
     from mmguard.formats.options import ScanOptions
 
     pieces, name = open_log_or_text(os.fspath(log))
     scanned = ScanOptions(**options)
-    read, found, seen, failed = explain_pieces(pieces, name, config, data, scanned)
-    if found is None:
-        record, text = as_json(None, name, seen), describe_no_error(read, name, seen)
-        return Diagnosis(name, seen, failed=tuple(failed), record=record, text=text)
-    error = Finding(
-        code=found.signature.code if found.signature else '',
-        title=found.signature.title if found.signature else found.raised.text,
-        evidence=found.raised.text,
-        advice=advise(found),
-        certainty=PROVEN,
-        severity=INFO if found.is_open else ERROR,
-    )
-    more = dict.fromkeys([*(one for weighed in found.causes for one in weighed.findings), *found.more])
-    return Diagnosis(
-        name,
-        (error, *more),
-        failed=tuple(failed),
-        record=as_json(found, name),
-        text=as_text(found, name, config, verbose=False, scan=scan_command(data, scanned)),
-    )
+    read, found, findings, failed = explain_pieces(pieces, name, config, data, scanned)
+    record = as_json(found, name, findings)
+    text = describe(read, found, findings, name, config, data, scanned)
+    if found is not None:
+        error = Finding(
+            code=found.signature.code if found.signature else '',
+            title=found.signature.title if found.signature else found.raised.text,
+            evidence=found.raised.text,
+            advice=advise(found),
+            certainty=PROVEN,
+            severity=INFO if found.is_open else ERROR,
+        )
+        causes = (finding for ranked in found.causes for finding in ranked.findings)
+        findings = (error, *dict.fromkeys([*causes, *found.more]))
+    return Diagnosis(name, findings, failed=tuple(failed), record=record, text=text)

@@ -1,10 +1,11 @@
-"""Argument types that several commands share."""
+"""Options and argument types of the commands."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import re
 from typing import Any, Dict, Tuple
 
 from mmguard.files.regular import read_regular
@@ -15,27 +16,38 @@ from mmguard.text import shorten
 _LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1
 
 
-def add_verbose(parser: argparse.ArgumentParser) -> None:
-    """Add ``--verbose``, for commands that print findings."""
-    parser.add_argument(
-        '-v', '--verbose', action='store_true', help='show all causes, edits and notes, not three sentences per finding'
-    )
+#: Options of commands that print findings, that offer edits of a config, and that take one.
+VERBOSE = '-v, --verbose  show all causes, edits and notes, not three sentences per finding\n'
+NO_VERIFY = '--no-verify  offer edits without building and calling what they touch\n'
+RUN_CODE = """\
+--run-code  for a CONFIG in YAML or JSON that you trust: import and build the code that it names, as a .py is run
+"""
+#: Names of an argument, its metavar, and after two blanks its help, which goes on in indented lines.
+_ARGUMENT = re.compile(r'^([^\s,]+(?:, [^\s,]+)*)(?: (\S+))?  (.*(?:\n +.*)*)', re.MULTILINE)
 
 
-def add_no_verify(parser: argparse.ArgumentParser) -> None:
-    """Add ``--no-verify``, for commands that offer edits of a config."""
-    parser.add_argument(
-        '--no-verify', action='store_true', help='offer edits without building and calling what they touch'
-    )
+def add_arguments(parser: Any, text: str, **settings: Any) -> None:
+    """Add the arguments of a text to a parser; those without metavar and settings are switches.
+
+    Args:
+        parser (ArgumentParser): A parser, or a group of one.
+        text (str): The arguments, each on a line of its own: ``-n, --number N  how many``.
+        settings: Name of an argument -> its type, its choices, or a dict of keywords of ``add_argument``.
+    """
+    for names, metavar, described in _ARGUMENT.findall(text):
+        flags = names.split(', ')
+        given = settings.get(flags[-1].lstrip('-').replace('-', '_'), {})
+        keywords = dict(given if isinstance(given, dict) else {'type' if callable(given) else 'choices': given})
+        if metavar:
+            keywords['metavar'] = metavar
+        elif not given:
+            keywords['action'] = 'store_true'
+        parser.add_argument(*flags, **keywords, help=' '.join(described.split()))
 
 
 def add_run_code(parser: Any) -> None:
     """Add ``--run-code``, for commands that take a config."""
-    parser.add_argument(
-        '--run-code',
-        action='store_true',
-        help='for a CONFIG in YAML or JSON that you trust: import and build the code that it names, as a .py is run',
-    )
+    add_arguments(parser, RUN_CODE)
 
 
 def label(text: str) -> int:

@@ -13,14 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
-from mmguard.findings.messages import format_finding
+from mmguard.findings.messages import UNBROKEN, format_finding
 from mmguard.text import visible
 
 __all__ = ['Console', 'Table', 'Text', 'render_finding']
 
 _STYLES = {ERROR: 'bold red', WARNING: 'bold yellow', INFO: 'bold green'}
-#: Width at which no line is broken: a terminal wraps long lines itself.
-_UNBROKEN = 1 << 20
 
 
 class Console(_Console):
@@ -37,7 +35,7 @@ class Console(_Console):
 
 def render_finding(finding: Finding, before: str = '', verbose: bool = False) -> Text:
     """Format a finding over several lines, with text before its code; ``verbose``: with every edit and note."""
-    code, _, rest = visible(format_finding(finding, _UNBROKEN, verbose)).partition(' ')
+    code, _, rest = visible(format_finding(finding, UNBROKEN, verbose)).partition(' ')
     cause, _, rest = rest.partition('\n')
     text = Text(before)
     text.append(f'{code} ', style=_STYLES.get(finding.severity, 'bold'))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, NamedTuple, Sequence, Tuple
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -77,8 +77,7 @@ def write_entries(
 
     Args:
         name (str): ``'github'``, ``'sarif'`` or ``'junit'``.
-        command (str): The command that found them.
-        target (str): Target of the command.
+        command, target (str): The command that found them, and its target.
         entries (list[ReportEntry]): The findings.
         failed (list[str]): Inputs that could not be read, with the reasons.
     """
@@ -118,11 +117,8 @@ def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str
     """Return a log of SARIF 2.1.0: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html"""
     rules = {entry.code: entry for entry in reversed(entries)}
     levels = {ERROR: 'error', WARNING: 'warning', INFO: 'note', HIDDEN: 'none'}
-    driver = {
-        'name': 'mmguard',
-        'version': __version__,
-        'rules': [{'id': code, 'shortDescription': {'text': visible(rules[code].title)}} for code in sorted(rules)],
-    }
+    shown = [{'id': code, 'shortDescription': {'text': visible(rules[code].title)}} for code in sorted(rules)]
+    driver = {'name': 'mmguard', 'version': __version__, 'rules': shown}
     results = [
         {
             'ruleId': entry.code,
@@ -136,17 +132,15 @@ def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str
     ]
     invocation: Dict[str, Any] = {'executionSuccessful': not failed}
     if failed:
-        invocation['toolExecutionNotifications'] = [
-            {'level': 'error', 'message': {'text': visible(failure)}} for failure in failed
-        ]
+        said = [{'level': 'error', 'message': {'text': visible(failure)}} for failure in failed]
+        invocation['toolExecutionNotifications'] = said
     run = {'tool': {'driver': driver}, 'results': results, 'invocations': [invocation]}
     return {'$schema': 'https://json.schemastore.org/sarif-2.1.0.json', 'version': '2.1.0', 'runs': [run]}
 
 
 def _build_sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
-    location: Dict[str, Any] = {
-        'physicalLocation': {'artifactLocation': {'uri': quote(os.fsencode(file.replace(os.sep, '/')), safe='/:@')}}
-    }
+    uri = quote(os.fsencode(file.replace(os.sep, '/')), safe='/:@')
+    location: Dict[str, Any] = {'physicalLocation': {'artifactLocation': {'uri': uri}}}
     if places:
         location['logicalLocations'] = [{'fullyQualifiedName': visible(place)} for place in places]
     return location
@@ -154,35 +148,27 @@ def _build_sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
 
 def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str]) -> str:
     """Return JUnit XML: a failing case per error or warning, a passing one per remark, a skipped one if hidden."""
-    cases: List[ElementTree.Element] = []
-    for entry in entries:
-        case = ElementTree.Element(
-            'testcase', classname=f'mmguard.{command}', name=_remove_controls(f'{entry.code} {entry.title}')
-        )
-        tag = {INFO: 'system-out', HIDDEN: 'skipped'}.get(entry.severity, 'failure')
-        said = ElementTree.SubElement(case, tag)
-        if tag == 'failure':
-            said.set('type', entry.severity)
-            said.set('message', _remove_controls(entry.title))
-        said.text = '\n'.join(map(_remove_controls, [entry.text, *entry.files]))
-        cases.append(case)
-    for failure in failed:
-        case = ElementTree.Element('testcase', classname=f'mmguard.{command}', name='could not run')
-        ElementTree.SubElement(case, 'error', type='could not run', message=_remove_controls(failure))
-        cases.append(case)
-    if not cases:
-        cases.append(ElementTree.Element('testcase', classname=f'mmguard.{command}', name=_remove_controls(target)))
-    suite = ElementTree.Element(
-        'testsuite',
-        name=f'mmguard {command}',
-        tests=str(len(cases)),
-        failures=str(sum(case.find('failure') is not None for case in cases)),
-        skipped=str(sum(case.find('skipped') is not None for case in cases)),
-        errors=str(len(failed)),
-    )
-    suite.extend(cases)
     root = ElementTree.Element('testsuites')
-    root.append(suite)
+    suite = ElementTree.SubElement(root, 'testsuite', name=f'mmguard {command}')
+
+    def add_case(name: str, tag: str = '', text: str = '', **said: str) -> None:
+        case = ElementTree.SubElement(suite, 'testcase', classname=f'mmguard.{command}', name=_remove_controls(name))
+        if tag:
+            plain = {key: _remove_controls(value) for key, value in said.items()}
+            ElementTree.SubElement(case, tag, plain).text = text
+
+    for entry in entries:
+        tag = {INFO: 'system-out', HIDDEN: 'skipped'}.get(entry.severity, 'failure')
+        said = dict(type=entry.severity, message=entry.title) if tag == 'failure' else {}
+        text = '\n'.join(map(_remove_controls, [entry.text, *entry.files]))
+        add_case(f'{entry.code} {entry.title}', tag, text, **said)
+    for failure in failed:
+        add_case('could not run', 'error', type='could not run', message=failure)
+    if not len(suite):
+        add_case(target)
+    suite.set('tests', str(len(suite)))
+    for name, tag in (('failures', 'failure'), ('skipped', 'skipped'), ('errors', 'error')):
+        suite.set(name, str(len(suite.findall(f'*/{tag}'))))
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding='unicode') + '\n'
 
 

@@ -78,11 +78,11 @@ def _find_objection(path: str, option: str) -> str:
     """Return the reason why a file must not be replaced; empty if it may be."""
     if not os.path.exists(path):
         return 'is a broken link' if os.path.islink(path) else ''
-    status = os.stat(path)
+    status, other = os.stat(path), ' (-: standard output)' if option == 'json' else ''
     if not stat.S_ISREG(status.st_mode):
-        return NOT_REGULAR_FAULT + (' (-: standard output)' if option == 'json' else '')
+        return NOT_REGULAR_FAULT + other
     if _is_stream(status):
-        return 'is a standard stream of this command' + (' (-: standard output)' if option == 'json' else '')
+        return f'is a standard stream of this command{other}'
     with open_regular(path) as file:
         head = file.read(_HEAD)
     return '' if not head or _IS_OURS[option](head) else 'exists, and mmguard did not write it'

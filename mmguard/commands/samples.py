@@ -14,7 +14,7 @@ import torch
 from mmguard.config.read import ReadConfig, check_may_build, from_mmengine
 from mmguard.config.read import load_config as load_file
 from mmguard.config.recognition import CHECK_TARGET_ADVICE
-from mmguard.config.types import describe_wrong_types
+from mmguard.config.tree import describe_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.properties.program import Program
 from mmguard.properties.result import NoSamples, Unavailable, reports_no_samples
@@ -48,11 +48,8 @@ def build_dataset(program: Program, split: str = 'train') -> Any:
     except Unavailable as error:
         raise CannotRun(f'{error}{f": {_NO_FILES_REASON}" if isinstance(error, NoSamples) else ""}') from error
     except Exception as error:
-        hint = (
-            f'It has no samples: {_NO_FILES_REASON}'
-            if reports_no_samples(error)
-            else 'Is data_root right on this machine?'
-        )
+        is_empty = reports_no_samples(error)
+        hint = f'It has no samples: {_NO_FILES_REASON}' if is_empty else 'Is data_root right on this machine?'
         raise CannotRun(f'the {split} data set cannot be built: {describe_error(error)}. {hint}') from error
 
 
@@ -73,11 +70,6 @@ class Sample:
     index: int
 
     @property
-    def mixes(self) -> bool:
-        """True if other images are mixed in."""
-        return _is_mixing(self.dataset)
-
-    @property
     def stages(self) -> List[Any]:
         """The data sets whose pipelines the sample passes, the innermost first."""
         found = [self.dataset]
@@ -92,7 +84,8 @@ class Sample:
 
     def load(self) -> Any:
         """Return the sample as training sees it; ``None`` if the pipeline drops it."""
-        return self.dataset[self.index] if self.mixes else self.dataset.prepare_data(self.index)
+        mixes = _is_mixing(self.dataset)
+        return self.dataset[self.index] if mixes else self.dataset.prepare_data(self.index)
 
 
 class Samples:
@@ -123,11 +116,10 @@ class Samples:
                 f'{path}: none of the {len(self):,} samples has this file name (the first is {first}). Is it the right '
                 f'config?'
             )
-        longest = max(count_common_tail(path, here) for here, _ in candidates)
-        fitting: Dict[str, List[Sample]] = {}
+        tails: Dict[int, Dict[str, List[Sample]]] = {}
         for here, sample in candidates:
-            if count_common_tail(path, here) == longest:
-                fitting.setdefault(here, []).append(sample)
+            tails.setdefault(count_common_tail(path, here), {}).setdefault(here, []).append(sample)
+        fitting = tails[max(tails)]
         if len(fitting) > 1:
             raise CannotRun(
                 f'{path}: {len(fitting)} files of the data set fit equally well: {", ".join(sorted(fitting)[:4])}'

@@ -8,7 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Type
 
-from mmguard.commands.exit_codes import CLEAN, FOUND
+from mmguard.commands import CLEAN, FOUND
+from mmguard.commands.arguments import add_arguments
 from mmguard.errors import CannotRun
 from mmguard.language import Message
 from mmguard.text import quantity, shorten, visible_name
@@ -84,24 +85,26 @@ def codes(text: str) -> List[str]:
     return [code.strip().upper() for code in text.split(',') if code.strip()]
 
 
+_SELECTION = """\
+--select CODES  only these findings, e.g. MG201,MG214 (or MG21)
+--ignore CODES  all but these findings
+"""
+_OUTCOME = """\
+--fail-on  exit with 1 for findings of this severity or above; default: warning
+--format  what goes to standard output: text (default), json (as --json -), github (annotations; the text goes to
+  standard error), sarif or junit
+"""
+
+
 def add_selection(parser: Any) -> None:
     """Add the options; a default of ``None`` leaves the choice to pyproject.toml."""
-    parser.add_argument('--select', type=codes, metavar='CODES', help='only these findings, e.g. MG201,MG214 (or MG21)')
-    parser.add_argument('--ignore', type=codes, metavar='CODES', help='all but these findings')
+    add_arguments(parser, _SELECTION, select=codes, ignore=codes)
     add_outcome(parser)
 
 
 def add_outcome(parser: Any) -> None:
     """Add the options for exit code and form."""
-    parser.add_argument(
-        '--fail-on', choices=SEVERITIES, help=f'exit with 1 for findings of this severity or above; default: {WARNING}'
-    )
-    parser.add_argument(
-        '--format',
-        choices=FORMATS,
-        help='what goes to standard output: text (default), json (as --json -), github (annotations; '
-        'the text goes to standard error), sarif or junit',
-    )
+    add_arguments(parser, _OUTCOME, fail_on=SEVERITIES, format=FORMATS)
 
 
 def read_selection(args: argparse.Namespace) -> RuleSelection:
@@ -115,9 +118,8 @@ def read_selection(args: argparse.Namespace) -> RuleSelection:
     chosen = {name: value for name, value in given.items() if value is not None}
     if args.json == '-':  # goes before the setting of a project, and excludes another option
         if chosen.get('format', 'json') != 'json':
-            raise CannotRun(
-                f'--json - and --format {args.format} both write to standard output: name a file for --json'
-            )
+            said = f'--json - and --format {args.format} both write to standard output'
+            raise CannotRun(f'{said}: name a file for --json')
         chosen['format'] = 'json'
     found = RuleSelection()._replace(**{**settings, **chosen})
     if found.format == 'json' and args.json is None:
@@ -156,7 +158,7 @@ def _find_project(targets: Sequence[str]) -> str:
 
     One inside of a target is part of what is examined, and does not decide what is shown of it.
     """
-    from mmguard.config.custom_imports import list_project
+    from mmguard.config.read import list_project
 
     inside = tuple(os.path.join(os.path.realpath(one), '') for one in targets if os.path.isdir(one))
     paths = (os.path.join(folder, 'pyproject.toml') for folder in list_project(os.getcwd(), ['.git']))

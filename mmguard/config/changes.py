@@ -1,13 +1,12 @@
-"""Traversal of configs as plain dicts and lists, and edits of copies."""
+"""Edits of configs, on copies, and the merge of two edits."""
 
 from __future__ import annotations
 
-import re
 from difflib import SequenceMatcher
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
+from typing import Any, Iterable, List, Mapping, Sequence, Tuple
 
-from mmguard.config.classes import build_full_name
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import copy_tree, split_path
 
 #: Changes of a config: (path, new value).
 Changes = Tuple[Tuple[str, Any], ...]
@@ -16,12 +15,7 @@ REMOVED = object()
 
 
 def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> ReadConfig:
-    """Return a copy of a config with values replaced, added or removed.
-
-    Args:
-        config (ReadConfig): The config, which is not modified.
-        changes: (path, value), the path as in findings, ``model.decode_head.loss_decode[0].class_weight``. Missing
-            dicts on the way are created.
+    """Return a copy of a config with values replaced, added or removed; missing dicts on the way are created.
 
     Raises:
         LookupError, TypeError: The config has no such place.
@@ -42,36 +36,6 @@ def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> 
         else:
             del place[last]
     return copy
-
-
-def get_value(tree: Any, path: Iterable[Union[str, int]]) -> Any:
-    """Return the value at a path of a tree; ``None`` if it has no such place."""
-    try:
-        for key in path:
-            tree = tree[key]
-    except (LookupError, TypeError):
-        return None
-    return tree
-
-
-def split_path(path: str) -> List[Union[str, int]]:
-    """Split a path into its keys and positions.
-
-    Example:
-        >>> split_path('model.decode_head[1].num_classes')
-        ['model', 'decode_head', 1, 'num_classes']
-    """
-    return [int(step) if step.isdigit() else step for step in re.findall(r'[^.\[\]]+', path)]
-
-
-def copy_tree(value: Any) -> Any:
-    """Return a copy of dicts, lists and tuples, and of nothing else."""
-    # Not deepcopy: two places that share one object would still share it in the copy, and change together.
-    if isinstance(value, dict):
-        return {key: copy_tree(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(copy_tree, value)) if type(value) in (list, tuple) else value
-    return value
 
 
 #: Placeholder for a value that one side lacks.
@@ -136,69 +100,3 @@ def _align(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[Li
 
 def _is_same(one: Any, other: Any) -> bool:
     return one is other or (one is not _MISSING and other is not _MISSING and one == other)
-
-
-Path = Tuple[Union[str, int], ...]
-
-
-def walk(node: Any, path: Path = ()) -> Iterator[Tuple[Path, Dict[str, Any]]]:
-    """Yield all dicts of a tree with their paths, outer dicts first."""
-    if isinstance(node, dict):
-        yield path, node
-        for key, value in list(node.items()):
-            yield from walk(value, (*path, key))
-    elif isinstance(node, (list, tuple)):
-        for number, value in enumerate(node):
-            yield from walk(value, (*path, number))
-
-
-def join_path(path: Path) -> str:
-    """Join a path: ``('model', 'decode_head', 'loss_decode', 0)`` -> ``'model.decode_head.loss_decode[0]'``.
-
-    Example:
-        >>> join_path(('model', 'heads', 0, 'loss_cls'))
-        'model.heads[0].loss_cls'
-    """
-    return ''.join(f'[{key}]' if isinstance(key, int) else f'.{key}' for key in path).lstrip('.')
-
-
-def get_last_key(path: Path) -> str:
-    """Return the last name of a path; for a list element, the name of the list."""
-    return next((key for key in reversed(path) if isinstance(key, str)), '')
-
-
-def is_type_name(type_: Any) -> bool:
-    """Return True if a type is given by name; in new-style configs it is a class."""
-    return isinstance(type_, str)
-
-
-def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a copy of a tree with a function applied to everything but dicts, lists and tuples."""
-    if isinstance(node, dict):
-        return {key: map_leaves(value, change) for key, value in node.items()}
-    if isinstance(node, (list, tuple)):
-        values = [map_leaves(value, change) for value in node]
-        return values if isinstance(node, list) else tuple(values)
-    return change(node)
-
-
-def name_types(tree: Any) -> Any:
-    """Return a copy of a tree with classes replaced by their full names, which mmengine's registries understand."""
-    return map_leaves(tree, lambda leaf: build_full_name(leaf) or leaf)
-
-
-def find_scope(tree: Dict[str, Any], path: Path) -> str:
-    """Return the scope in which a part is built: the innermost ``_scope_`` around it.
-
-    The prefix of a type applies only to that type: ``mmdet.MaskFormerHead`` in a config of mmseg builds its losses in
-    mmseg's scope. A path may go on with a part that the tree leaves to a default.
-    """
-    scope = str(tree.get('default_scope') or '')
-    node: Any = tree
-    for key in path:
-        if isinstance(node, dict) and key not in node:
-            break
-        node = node[key]
-        if isinstance(node, dict):
-            scope = str(node.get('_scope_') or scope)
-    return scope

@@ -83,10 +83,8 @@ def find_first_scope(part: Any) -> str:
 def find_class(kind: Any, registry: str, default_scope: str) -> Optional[type]:
     """Return the class of a config's ``type``; ``None`` if it is not installed or not registered.
 
-    Args:
-        kind (str, type or LazyObject): As in the config: a name, a scoped name, a dotted path, a class.
-        registry (str): ``'MODELS'``, ``'DATASETS'``, ``'TRANSFORMS'``, ``'METRICS'`` or ``'TASK_UTILS'``.
-        default_scope (str): Framework where the type names none.
+    ``kind`` is a name, a scoped name, a dotted path or a class; ``registry`` is ``'MODELS'``, ``'DATASETS'``,
+    ``'TRANSFORMS'``, ``'METRICS'`` or ``'TASK_UTILS'``.
     """
     if isinstance(kind, type):
         return kind

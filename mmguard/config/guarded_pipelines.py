@@ -1,14 +1,16 @@
-"""Insertion of guards into pipelines: right after the Pack transform, and before transforms that read labels."""
+"""Insertion of guards into pipelines: right after the Pack transform, and before transforms that read labels.
+
+What a guard does with an instance depends on the assigners of the model: which leave ignored regions out.
+"""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
-from mmguard.config.changes import Path, find_scope, is_type_name, join_path, walk
-from mmguard.config.classes import build_full_name, get_type_name
-from mmguard.config.ignored_labels import has_ignoring_disabled, on_invalid
+from mmguard.config.classes import MISSING, build_full_name, get_default, get_type_name
 from mmguard.config.parts import Part
+from mmguard.config.tree import Path, find_scope, get_last_key, is_type_name, join_path, walk
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 
@@ -39,10 +41,7 @@ def guard_pipelines(
 ) -> Report:
     """Guard every pipeline of a tree in place: of data sets and their wrapped data sets, of branches and of hooks.
 
-    Args:
-        tree (dict): The config.
-        spaces (LabelSpaces): The valid labels.
-        options (dict): ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
+    ``options`` are ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
     """
     report = Report([], [], [])
     for_instances = _build_instance_arguments(tree)
@@ -203,3 +202,60 @@ def _pass_on_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> N
 def _describe_guard(guard: Dict[str, Any]) -> str:
     arguments = ', '.join(f'{key}={value!r}' for key, value in guard.items() if key != 'type')
     return f'+ {get_type_name(guard["type"])}({arguments})'
+
+
+#: Assigners that always leave ignored regions out; they have no ``ignore_iof_thr``.
+ALWAYS = ('CenterRegionAssigner',)
+#: An anchor or proposal with a larger share inside an ignored region is left out.
+IGNORE_IOF_THR = 0.5
+
+
+def _find_assigners(tree: Dict[str, Any]) -> List[Part]:
+    """Return the assigners of all heads; their dicts are those of the tree."""
+    return [
+        Part(join_path(path), node, find_scope(tree, path), 'TASK_UTILS')
+        for path, node in walk(tree.get('model', {}), ('model',))
+        if 'type' in node and 'assigner' in get_last_key(path)
+    ]
+
+
+def _takes_threshold(assigner: Part) -> bool:
+    return get_default(assigner.cls, 'ignore_iof_thr') is not MISSING
+
+
+def has_threshold(assigner: Part) -> bool:
+    """Return True if ignored regions are enabled in an assigner."""
+    threshold = assigner.get('ignore_iof_thr')
+    return isinstance(threshold, (int, float)) and threshold > 0
+
+
+def on_invalid(tree: Dict[str, Any]) -> str:
+    """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` only if the model supports ignored instances."""
+    uses = [one.name in ALWAYS or _takes_threshold(one) for one in _find_assigners(tree)]
+    return 'ignore' if uses and all(uses) else 'drop'
+
+
+def has_ignoring_disabled(tree: Dict[str, Any]) -> bool:
+    """True if all assigners support ignored regions but none has them enabled, so crowds are trained as background."""
+    found = _find_assigners(tree)
+    return bool(found) and all(_takes_threshold(one) and not has_threshold(one) for one in found)
+
+
+def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
+    """Enable ignored regions in every assigner, in place, if all have them disabled and crowds are removed earlier."""
+    without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
+    changed = []
+    for one in _find_assigners(tree) if without_crowds and has_ignoring_disabled(tree) else ():
+        changed.append(f'{one.place("ignore_iof_thr")}: {one.get("ignore_iof_thr")} -> {IGNORE_IOF_THR}')
+        one.config['ignore_iof_thr'] = IGNORE_IOF_THR
+    return changed
+
+
+def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
+    """Yield a line per assigner that trains ignored regions as background, which it must go on doing for crowds."""
+    for one in _find_assigners(tree) if on_invalid(tree) == 'ignore' else ():
+        if one.name not in ALWAYS and not has_threshold(one):
+            yield (
+                f'{one.place("ignore_iof_thr")}={one.get("ignore_iof_thr")}: regions of instances with invalid labels '
+                f'are trained as background there, like those of crowds'
+            )

@@ -1,19 +1,51 @@
-"""mmguard's own parts in a config: existing ones, and replacements of stock parts."""
+"""mmguard's own parts in a config: existing ones, and their insertion into a copy of it."""
 
 from __future__ import annotations
 
+import copy
 import importlib
+import inspect
 import re
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any, Dict, List
+from types import MappingProxyType
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from mmguard.config.changes import Changes, name_types
-from mmguard.config.classes import SCOPES, build_full_name, find_registry
-from mmguard.config.parts import HOOK, Part, find_hooks, find_label_guard_hooks, find_losses, find_transforms
-from mmguard.config.read import ReadConfig
-from mmguard.config.start_check import GUARD_TRANSFORMS, HOOKS
-from mmguard.labels.loss_selection import is_guarded_type
+from mmguard.config.agreement import GUARD_TRANSFORMS, HOOKS
+from mmguard.config.changes import Changes
+from mmguard.config.classes import SCOPES, build_full_name, find_class, find_registry, get_type_name, is_lazy
+from mmguard.config.guarded_pipelines import (
+    build_lazy_type,
+    find_trained_as_background,
+    guard_pipelines,
+    leave_out_ignored,
+)
+from mmguard.config.parts import (
+    HOOK,
+    Part,
+    find_guarding_hook,
+    find_hooks,
+    find_label_guard_hooks,
+    find_losses,
+    find_transforms,
+    from_config,
+    get_passed_on,
+)
+from mmguard.config.read import ReadConfig, is_data
+from mmguard.config.tree import (
+    copy_tree,
+    describe_wrong_types,
+    find_scope,
+    get_last_key,
+    get_value,
+    is_type_name,
+    join_path,
+    map_leaves,
+    name_types,
+)
+from mmguard.labels.loss_selection import Node, Path, SelectedLoss, is_guarded_type, is_loss_name, visit_losses
+from mmguard.labels.spaces import LabelSpaces
 
 GUARDED_LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 
@@ -138,3 +170,233 @@ def build_error(part: Part) -> str:
         text = ' '.join(str(said).split()).partition(' Please check')[0]  # mmengine's help, with a link
         return text.rstrip('.') or type(error).__name__
     return ''
+
+
+class GuardedTree(NamedTuple):
+    """A guarded tree, and descriptions of the changed parts and of those that cannot be guarded."""
+
+    tree: Dict[str, Any]
+    changed: List[str]
+    left: List[str]
+
+
+def guard_tree(tree: Dict[str, Any]) -> GuardedTree:
+    """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. Parts that are already guarded are kept.
+
+    Raises:
+        TypeError: A value has a type that its key does not take.
+    """
+    tree = copy.deepcopy(tree)
+    changed: List[str] = []
+    read = ReadConfig(name_types(tree))
+    unguarded = read.describe_unguarded()
+    if unguarded:
+        return GuardedTree(tree, [], [unguarded])
+    if read.wrong_types:
+        raise TypeError(describe_wrong_types(read.wrong_types))
+    spaces, options = from_config(read), get_passed_on(find_guarding_hook(read))
+    left = [*read.describe_unknown_framework(), *_describe_disagreements(spaces)]
+    in_losses = guard_losses(tree, options)
+    for path, loss in in_losses.configs.items():
+        set_at(tree, path, loss)
+    in_pipelines = guard_pipelines(tree, spaces, options)
+    in_assigners = leave_out_ignored(tree)
+    if spaces.instances is not None:
+        left.extend(find_trained_as_background(tree))
+    changed += _add_reported(tree, read)
+    changed += [*in_losses.changed, *in_assigners, *in_pipelines.changed]
+    return GuardedTree(tree, changed, [*left, *in_losses.left, *in_pipelines.left])
+
+
+class RunGuards(NamedTuple):
+    """Guards that ``guard=True`` of a hook puts into a config."""
+
+    place: str  #: Path of the hook.
+    options: Dict[str, Any]  #: Arguments that the hook passes on to the guards.
+    #: Copy of the config with guarded pipelines and assigners; its losses are those of the config.
+    tree: Dict[str, Any]
+    #: Path of a loss -> its guard, with the arguments of the loss at the places that they have there.
+    losses: Dict[str, Dict[str, Any]]
+    inserted: Dict[int, Dict[str, Any]]  #: ``id`` of each guard in the pipelines of ``tree`` -> the guard.
+
+
+def find_run_guards(config: ReadConfig) -> Optional[RunGuards]:
+    """Return what a hook with ``guard=True`` will guard when a config is run; ``None`` without such a hook."""
+    hook = find_guarding_hook(config)
+    if hook is None or config.describe_unguarded():
+        return None
+    tree, options = copy_tree(config.data), get_passed_on(hook)
+    # To build a loss that data name might run code.
+    losses = guard_losses(tree, options, builds=not is_data(config.file))
+    inserted = guard_pipelines(tree, from_config(config), options).inserted
+    leave_out_ignored(tree)
+    flat = {join_path(path): _flatten(loss) for path, loss in losses.configs.items()}
+    return RunGuards(hook.path, options, tree, flat, {id(guard): guard for guard in inserted})
+
+
+def _flatten(guard: Dict[str, Any]) -> Dict[str, Any]:
+    """Move the arguments of a wrapped loss next to the type of the guard."""
+    loss = guard.get('loss')
+    return {**loss, **guard, 'loss': loss['type']} if isinstance(loss, dict) else guard
+
+
+def _describe_disagreements(spaces: LabelSpaces) -> Iterator[str]:
+    for kind, space in spaces.to_dict().items():
+        heads = spaces.find_disagreeing(kind)
+        if heads:
+            named = ', '.join(f'{head.place}: {head.num_classes}' for head in heads)
+            yield f'the heads have different numbers of classes ({named}): guarded with {space.num_classes}'
+
+
+def has_lazy_types(tree: Dict[str, Any]) -> bool:
+    """Return True if types are classes, as in new-style configs."""
+    type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
+    return type_ is not None and not is_type_name(type_)
+
+
+def _add_reported(tree: Dict[str, Any], config: ReadConfig) -> Iterator[str]:
+    for key, value in add_reporting(config):
+        if key == 'custom_imports':
+            tree[key] = value
+            yield "custom_imports: + 'mmguard'"
+            continue
+        hook = value[-1]
+        if has_lazy_types(tree):
+            hook = {'type': build_lazy_type('mmguard', HOOK)}
+        tree[key] = [*(tree.get(key) or []), hook]
+        yield f'{key}: + {HOOK}'
+
+
+def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
+    """Return the guarded loss, with types in the style of the config."""
+    stock = loss['type']
+    if is_type_name(stock):
+        return guard_loss(loss, framework)
+    named = guard_loss({**loss, 'type': build_full_name(stock)}, framework)
+    name = get_type_name(named['type'])
+    module = 'mmguard' if framework == 'mmseg' and name in GUARDED_LOSSES else f'mmguard.losses.{framework}'
+    named['type'] = build_lazy_type(module, name)
+    if 'loss' in named:
+        named['loss'] = stock if framework == 'mmdet' else loss
+    return named
+
+
+def _find_refusal(config: Dict[str, Any], scope: str) -> str:
+    """Return the reason why a wrapped loss cannot be built; empty if it can."""
+    importlib.import_module('mmguard').register()
+    try:
+        with find_registry('mmengine', 'MODELS').switch_scope_and_registry(scope or None) as registry:
+            registry.build(map_leaves(config, lambda leaf: leaf.build() if is_lazy(leaf) else leaf))
+    except Exception as error:
+        return str(error).replace('\n', ' ')
+    return ''
+
+
+@lru_cache(maxsize=None)  # reads source
+def _get_defaults(cls: Any) -> Dict[str, Any]:
+    """Return the arguments of a class with their defaults, including those passed to bases by ``**kwargs``."""
+    found: Dict[str, Any] = {}
+    given: Set[str] = set()
+    for base in inspect.getmro(cls) if inspect.isclass(cls) else ():
+        if '__init__' not in vars(base):
+            continue
+        try:
+            parameters = list(inspect.signature(vars(base)['__init__']).parameters.values())
+            text = inspect.getsource(vars(base)['__init__'])
+        except (TypeError, ValueError, OSError):
+            break
+        for parameter in parameters:
+            if parameter.name not in given:
+                found.setdefault(parameter.name, parameter.default)
+        takes_more = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+        # Some classes skip their base and call the next one.
+        if not takes_more or 'super().__init__(' not in text:
+            break
+        given.update(re.findall(r'(\w+)=', text.partition('super().__init__(')[2]))
+    return {name: value for name, value in found.items() if name not in ('self', 'args', 'kwargs')}
+
+
+def _open_part(tree: Dict[str, Any]) -> Callable[[Any, Path], Node]:
+    """Return a function that opens the parts of a tree's model, the losses that a head has by default included."""
+
+    def open_node(part: Any, path: Path) -> Node:
+        if isinstance(part, (list, tuple)):
+            return Node('', None, '', list(enumerate(part)))
+        children = list(part.items()) if isinstance(part, dict) else []
+        if not children or 'type' not in part:
+            return Node('', None, '', children)
+        key, scope = get_last_key(path), find_scope(tree, path)
+        is_loss = is_loss_name(key)
+        cls = find_class(part['type'], 'MODELS', scope) if is_loss or 'head' in key else None
+        if cls is not None and not is_loss:
+            children += [(name, value) for name, value in _find_default_losses(cls) if name not in part]
+        return Node(get_type_name(part['type']), cls, scope, children)
+
+    return open_node
+
+
+def _find_default_losses(head: type) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    for name, default in _get_defaults(head).items():
+        if 'loss' in name and isinstance(default, dict) and 'type' in default:
+            yield name, default
+
+
+def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
+    """Replace the value at a path; tuples on the way become lists."""
+    node: Any = tree
+    for depth, key in enumerate(path[:-1]):
+        child = node[key]
+        if isinstance(child, tuple):
+            child = list(child)
+            set_at(tree, path[: depth + 1], child)
+        node = child
+    node[path[-1]] = value
+
+
+class GuardedLosses(NamedTuple):
+    """Path -> config of the guarded loss there; descriptions of the changed and the unchanged parts."""
+
+    configs: Dict[Path, Dict[str, Any]]
+    changed: List[str]
+    left: List[str]
+
+
+def guard_losses(
+    tree: Dict[str, Any], options: Mapping[str, Any] = MappingProxyType({}), builds: bool = True
+) -> GuardedLosses:
+    """Build the configs of the guarded losses of a tree, which is not modified; ``options`` has ``on_invalid``.
+
+    With ``builds``, a loss around which no guard can be built is left out, which is checked by building it.
+    """
+    guarded = GuardedLosses({}, [], [])
+    on_invalid = {key: value for key, value in options.items() if key == 'on_invalid' and value in ('clip', 'raise')}
+
+    def visit(found: SelectedLoss) -> bool:
+        place, decision = join_path(found.path), found.decision
+        if decision.reason:
+            guarded.left.append(found.describe_left(place))
+        if not decision.is_guarded:
+            return False
+        head = get_value(tree, found.path[:-1])
+        is_default = isinstance(head, dict) and found.path[-1] not in head
+        loss, scope = copy.deepcopy(found.part), find_scope(tree, found.path)
+        if is_default and not is_type_name(head['type']):
+            cls = find_class(loss['type'], 'MODELS', scope)
+            assert cls is not None  # only a known class is guarded
+            loss['type'] = build_lazy_type(cls.__module__, cls.__name__)
+        config = {**_guard_loss(loss, decision.framework), **on_invalid}
+        refusal = '' if decision.is_cross_entropy or not builds else _find_refusal(config, scope)
+        if refusal:
+            guarded.left.append(found.describe_left(place, refusal))
+            return False
+        guarded.configs[found.path] = config
+        guarded.changed.append(f'{place}: {"the default " * is_default}{found.name} -> {_show_loss(config)}')
+        return True
+
+    visit_losses(tree.get('model', {}), _open_part(tree), visit, ('model',))
+    return guarded
+
+
+def _show_loss(config: Dict[str, Any]) -> str:
+    name = get_type_name(config['type'])
+    return f'{name} around it' if 'loss' in config else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List, Optional, Sequence, Tuple
 
-from mmguard.config.head_classes import THINGS, count_classes
+from mmguard.config.agreement import THINGS, count_classes
 from mmguard.config.parts import Part, find_losses, unwrap_stock_loss
 from mmguard.config.read import ReadConfig
 from mmguard.language import Message

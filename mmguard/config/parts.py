@@ -1,11 +1,10 @@
-"""Parts of a config that affect labels: heads, losses, assigners, data sets, transforms, metrics."""
+"""Parts of a config that affect labels (heads, losses, data sets, transforms, metrics), and which labels are valid."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from mmguard.config.changes import Path, get_last_key, get_value, join_path, split_path, walk
 from mmguard.config.classes import (
     MISSING,
     build_full_name,
@@ -16,10 +15,12 @@ from mmguard.config.classes import (
     get_type_name,
 )
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import Path, get_last_key, get_value, join_path, split_path, walk
 from mmguard.files.regular import read_regular
+from mmguard.labels.spaces import VOID, LabelSpaces, Space, collect_label_spaces, read_label_map
 
 if TYPE_CHECKING:
-    from mmguard.config.guarded_tree import RunGuards
+    from mmguard.config.guards import RunGuards
 
 HOOK = 'LabelGuardHook'
 #: Arguments of the hook that it passes on to the guards that ``guard=True`` inserts.
@@ -319,3 +320,39 @@ def get_passed_on(hook: Optional[Part]) -> Dict[str, Any]:
 def find_preprocessors(config: ReadConfig) -> List[Part]:
     """Return the data preprocessors of the model."""
     return [part for part in find_model_parts(config) if part.key == 'data_preprocessor']
+
+
+#: Transform -> the labels that it guards.
+GUARD_KINDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances'}
+
+
+def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
+    """Read the valid labels from the heads of a config tree, without building anything.
+
+    With a ``split`` the guards in its pipelines take precedence over the heads, and the names are those of its data
+    set.
+    """
+    names, named_at = [], ''
+    for dataset in find_datasets(config):
+        if dataset.split == (split or 'train'):
+            names, named_at = get_class_names(dataset) or [], get_classes_path(dataset)
+            if names:
+                break
+    spaces = collect_label_spaces(find_heads(config), names, named_at)
+    if split is None:
+        return spaces
+    guards: Dict[str, Any] = {}
+    for transform in find_transforms(config):
+        kind = GUARD_KINDS.get(transform.name)
+        if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
+            of_heads = None if transform.written else spaces.get(kind)  # a hook takes the number of the heads
+            place = transform.place('num_classes') if of_heads is None else of_heads.place
+            guards.setdefault(kind, _read_guard(kind, transform.config, place))
+    return spaces.override(LabelSpaces(**guards))
+
+
+def _read_guard(kind: str, guard: Mapping[str, Any], place: str) -> Space:
+    ignored = guard.get('ignore_index', VOID) if kind == 'pixels' else None
+    return Space(
+        kind, guard['num_classes'], place, ignored, guard.get('min_label', 0), read_label_map(guard.get('label_map'))
+    )

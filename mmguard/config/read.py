@@ -6,17 +6,20 @@ import contextlib
 import importlib
 import os
 import re
+import sys
 import traceback
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
 
 from mmguard.compat.stack import FRAMEWORKS, find_config_file, find_module_folder
 from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, find_first_scope, get_scope
-from mmguard.config.custom_imports import import_modules
 from mmguard.config.recognition import DATA_ENDINGS, NotAConfig, check_bases
-from mmguard.config.types import WrongTypeValue, separate_wrong_types
+from mmguard.config.tree import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular
@@ -26,17 +29,12 @@ from mmguard.text import describe_error, describe_exit, find_line, shorten, visi
 if TYPE_CHECKING:
     from mmengine.config import Config
 
-    from mmguard.config.guarded_tree import RunGuards
+    from mmguard.config.guards import RunGuards
 
 
 @dataclass
 class ReadConfig:
-    """A config as plain dicts, lists and strings.
-
-    Attributes:
-        written (dict): ``data`` as it was given.
-        wrong_types (list[WrongTypeValue]): The values of a wrong type.
-    """
+    """A config as plain dicts, lists and strings; ``written`` is ``data`` as it was given."""
 
     #: The config; classes of the new style are dotted strings. Values of a wrong type are left out of it, and listed in
     #: ``wrong_types``.
@@ -59,7 +57,7 @@ class ReadConfig:
         if not self.shows_guards or not has_hook:
             return None
         # The selection itself reads the parts of a config.
-        found: Optional[RunGuards] = importlib.import_module('mmguard.config.guarded_tree').find_run_guards(self)
+        found: Optional[RunGuards] = importlib.import_module('mmguard.config.guards').find_run_guards(self)
         return found
 
     @property
@@ -156,7 +154,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
 
     Args:
         file (str): The config.
-        import_custom_modules (bool): Import its ``custom_imports``, see :mod:`mmguard.config.custom_imports`.
+        import_custom_modules (bool): Import its ``custom_imports``, see :func:`import_modules`.
         run_code (bool): Let YAML or JSON name code: ``custom_imports``, and types and scopes of packages other than the
             frameworks. Without it the former are skipped, and the latter refused.
 
@@ -301,3 +299,63 @@ def import_scope(config: Any) -> None:
     scope = config.get('default_scope')
     if isinstance(scope, str) and scope.isidentifier() and find_module_folder(scope) is not None:
         importlib.import_module(scope)
+
+
+class ProjectFinder(MetaPathFinder):
+    """Last finder of top-level modules, in some folders and only while ``custom_imports`` are imported.
+
+    It serves :func:`import_modules` and the modules that it served, but not what those import in turn: a framework that
+    tries an optional import finds nothing here.
+    """
+
+    def __init__(self) -> None:
+        self.folders: List[str] = []
+        self._served: Set[str] = set()
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
+        frame: Any = sys._getframe()
+        importer = 'importlib'
+        while importer in ('importlib', '_frozen_importlib'):  # between the import statement and here
+            frame = frame.f_back
+            importer = str(frame.f_globals.get('__name__')).partition('.')[0]
+        if path is not None or not (frame.f_globals is globals() or importer in self._served):
+            return None
+        self._served.add(fullname)
+        return PathFinder.find_spec(fullname, self.folders)
+
+
+FINDER = ProjectFinder()
+
+
+def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool = False) -> Dict[str, Exception]:
+    """Import the modules that ``custom_imports`` names; return those that fail, with their exceptions.
+
+    They are found next to the config ``file``, in its project and in the working directory; without it, where the last
+    call looked. ``strict`` raises the first failure that ``allow_failed_imports`` does not allow.
+    """
+    if file is not None:
+        FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file))), os.getcwd()]
+    custom: Dict[str, Any] = custom_imports if isinstance(custom_imports, dict) else {}
+    names = custom.get('imports') or ()
+    failed: Dict[str, Exception] = {}
+    sys.meta_path.append(FINDER)
+    try:
+        for name in [names] if isinstance(names, str) else names:
+            try:
+                importlib.import_module(name)
+            except SystemExit as error:
+                raise CannotRun(f'custom_imports: {name} {describe_exit(error)} when it is imported') from error
+            except Exception as error:  # a module of the user's may raise anything
+                if strict and not (custom.get('allow_failed_imports') and isinstance(error, ImportError)):
+                    raise ImportError(f'custom_imports: {name} cannot be imported: {error}') from error
+                failed[name] = error
+    finally:
+        sys.meta_path.remove(FINDER)
+    return failed
+
+
+def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
+    """Return a folder and those above it up to the nearest that holds the first mark that exists; else only itself."""
+    folders = [folder, *map(str, Path(folder).parents)]
+    roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
+    return folders[: next(roots, 0) + 1]

@@ -76,9 +76,7 @@ class NotAConfig(CannotRun):
 def check_is_config(file: str, is_base: bool = False) -> None:
     """Check a file without running it; leave a missing or unparsable file to its reader.
 
-    Args:
-        file (str): A ``.py``, ``.yaml``, ``.yml`` or ``.json`` file; others are not looked at.
-        is_base (bool): True if another config names it as its base: then it may only set plain values.
+    A base (``is_base``) may only set plain values.
 
     Raises:
         NotAConfig: The top level assigns no key of a config, or the file is data that would run code.

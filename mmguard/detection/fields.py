@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.functional.checks import format_shape
+from mmguard.functional.validate import format_shape
 from mmguard.labels.instances import NO_AREA, NOT_FINITE, OUTSIDE
 from mmguard.text import shorten
 
@@ -138,17 +138,9 @@ def read_on_host(
     box_format: Optional[str],
     image_sizes: Optional[List[Tuple[int, int]]] = None,
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Return all labels and the fault of each box.
+    """Return all labels, and the index in ``BOX_REASONS`` of the fault of each box: int64, (N,) each.
 
-    Args:
-        targets (list[dict]): Checked targets.
-        label_key, check_boxes, box_format: As in :func:`~mmguard.detection.guard_targets`.
-        image_sizes (list[tuple[int, int]], optional): Height and width of each image, pixels. ``None``: no box counts
-            as outside.
-
-    Returns:
-        tuple[np.ndarray, np.ndarray]: int64 (N,) each, over the whole batch: labels, and indices in ``BOX_REASONS`` (0:
-        no fault).
+    ``image_sizes`` are height and width of each image, pixels; without them no box counts as outside.
     """
     if not targets:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -168,15 +160,9 @@ def read_on_host(
 
 
 def find_box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor] = None) -> Tensor:
-    """Find the fault of each box.
+    """Return the index in ``BOX_REASONS`` of the first fault of each box: int64 (N,) on its device; 0: no fault.
 
-    Args:
-        boxes (Tensor): (N, 4) in ``box_format``; (N, D) with ``None``.
-        box_format (str, optional): ``'xyxy'``, ``'xywh'``, ``'cxcywh'``; ``None``: unknown, areas are not checked.
-        limits (Tensor, optional): (N, 2), width and height of each box's image.
-
-    Returns:
-        Tensor: int64 (N,) on the device of ``boxes``, index of the first fault in ``BOX_REASONS``; 0: no fault.
+    ``limits`` (N, 2) are width and height of each box's image. Without a ``box_format`` areas are not checked.
 
     Example:
         >>> find_box_faults(torch.tensor([[0.0, 0.0, 5.0, 0.0], [8.0, 0.0, 9.0, 1.0]]), 'xyxy', torch.tensor([[8,

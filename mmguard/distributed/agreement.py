@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from mmguard.distributed.channel import Channel, get_channel, get_world
-from mmguard.distributed.loss_structure import (
-    Layout,
-    LossEntry,
-    Losses,
-    build_layout,
-    compute_digest,
-    find_missing,
-    list_tensors,
-    merge_layouts,
-)
-from mmguard.distributed.unused_parameters import find_unreached, list_trainable, make_zero
 from mmguard.log.messages import RateLimiter, describe_filled, describe_unreached
 
 TIMEOUT = 1800.0
+
+Loss = Union[Tensor, List[Tensor]]
+
+Losses = Dict[str, Loss]
+
+
+class LossEntry(NamedTuple):
+    """One item of a dictionary of losses."""
+
+    is_list: bool  #: True for a list of tensors. Its length may differ: heads return one per image or level.
+    graph: bool  #: True if it carries a graph, so that backward reaches parameters through it.
+
+
+Layout = Dict[str, LossEntry]
 
 #: The loss that carries the zeros if a rank has no loss at all, and none is known.
 FILLED = 'loss_filled'
@@ -210,3 +215,119 @@ def align_losses(losses: Losses, module: nn.Module, samples: Sequence[str] = (),
     if agreed.filled:
         made[key].report(f'guard: {describe_filled(agreed.filled)}')
     return agreed.losses
+
+
+def build_layout(losses: Mapping[str, Any]) -> Layout:
+    """Return key -> entry.
+
+    Raises:
+        TypeError: A value that is neither a tensor nor a list of tensors.
+    """
+    layout = {}
+    for key, value in losses.items():
+        if isinstance(value, Tensor):  # the usual case, and this runs in every iteration
+            layout[key] = LossEntry(False, value.requires_grad)
+        else:
+            tensors = list_tensors(key, value)
+            layout[key] = LossEntry(True, bool(tensors) and all(tensor.requires_grad for tensor in tensors))
+    return layout
+
+
+def list_tensors(key: str, value: Any) -> Sequence[Tensor]:
+    """Return the tensors of one loss."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)) and all(isinstance(part, Tensor) for part in value):
+        return value
+    raise TypeError(f'{key!r} in the dictionary of losses must be a tensor or a list of tensors, got {value!r:.200}')
+
+
+def compute_digest(layout: Layout) -> int:
+    """Return a 63-bit digest of a layout; two layouts collide with probability ``2**-63``.
+
+    The order of the keys counts: loops reduce losses entry by entry. Lists and tensors do not differ: backward sees no
+    difference.
+    """
+    text = repr([(key, entry.graph) for key, entry in layout.items()])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
+
+
+def merge_layouts(layouts: Sequence[Layout]) -> Layout:
+    """Return every key of any layout, with a graph if any layout has one for it.
+
+    Keys are in the order of the layout with the most keys. A key that it lacks comes after the one before it in another
+    layout.
+
+    Example:
+        >>> entry = LossEntry(is_list=False, graph=True)
+        >>> list(merge_layouts([dict.fromkeys('ac', entry), dict.fromkeys('ab', entry), dict.fromkeys('bcd', entry)]))
+        ['a', 'b', 'c', 'd']
+    """
+    joined: Layout = {}
+    order: List[str] = []
+    for layout in sorted(layouts, key=len, reverse=True):  # of equal length the first
+        place = 0
+        for key, entry in layout.items():
+            known = joined.get(key, entry)
+            if key not in joined:
+                order.insert(place, key)
+            joined[key] = LossEntry(known.is_list, known.graph or entry.graph)
+            place = order.index(key) + 1
+    return {key: joined[key] for key in order}
+
+
+def find_missing(layout: Layout, union: Layout) -> List[str]:
+    """Return the keys of ``union`` that ``layout`` lacks, or has without the required graph."""
+    return [k for k, e in union.items() if k not in layout or (e.graph and not layout[k].graph)]
+
+
+def make_zero(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
+    """Return a zero that depends on parameters (default: all trainable ones), so that each gets a gradient of zeros.
+
+    If DistributedDataParallel searches for unused parameters itself, it has marked them already and would not accept
+    a second gradient, so the zero depends on nothing there.
+    """
+    hung = list(parameters) or [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if not hung:
+        return torch.zeros(())
+    if getattr(module, 'find_unused_parameters', False):
+        return torch.zeros((), device=hung[0].device)
+    # Sums over nothing: 0 whatever a parameter holds, while 0 * inf would be NaN.
+    return torch.stack([one.flatten()[:0].sum().float().to(hung[0].device) for one in hung]).sum()
+
+
+def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
+    """Return the names of the parameters that DistributedDataParallel waits for and no loss reaches.
+
+    Empty if it searches for them itself (``find_unused_parameters=True``, ``static_graph=True``), if ``module`` is
+    not wrapped in it, and if activation checkpointing hides a part of the graph.
+    """
+    if not isinstance(module, DistributedDataParallel) or not torch.is_grad_enabled():
+        return []
+    if module.find_unused_parameters or getattr(module, 'static_graph', False):
+        return []
+    reached = _find_reached(losses)
+    return [] if reached is None else [name for name, one in list_trainable(module) if id(one) not in reached]
+
+
+def list_trainable(module: Any) -> List[Any]:
+    """Return the parameters with ``requires_grad`` and their names, without the ``module.`` of a wrapper."""
+    inner = module.module if isinstance(module, DistributedDataParallel) else module
+    return [(name, one) for name, one in inner.named_parameters() if one.requires_grad]
+
+
+def _find_reached(losses: Iterable[Tensor]) -> Any:
+    """Return the ids of the leaves of a graph; ``None`` if a part of it is hidden."""
+    leaves: Set[int] = {id(loss) for loss in losses if loss.requires_grad and loss.grad_fn is None}
+    waiting: List[Any] = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
+    seen = set(waiting)
+    while waiting:
+        node = waiting.pop()
+        if 'Checkpoint' in node.name():  # with use_reentrant=True it builds its part of the graph in backward
+            return None
+        if hasattr(node, 'variable'):
+            leaves.add(id(node.variable))
+        following = {following for following, _ in node.next_functions if following is not None} - seen
+        seen |= following
+        waiting += following
+    return leaves

@@ -26,14 +26,8 @@ class Channel:
     ranks create one, these numbers differ between ranks, and the next group waits for ranks that use another name: any
     group since torch 2.14, before that one with ``use_local_synchronization``. So this group has no number.
 
-    Args:
-        timeout (float): Seconds after which an absent rank is named.
-
     Raises:
         AbsentRankError: A rank did not join the creation or a call; afterwards every call raises the same error.
-
-    Attributes:
-        rank (int): The number of this rank.
     """
 
     def __init__(self, timeout: float) -> None:

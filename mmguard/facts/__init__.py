@@ -1,1 +1,1 @@
-"""Facts about labels, a config, an installation or a run: readers write them, rules read them."""
+"""Facts of labels, a config, an installation or a run, as they were read: readers write them, rules read them."""

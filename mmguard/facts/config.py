@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Union
 
-from mmguard.config.head_classes import find_class_counts
-from mmguard.config.ignored_labels import find_ignored_labels
+from mmguard.config.agreement import find_class_counts, find_ignored_labels
 from mmguard.config.parts import (
     Part,
     find_datasets,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from mmguard.config.head_classes import find_class_counts, find_training_datasets
+from mmguard.config.agreement import find_class_counts, find_training_datasets
 from mmguard.config.parts import Part, find_datasets, get_class_names, get_metainfo, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Any, Dict, List, Optional, Tuple
 
-from mmguard.config.changes import REMOVED, Changes, Path, change_data, join_path, split_path
+from mmguard.config.changes import REMOVED, Changes, change_data
+from mmguard.config.tree import Path, join_path, split_path
 from mmguard.facts.environment import EnvironmentChanges
 from mmguard.language import Message
 from mmguard.text import quantity, shorten

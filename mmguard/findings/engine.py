@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
-from mmguard.config.changes import change_config, walk
+from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import walk
 from mmguard.errors import CannotRun
 from mmguard.facts.config import collect_config_facts
 from mmguard.facts.labels import LabelFacts

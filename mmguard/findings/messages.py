@@ -10,7 +10,10 @@ from mmguard.config.changes import REMOVED
 from mmguard.findings.edits import Edit, to_plain
 from mmguard.findings.finding import Finding
 from mmguard.language import Message, as_message, join, translate
-from mmguard.text import quantity, wrap
+from mmguard.text import Rows, Wrapped, lay_out, quantity
+
+#: Width at which no line is broken: a terminal wraps long lines itself.
+UNBROKEN = 1 << 20
 
 
 def unpack(finding: Finding) -> Dict[str, Any]:
@@ -68,28 +71,28 @@ def format_finding(finding: Finding, width: int = 100, verbose: bool = True) -> 
         width (int): Longest line of prose; code and commands are never broken.
         verbose (bool): Every edit and every note; ``False``: the first edit.
     """
-    title = as_message(finding.title)
-    head = translate('{code} {severity}: {title}', code=finding.code, severity=Message(finding.severity), title=title)
-    rows = _wrap(head, width, '')
-    rows += _wrap(translate('seen: {evidence}', evidence=as_message(finding.evidence)), width, '  ')
+    title, severity = as_message(finding.title), Message(finding.severity)
+    rows: Rows = [Wrapped(Message('{code} {severity}: {title}', code=finding.code, severity=severity, title=title))]
+    texts = [Message('seen: {evidence}', evidence=as_message(finding.evidence))]
     if finding.files:
-        rows += _wrap(translate('in: {files}', files=', '.join(finding.files)), width, '  ')
+        texts.append(Message('in: {files}', files=', '.join(finding.files)))
     if not finding.edits:
-        rows += _wrap(translate('do: {advice}', advice=as_message(finding.advice)), width, '  ')
+        texts.append(Message('do: {advice}', advice=as_message(finding.advice)))
+    rows += [Wrapped(text, '  ', '    ') for text in texts]
     by_hand = Message('[by hand] ') if any(edit.number for edit in finding.edits) else ''
     for place, edit in enumerate(finding.edits if verbose else finding.edits[:1]):
         mark = f'[{edit.number}] ' if edit.number else by_hand
         what = join(' ', map(as_message, filter(None, (edit.question, edit.title))))
         label = Message('or' if place else 'do')
-        rows += _wrap(translate('{label}: {mark}{what}', label=label, mark=mark, what=what), width, '  ')
+        rows.append(Wrapped(Message('{label}: {mark}{what}', label=label, mark=mark, what=what), '  ', '    '))
         rows += [f'      {step}' for step in edit.steps]
-        if edit.verified is False:
-            rows += _wrap(translate('not verified: {doubt}', doubt=as_message(edit.doubt)), width, '      ')
-        rows += [row for note in edit.notes for row in _wrap(translate(note), width, '      ')] if verbose else []
+        doubt = [Message('not verified: {doubt}', doubt=as_message(edit.doubt))] if edit.verified is False else []
+        rows += [Wrapped(text, ' ' * 6, ' ' * 8) for text in (*doubt, *(edit.notes if verbose else ()))]
         if edit.if_not:
-            rows += _wrap(translate('if not: {if_not}', if_not=as_message(edit.if_not)), width, '  ')
+            rows.append(Wrapped(Message('if not: {if_not}', if_not=as_message(edit.if_not)), '  ', '    '))
     more = '' if verbose else _count_hidden(finding.edits)
-    return '\n'.join([*rows, *[translate('  more with --verbose: {more}', more=more)] * bool(more)])
+    rows += [Message('  more with --verbose: {more}', more=more)] if more else []
+    return lay_out(rows, max(width, 20))
 
 
 def _count_hidden(edits: Sequence[Edit]) -> Message:
@@ -157,7 +160,3 @@ def apply_hint(config: str, findings: Sequence[Finding], arguments: Sequence[str
 def format_findings(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:
     """Format all findings, the most likely first, with blank lines between them."""
     return '\n\n'.join(format_finding(finding, width, verbose) for finding in findings)
-
-
-def _wrap(text: str, width: int, indent: str) -> List[str]:
-    return wrap(text, max(width, 20), indent, indent + ('  ' if indent else ''))

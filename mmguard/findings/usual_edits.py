@@ -8,15 +8,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from mmguard.config.agreement import (
+    IgnoredLabel,
+    count_classes,
+    find_class_counts,
+    find_ignored_labels,
+    find_mismatched_guards,
+    find_unguarded_evaluation,
+)
 from mmguard.config.changes import Changes, change_config
 from mmguard.config.guards import add_reporting, guard_loss
-from mmguard.config.head_classes import count_classes, find_class_counts
-from mmguard.config.ignored_labels import IgnoredLabel, find_ignored_labels
-from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.losses import count_expected_weights, fit_weights
-from mmguard.config.parts import Part, find_datasets, find_guarding_hook, find_losses, find_pipelines
+from mmguard.config.parts import (
+    GUARD_KINDS,
+    Part,
+    find_datasets,
+    find_guarding_hook,
+    find_losses,
+    find_pipelines,
+    from_config,
+)
 from mmguard.config.read import ReadConfig
-from mmguard.config.start_check import find_mismatched_guards, find_unguarded_evaluation
 from mmguard.findings.edits import Code, Edit, as_code, format_config_lines
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, as_map

@@ -1,5 +1,8 @@
 """Pure functions of tensors, which neither wait for the device (by default) nor need a registry.
 
+A loss has the stages of torchmetrics, a file each: ``validate`` shapes and dtypes, ``format`` the labels, ``update``
+the counts, ``compute`` the value.
+
 Imports :mod:`mmguard.labels` and what is below it, no framework; ``target_values`` imports findings when a label is
 invalid.
 """
@@ -8,11 +11,10 @@ import logging
 import os
 
 from mmguard.functional.check_target import check_target
+from mmguard.functional.compute import reduce_loss, scale_avg_factor
 from mmguard.functional.cross_entropy import binary_cross_entropy_with_logits, cross_entropy
-from mmguard.functional.reduction import reduce_loss, scale_avg_factor
-from mmguard.functional.sanitize import Sanitized, sanitize_target
-from mmguard.functional.sigmoid import mask_cross_entropy, sigmoid_cross_entropy
-from mmguard.functional.softmax import softmax_cross_entropy
+from mmguard.functional.format import Sanitized, sanitize_target
+from mmguard.functional.framework_losses import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
 
 __all__ = [
     'Sanitized',

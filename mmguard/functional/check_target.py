@@ -8,20 +8,6 @@ from typing import Any, Callable, List, Optional, Sequence
 import torch
 from torch import Tensor
 
-from mmguard.functional.checks import (
-    MULTILABEL,
-    TargetShapeError,
-    check_class_shape,
-    check_logits,
-    check_loss_weight,
-    check_multilabel_target,
-    check_tensors,
-    describe_pair,
-    get_class_dim,
-    get_num_classes,
-    holds_probabilities,
-    squeeze_channel,
-)
 from mmguard.functional.target_values import (
     check_floats,
     check_probabilities,
@@ -31,23 +17,29 @@ from mmguard.functional.target_values import (
     warn_of_classes,
     warn_of_swallowed,
 )
+from mmguard.functional.validate import (
+    MULTILABEL,
+    TargetShapeError,
+    describe_pair,
+    get_class_dim,
+    get_num_classes,
+    holds_probabilities,
+    squeeze_channel,
+    validate_class_shape,
+    validate_class_weight,
+    validate_dense_target,
+    validate_logits,
+    validate_tensors,
+)
 from mmguard.labels.rules import check_int
 
 
 def check_loss(
     loss: Callable[[Tensor, Tensor], Any], logits: Tensor, target: Tensor, ignored: Tensor, kind: str
 ) -> None:
-    """Check that a loss gives zero gradient to the scores of ignored elements.
+    """Raise ``ValueError`` if ``loss(logits, target)`` trains on ignored elements, or fails only because of them.
 
-    Args:
-        loss (callable): ``loss(logits, target)``.
-        logits, target (Tensor): A matching pair.
-        ignored (Tensor): bool, the shape of ``target``: elements that are excluded.
-        kind (str): One of ``mmguard.functional.check_target.KINDS``.
-
-    Raises:
-        ValueError: A loss that fails because of the ignored elements, or trains on them. The error of a loss that also
-            fails without them is passed on.
+    ``ignored`` is bool, of the shape of ``target``; ``kind`` is one of :data:`KINDS`.
     """
     scores = logits.detach().clone().requires_grad_()
     try:
@@ -143,7 +135,7 @@ def check_target(
     """
     if kind not in (None, *KINDS):
         raise ValueError(f'kind must be one of {", ".join(map(repr, KINDS))} or None, got {kind!r}')
-    check_tensors(logits, target)
+    validate_tensors(logits, target)
     if kind is None:
         same = holds_probabilities(logits, target) and logits.dim() > 0
         # Equal shapes with one channel are binary targets: a softmax of one channel is always 1.
@@ -151,13 +143,13 @@ def check_target(
     description = f'All {target.numel():,} targets are valid.'
     ignored = target.isnan() if ignore_index != ignore_index else target == ignore_index
     if kind == 'multilabel':
-        check_multilabel_target(logits, target)
+        validate_dense_target(logits, target)
         check_unit(target, ignore_index)
         check_floats(logits, target)
         warn_of_swallowed(target, ignore_index)
     elif kind == 'probabilities':
-        checks = [partial(check_loss_weight, logits, weight), partial(check_probabilities, logits, target)]
-        _raise_all(checks)
+        weights = partial(validate_class_weight, weight, get_num_classes(logits))
+        _raise_all([weights, partial(check_probabilities, logits, target)])
         ignored = torch.zeros_like(target, dtype=torch.bool)
     else:
         _raise_all(_list_class_checks(logits, target, weight, check_int('ignore_index', ignore_index)))
@@ -172,8 +164,9 @@ def _list_class_checks(
     logits: Tensor, target: Tensor, weight: Optional[Tensor], ignore_index: int
 ) -> List[Callable[[], None]]:
     """Return the checks in order: later ones assume that earlier ones passed."""
-    check_logits(logits)
-    structure = [partial(check_loss_weight, logits, weight), partial(_check_channels, logits, target)]
+    validate_logits(logits)
+    weights = partial(validate_class_weight, weight, get_num_classes(logits))
+    structure = [weights, partial(_check_channels, logits, target)]
     shape, squeezed = partial(_check_shape, logits, target), squeeze_channel(logits, target)
     if squeezed is not None:  # some losses expect the extra channel, so a fault of the values is reported first
         return [*structure, partial(check_values, logits, squeezed, ignore_index, squeezed=True), shape]
@@ -207,7 +200,7 @@ def _check_channels(logits: Tensor, target: Tensor) -> None:
 
 def _check_shape(logits: Tensor, target: Tensor) -> None:
     try:
-        check_class_shape(logits, target)
+        validate_class_shape(logits, target)
     except TargetShapeError as error:
         if squeeze_channel(logits, target) is not None:
             error.args = (

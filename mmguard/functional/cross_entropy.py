@@ -7,29 +7,23 @@ from typing import Literal, Optional, Tuple, Union, overload
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.checks import (
-    check_class_target,
-    check_label_smoothing,
-    check_loss_weight,
-    check_multilabel_target,
-    check_pos_weight,
-    check_probability_target,
-    check_reduction,
-    check_tensors,
+from mmguard.functional.compute import HALF_DTYPES, correct_for_excluded, sum_float32, translate_legacy_reduction
+from mmguard.functional.format import mask_scores, sanitize_binary_target, sanitize_class_target
+from mmguard.functional.soft import compute_soft_loss, sanitize_distributions
+from mmguard.functional.update import HIGHEST, LOWEST, build_counts
+from mmguard.functional.validate import (
     get_class_dim,
     get_num_classes,
     holds_probabilities,
+    validate_class_target,
+    validate_class_weight,
+    validate_dense_target,
+    validate_label_smoothing,
+    validate_pos_weight,
+    validate_probability_target,
+    validate_reduction,
+    validate_tensors,
 )
-from mmguard.functional.reduction import HALF_DTYPES, correct_for_excluded, sum_float32, translate_legacy_reduction
-from mmguard.functional.sanitize import (
-    HIGHEST,
-    LOWEST,
-    build_counts,
-    mask_scores,
-    sanitize_binary_target,
-    sanitize_class_target,
-)
-from mmguard.functional.soft import compute_soft_loss, sanitize_distributions
 from mmguard.labels.rules import check_int, check_on_invalid
 
 
@@ -139,18 +133,18 @@ def cross_entropy_and_counts(
     on_invalid: str,
     counted: bool = True,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """Compute :func:`cross_entropy` and return its counts, for :func:`~mmguard.functional.sanitize.read_tally`."""
-    check_reduction(reduction)
+    """Compute :func:`cross_entropy` and return its counts, for :func:`~mmguard.functional.update.read_tally`."""
+    validate_reduction(reduction)
     check_on_invalid(on_invalid)
     check_int('ignore_index', ignore_index)
-    check_tensors(logits, target)
-    check_label_smoothing(label_smoothing)
+    validate_tensors(logits, target)
+    validate_label_smoothing(label_smoothing)
     if holds_probabilities(logits, target):
-        check_probability_target(logits, target, ignore_index)
+        validate_probability_target(logits, target, ignore_index)
         return _compute_probability_loss(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
-    check_class_target(logits, target)
-    check_loss_weight(logits, weight)
+    validate_class_target(logits, target)
     classes = get_num_classes(logits)
+    validate_class_weight(weight, classes)
     sanitized = sanitize_class_target(target, classes, ignore_index, on_invalid)
     counts = None
     if counted:
@@ -188,7 +182,7 @@ def _compute_probability_loss(
     on_invalid: str,
     counted: bool,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    check_loss_weight(logits, weight)
+    validate_class_weight(weight, get_num_classes(logits))
     sanitized = sanitize_distributions(target, get_class_dim(logits), on_invalid)
     # Probabilities have no value to name.
     counts = F.pad(sanitized.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
@@ -292,11 +286,11 @@ def binary_cross_entropy_with_logits(
     """
     if size_average is not None or reduce is not None:
         reduction = translate_legacy_reduction(size_average, reduce)
-    check_reduction(reduction)
+    validate_reduction(reduction)
     check_on_invalid(on_invalid)
-    check_tensors(logits, target)
-    check_multilabel_target(logits, target)
-    check_pos_weight(logits, pos_weight)
+    validate_tensors(logits, target)
+    validate_dense_target(logits, target)
+    validate_pos_weight(logits, pos_weight)
     dtype = target.dtype if target.is_floating_point() else logits.dtype
     sanitized = sanitize_binary_target(target, dtype, ignore_index, on_invalid)
     scores = mask_scores(logits, sanitized.excluded)

@@ -14,8 +14,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.library import custom_op
 
-from mmguard.functional import sanitize
-from mmguard.functional.sanitize import HIGHEST, LOWEST, TABLE_FROM
+from mmguard.functional import format
+from mmguard.functional.update import HIGHEST, LOWEST, TABLE_FROM
 
 #: Earlier interpreters return garbage with numpy 2.
 OLDEST = (3, 2)
@@ -81,7 +81,7 @@ def launch(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> T
 
 def compute(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> Tensor:
     """Compute the same with PyTorch's operations."""
-    found = sanitize.sanitize_by_operations(given, num_classes, ignore_index, 'clip' if clips else 'ignore')
+    found = format.sanitize_by_operations(given, num_classes, ignore_index, 'clip' if clips else 'ignore')
     kept, counts = found.count_by_value()
     return torch.cat((torch.stack((kept, found.count_valid())), counts, found.target.flatten()))
 
@@ -111,4 +111,4 @@ def enable() -> None:
     """Use the kernel for labels on a GPU, or on any device in Triton's interpreter."""
     if tuple(int(part) for part in triton.__version__.split('.')[:2]) < OLDEST:
         raise ImportError(f'triton {triton.__version__} is too old: the kernel for labels needs 3.2')
-    sanitize.kernel = sanitize_labels
+    format.kernel = sanitize_labels

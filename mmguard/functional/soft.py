@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.checks import get_class_dim
-from mmguard.functional.reduction import HALF_DTYPES
+from mmguard.functional.compute import HALF_DTYPES
+from mmguard.functional.validate import get_class_dim
 from mmguard.labels.tally import LabelGuardError, Tally
 
 #: Tolerance for the sum of a row of probabilities: rounding to half precision, or a smoothing that divides by C
@@ -24,30 +24,18 @@ _MULTILABEL_ADVICE = (
 
 
 class Distributions(NamedTuple):
-    r"""Result of ``sanitize_distributions``.
+    """Result of ``sanitize_distributions``."""
 
-    Attributes:
-        target (Tensor): The dtype and shape of the input, excluded rows set to 0.
-        excluded (Tensor): bool, (N, \*): is not a distribution and is left out.
-        counts (Tensor): int64, shape (3,): elements seen, skipped and remapped.
-    """
-
-    target: Tensor
-    excluded: Tensor
-    counts: Tensor
+    target: Tensor  #: The dtype and shape of the input, excluded rows set to 0.
+    excluded: Tensor  #: bool, (N, *): is not a distribution and is left out.
+    counts: Tensor  #: int64, shape (3,): elements seen, skipped and remapped.
 
 
 def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore') -> Distributions:
-    """Exclude rows that are not a distribution: NaN, infinite, negative, or with a sum other than 1.
+    """Exclude rows (along ``dim``) that are not a distribution: NaN, infinite, negative, or with a sum other than 1.
 
-    Args:
-        target (Tensor): Probabilities, floating point.
-        dim (int): The dimension of the classes.
-        on_invalid (str): ``'ignore'``, ``'clip'`` (negative parts become 0, and the row is divided by its sum; a row
-            without a positive part is skipped) or ``'raise'`` (which synchronizes).
-
-    Raises:
-        LabelGuardError: An invalid row, with ``on_invalid='raise'``.
+    ``on_invalid='clip'`` sets negative parts to 0 and divides the row by its sum; a row without a positive part is
+    skipped. ``'raise'`` raises ``LabelGuardError``, and synchronizes.
 
     Example:
         >>> sanitized = sanitize_distributions(torch.tensor([[0.3, 0.7], [1.0, 1.0], [float('nan'), 0.0]]), dim=1)

@@ -9,17 +9,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.checks import (
+from mmguard.functional.format import sanitize_binary_target
+from mmguard.functional.soft import sanitize_distributions
+from mmguard.functional.validate import (
     TargetShapeError,
     TargetTypeError,
-    check_probability_target,
     describe_pair,
     get_class_dim,
     get_num_classes,
     holds_probabilities,
+    validate_probability_target,
 )
-from mmguard.functional.sanitize import sanitize_binary_target
-from mmguard.functional.soft import sanitize_distributions
 from mmguard.labels import VOID
 from mmguard.labels.rules import describe_values
 from mmguard.labels.tally import LabelGuardError, Tally
@@ -49,14 +49,10 @@ def find_likely_cause(
 
 
 def _compute_share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
-    """Return the share of invalid pixels with a lower and a higher value among their eight neighbors.
+    """Return the share of invalid pixels of maps (N, H, W) with a lower and a higher value among their eight neighbors.
 
     The least and the greatest value of all, e.g. 255 of a 0/255 mask, cannot have such neighbors and are left out.
     ``None`` if fewer than two invalid values remain.
-
-    Args:
-        target (Tensor): Label maps, (N, H, W).
-        values (dict[int, int]): Invalid value -> count.
     """
     maps = target.unsqueeze(1).double()
     least, greatest = int(target.min()), int(target.max())
@@ -197,7 +193,7 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
             f'leave out kind, or make them one-hot: torch.nn.functional.one_hot(target, {get_num_classes(logits)})'
             f'.movedim(-1, 1).float()'
         )
-    check_probability_target(logits, target)
+    validate_probability_target(logits, target)
     sanitize_distributions(target, get_class_dim(logits), on_invalid='raise')
 
 

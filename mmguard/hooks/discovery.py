@@ -12,9 +12,8 @@ from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement, InstanceData
 from torch import nn
 
-from mmguard.labels.heads import from_loss
 from mmguard.labels.rules import BaseRule
-from mmguard.labels.spaces import Space
+from mmguard.labels.spaces import Space, from_loss
 from mmguard.labels.tally import LABEL_GUARD, Tally, find_instances, find_map, get_source
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.nn.counting import CountsLabels
@@ -77,14 +76,10 @@ def find_offending(
     on_invalid: str = 'ignore',
     counts: Optional[Tally] = None,
 ) -> ByKind:
-    """Find the samples whose labels a loss has to sanitize.
+    """Find the samples whose labels a loss has to sanitize, given its valid labels by kind.
 
-    Args:
-        samples (list[BaseDataElement]): The samples of a batch.
-        spaces (dict[str, Space]): Kind -> valid labels of the loss.
-        on_invalid (str): Its treatment of invalid labels.
-        counts (Tally, optional): What the loss counted. If the pixels of the samples differ, it saw other labels (a
-            second map, sampled points), and they are left out.
+    If the pixels of the samples differ from what the loss counted (``counts``), it saw other labels (a second map,
+    sampled points), and they are left out.
     """
     rules: Dict[str, Any] = {kind: space.build_rule(on_invalid) for kind, space in spaces.items()}
     found = group_tallies()
@@ -227,13 +222,7 @@ _KEEP = (default_collate, pseudo_collate)
 def keep_reports(loader: Any) -> bool:
     """Wrap a loader's collate function, if it may drop the reports of the samples, so that the batch keeps them.
 
-    One that makes a tensor of all labels of a batch drops file names and tallies.
-
-    Args:
-        loader (DataLoader): Not yet iterated.
-
-    Returns:
-        bool: True if it is wrapped now.
+    One that makes a tensor of all labels of a batch drops file names and tallies. True if it is wrapped now.
     """
     collate = getattr(loader, 'collate_fn', None)
     stock = collate.func if isinstance(collate, partial) else collate
@@ -254,9 +243,7 @@ def get_collate_name(loader: Any) -> str:
 class KeepsReports:
     """Collate function that adds the reports of the samples as ``data_samples['label_guard']``.
 
-    Args:
-        collate (callable): Makes the batch. A batch that holds samples, or whose ``data_samples`` is not a dict, is
-            left unchanged.
+    A batch that holds samples, or whose ``data_samples`` is not a dict, is left unchanged.
     """
 
     def __init__(self, collate: Callable[[Sequence[Any]], Any]) -> None:

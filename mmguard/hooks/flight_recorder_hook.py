@@ -9,13 +9,13 @@ from typing import Any, Iterator, Optional
 
 from mmengine import dist
 
-from mmguard.distributed.unused_parameters import add_names
+from mmguard.distributed.agreement import list_trainable
 from mmguard.hooks.discovery import find_samples
 from mmguard.hooks.runs import HookAroundTraining
 from mmguard.labels.rules import check_int
 from mmguard.labels.tally import get_source
-from mmguard.log.flight_record import NAME, FlightRecord
-from mmguard.log.run_log import name_for_rank
+from mmguard.log.flight_record import FlightRecord
+from mmguard.log.run_log import FLIGHT, name_for_rank
 from mmguard.text import visible
 
 
@@ -47,7 +47,7 @@ class FlightRecorderHook(HookAroundTraining):
     def around_training(self, runner: Any) -> Iterator[None]:
         rank = dist.get_rank()
         self._unwritten = False
-        path = os.path.join(runner.log_dir, name_for_rank(NAME, rank))
+        path = os.path.join(runner.log_dir, name_for_rank(FLIGHT, rank))
         record = self._record = FlightRecord(path, self.capacity, rank)
         try:
             yield
@@ -71,3 +71,19 @@ class FlightRecorderHook(HookAroundTraining):
         if self._record.error is not None and not self._unwritten:
             self._unwritten = True
             runner.logger.error(f'guard: {self._record.path!r} cannot be written: {visible(str(self._record.error))}')
+
+
+def add_names(message: str, module: Any) -> str:
+    """Append the names of the parameters that a DistributedDataParallel message gives only as indices."""
+    from mmguard.facts.run import find_unused  # needed only after a failure
+
+    found = find_unused([message])
+    if not found.indices or found.names or module is None:
+        return message
+    names = [name for name, _ in list_trainable(module)]
+    lines = [
+        f'Parameters which did not receive grad for rank {rank}: '
+        f'{", ".join(names[one] for one in indices if one < len(names))}'
+        for rank, indices in found.indices.items()
+    ]
+    return '\n'.join([message, *lines])

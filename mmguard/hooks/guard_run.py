@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 from types import MappingProxyType
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
 import torch
 from mmengine.registry import TRANSFORMS
+from torch import nn
 
-from mmguard.config.changes import name_types
 from mmguard.config.classes import get_type_name
-from mmguard.config.guarded_pipelines import guard_pipelines
-from mmguard.config.ignored_labels import IGNORE_IOF_THR, find_trained_as_background, leave_out_ignored
-from mmguard.config.label_spaces import from_config
+from mmguard.config.guarded_pipelines import (
+    IGNORE_IOF_THR,
+    find_trained_as_background,
+    guard_pipelines,
+    leave_out_ignored,
+)
+from mmguard.config.parts import from_config
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import name_types
 from mmguard.hooks.discovery import (
     find_class_names,
     get_built_loop,
@@ -23,9 +29,9 @@ from mmguard.hooks.discovery import (
     unwrap,
     walk_assigners,
 )
-from mmguard.labels.heads import from_model
-from mmguard.labels.spaces import LabelSpaces
-from mmguard.losses.guard_model import guard_model
+from mmguard.labels.loss_selection import LossDecision, Node, Path, SelectedLoss, get_package, visit_losses
+from mmguard.labels.spaces import LabelSpaces, from_model
+from mmguard.nn.counting import CountsLabels
 
 #: Key of the built object in the dict that describes a transform.
 _OBJECT = '__built__'
@@ -38,25 +44,17 @@ _WORKERS_RUN_NOTE = (
 
 
 class GuardedRun(NamedTuple):
-    """Changes made by :func:`guard_run`, and what it left unchanged.
+    """Changes made by :func:`guard_run`, and what it left unchanged."""
 
-    Attributes:
-        changed (list[str]): A line for each thing that was guarded, as one would write it into the config.
-        left (list[str]): A line for each thing that stays, and the reason.
-    """
-
-    changed: List[str]
-    left: List[str]
+    changed: List[str]  #: A line for each thing that was guarded, as one would write it into the config.
+    left: List[str]  #: A line for each thing that stays, and the reason.
 
 
 def guard_run(runner: Any, options: Mapping[str, Any] = MappingProxyType({})) -> GuardedRun:
     """Guard the unguarded losses and pipelines of a run in place. A second call changes nothing.
 
-    Only what is built is guarded: a test loop is guarded once ``runner.test()`` has built it.
-
-    Args:
-        runner (Runner): At ``before_run``, or later between two loops.
-        options (dict): ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
+    Only what is built is guarded: a test loop is guarded once ``runner.test()`` has built it. ``options`` are
+    ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
     """
     config = ReadConfig(name_types(runner.cfg.to_dict()))
     unguarded = config.describe_unguarded()
@@ -82,8 +80,7 @@ def _guard_pipelines(
 ) -> Tuple[GuardedRun, bool]:
     """Describe the built pipelines as a config, insert guards, build the new transforms, and set the assigners.
 
-    Returns:
-        tuple: descriptions of guarded and unguarded parts; True if the training has a new transform.
+    The second value is True if the training has a new transform.
     """
     lists: Dict[str, List[_Steps]] = {}
     tree: Dict[str, Any] = {key: config.part(key) for key in ('model', 'data_preprocessor', 'train_cfg')}
@@ -107,17 +104,11 @@ def _guard_pipelines(
 
 
 class _Steps(NamedTuple):
-    """A built list of transforms, with the dicts that describe them.
+    """A built list of transforms, with the dicts that describe them."""
 
-    Attributes:
-        described (list[dict]): One for each transform; guards are inserted here.
-        built (list): The transforms, of a Compose or of a wrapper of data sets.
-        types (list[str], optional): Names that a wrapper keeps for the transforms of ``built``, in the same order.
-    """
-
-    described: List[Dict[str, Any]]
-    built: List[Any]
-    types: Any
+    described: List[Dict[str, Any]]  #: One for each transform; guards are inserted here.
+    built: List[Any]  #: The transforms, of a Compose or of a wrapper of data sets.
+    types: Any  #: Names that a wrapper keeps for the transforms of ``built``, in the same order; or ``None``.
 
     def write(self) -> bool:
         """Build the inserted transforms, and pass on changed ``meta_keys``; return True if anything was inserted."""
@@ -178,14 +169,11 @@ def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
 
 
 def restart_loader(runner: Any) -> List[str]:
-    """Restart the training's data loader, if it runs already, with the same order of samples.
+    """Restart the training's data loader, if it runs already, with the same order of samples; return why it cannot be.
 
     ``IterBasedTrainLoop`` starts it when it is built. With workers, the sampler is built again from the config, with
     the seed of the run, because the old one has already handed out the indices that the first workers fetched in
     advance. The random state is restored, so that all later draws are unchanged.
-
-    Returns:
-        list[str]: The reason, if workers run that cannot be restarted; else empty.
     """
     from mmengine.runner import loops
 
@@ -209,3 +197,98 @@ def restart_loader(runner: Any) -> List[str]:
     loop.dataloader_iterator = type(iterator)(loop.dataloader)
     torch.set_rng_state(state)
     return []
+
+
+#: Arguments of the cross entropies of mmseg and mmdet, which are attributes of the built loss.
+_LOSS_ARGUMENTS = (
+    'use_sigmoid',
+    'use_mask',
+    'reduction',
+    'class_weight',
+    'ignore_index',
+    'loss_weight',
+    'loss_name',
+    'avg_non_ignore',
+)
+
+
+class GuardedModel(NamedTuple):
+    """Changes made by :func:`guard_model`, and the losses that it left unchanged."""
+
+    changed: List[str]  #: Path of a loss in the model, its type and that of its guard.
+    left: List[str]  #: Path of a loss that stays, and the reason.
+
+
+def guard_model(model: nn.Module, on_invalid: str = 'ignore') -> GuardedModel:
+    """Replace the stock losses of class labels in a model by guarded ones, in place.
+
+    The selection is that of ``mmguard apply``. A CrossEntropyLoss (exactly that type) is rebuilt as
+    GuardedCrossEntropyLoss from its attributes, any other loss gets a GuardedLoss around it. A loss that several places
+    share stays one. Guarded losses stay as they are, so a second call changes nothing. ``on_invalid='drop'``, which is
+    for instances, counts as ``'ignore'``.
+    """
+    changed: List[str] = []
+    left: List[str] = []
+    guards: Dict[int, nn.Module] = {}
+
+    def visit(found: SelectedLoss) -> bool:
+        place, loss, decision = '.'.join(map(str, found.path)), found.part, found.decision
+        if decision.reason:
+            left.append(found.describe_left(place))
+        if not decision.is_guarded:
+            return False
+        if id(loss) not in guards:
+            try:
+                guards[id(loss)] = _build_guard(loss, decision, 'ignore' if on_invalid == 'drop' else on_invalid)
+            except TypeError as error:  # no guard can keep the contract for it
+                left.append(found.describe_left(place, str(error)))
+                return False
+        guard = guards[id(loss)]
+        owner, _, key = place.rpartition('.')
+        model.get_submodule(owner)._modules[key] = guard
+        written = f'Guarded{found.name}'  # what a config would have; the guard keeps the built loss
+        known = hasattr(_get_module(decision), written)
+        changed.append(f'{place}: {found.name} -> {written if known else guard._get_name()}')
+        return True
+
+    visit_losses(model, _open_module, visit)
+    _replace_in_containers(model, guards)
+    return GuardedModel(changed, left)
+
+
+def _open_module(module: nn.Module, path: Path) -> Node:
+    cls = type(module)
+    name = 'GuardedLoss' if isinstance(module, CountsLabels) else cls.__name__
+    is_container = isinstance(module, (nn.ModuleList, nn.ModuleDict, nn.Sequential))
+    children = [(key, child) for key, child in module._modules.items() if child is not None]
+    return Node('' if is_container else name, cls, get_package(cls), children)
+
+
+def _get_module(decision: LossDecision) -> Any:
+    return importlib.import_module(f'mmguard.losses.{decision.framework}')
+
+
+def _build_guard(loss: nn.Module, decision: LossDecision, on_invalid: str) -> nn.Module:
+    module = _get_module(decision)
+    if decision.is_cross_entropy:
+        arguments = {name: getattr(loss, name) for name in _LOSS_ARGUMENTS if hasattr(loss, name)}
+        guard: nn.Module = module.GuardedCrossEntropyLoss(**arguments, on_invalid=on_invalid)
+    else:
+        guard = module.GuardedLoss(loss, on_invalid=on_invalid)
+    return guard.train(loss.training)
+
+
+def _replace_in_containers(model: nn.Module, guards: Dict[int, nn.Module]) -> None:
+    """Replace the losses also in plain lists, tuples and dicts of a module."""
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            if not name.startswith('_') and isinstance(value, (list, tuple, dict)):
+                items: List[Any] = list(value.values()) if isinstance(value, dict) else list(value)
+                if any(id(item) in guards for item in items):
+                    new = [guards.get(id(item), item) for item in items]
+                    if isinstance(value, dict):
+                        value.update(zip(value, new))
+                    elif isinstance(value, list):
+                        value[:] = new
+                    else:
+                        setattr(module, name, type(value)(new))

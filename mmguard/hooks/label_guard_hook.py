@@ -29,21 +29,23 @@ from mmguard.hooks.runs import (
     Schedule,
     add_numbers,
     add_to_run,
+    build_warnings,
+    check_reports_arrive,
     find_skipped_ratio,
     get_train_position,
     put_back_run,
     run_log_of,
     run_within,
     show_loss_counts_as_they_are,
+    start_warnings,
     sum_over_ranks,
     take_pending,
     warn_of_problems,
     write_scalars,
 )
-from mmguard.hooks.warnings import build_warnings, check_reports_arrive, start_warnings
-from mmguard.labels.heads import from_loss
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.rules import LabelMap, check_on_invalid
+from mmguard.labels.spaces import from_loss
 from mmguard.labels.tally import LabelGuardError, Tally, get_source
 from mmguard.language import as_message, translate
 from mmguard.log.messages import ConsoleLines, add_reporter, describe_skipped_ratio

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack, contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from mmengine import dist
 
 from mmguard.compat.torch_names import exclude_from_compile
-from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses
-from mmguard.distributed.unused_parameters import explain_error
+from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses, list_trainable
 from mmguard.hooks.discovery import find_naming_roots, find_samples, get_dataset, unwrap
 from mmguard.hooks.runs import HookAroundTraining, get_train_position, run_log_of, warn_of_problems
 from mmguard.labels.tally import get_source, make_relative
@@ -113,3 +113,17 @@ def _replace_method(undo: ExitStack, owner: Any, name: str, method: Any) -> None
     else:
         undo.callback(delattr, owner, name)  # reveals the method of the class
     setattr(owner, name, method)
+
+
+def explain_error(error: Exception, model: Any) -> str:
+    """Explain DistributedDataParallel's error about missing gradients, with names and a remedy; empty for others."""
+    if 'Expected to have finished reduction' not in str(error):
+        return ''
+    names = [name for name, _ in list_trainable(model)]
+    numbers = re.search(r'Parameter indices which did not receive grad for rank \d+:([\d ]+)', str(error))
+    lacking = [names[int(number)] for number in numbers.group(1).split()] if numbers else []
+    return (
+        f'{", ".join(lacking) or "some parameters of another rank"} got no gradient in the previous iteration. A '
+        'branch that is sometimes unused needs DistributedDataParallel(find_unused_parameters=True); a branch that '
+        f'is never used (frozen, dropped) needs requires_grad=False. {error}'
+    )

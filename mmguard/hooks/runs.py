@@ -1,10 +1,11 @@
-"""The log shared by the hooks of a run, its sums over ranks, its scalars, and contexts around a training."""
+"""Shared by the hooks of a run: its log, sums over ranks, scalars and warnings, and contexts around a training."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Any, Callable, ContextManager, Dict, List, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Optional, Sequence, Set
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,11 +13,28 @@ import torch
 from mmengine import dist
 from mmengine.hooks import CheckpointHook, Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
+from torch import nn
 
-from mmguard.hooks.discovery import get_built_loop, get_loaders
+from mmguard.hooks.discovery import (
+    collect_rules,
+    find_class_names,
+    get_built_loop,
+    get_loaders,
+    unwrap,
+    walk_assigners,
+    walk_pipelines,
+    walk_rules,
+)
+from mmguard.labels.rules import BaseRule
+from mmguard.labels.spaces import from_loss
+from mmguard.labels.tally import LABEL_GUARD, LabelGuardError, Tally
+from mmguard.language import Message, as_message, translate
 from mmguard.log.run_log import RunLog
-from mmguard.log.statistics import SCALARS, SEEN
-from mmguard.text import visible
+from mmguard.log.statistics import SCALARS, SEEN, Stats
+from mmguard.text import describe_error, join_with_or, visible
+
+if TYPE_CHECKING:
+    from mmguard.findings import Finding
 
 _LOGS: WeakKeyDictionary[Any, RunLog] = WeakKeyDictionary()
 
@@ -43,11 +61,7 @@ def get_train_position(runner: Any, loop: Any, batch_idx: int) -> Dict[str, int]
 
 
 class Schedule:
-    """Iterations after which the counts of a training are shown by a logger, or saved in a checkpoint.
-
-    Args:
-        runner (Runner): At the start of an epoch.
-    """
+    """Iterations of an epoch after which the counts of a training are shown by a logger, or saved in a checkpoint."""
 
     def __init__(self, runner: Any) -> None:
         hooks = runner.hooks
@@ -171,15 +185,11 @@ class HookAroundTraining(Hook):
 
 
 def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[Any]]) -> None:
-    """Run the loop's next ``run`` within a context.
+    """Run the loop's next ``run`` within a context; that of an owner for a training that never began is replaced.
 
     mmengine calls no hook when a training ends by an exception, wherever it is raised: loading, a step, validation,
-    Ctrl-C. The original ``loop.run`` is restored before the training runs.
-
-    Args:
-        loop (BaseLoop): The training loop.
-        owner: The caller. Its context for a training that never began is replaced.
-        context (Callable): Creates the context. Those of later owners are nested in those of earlier ones.
+    Ctrl-C. The original ``loop.run`` is restored before the training runs. Contexts of later owners are nested in those
+    of earlier ones.
     """
     run = vars(loop).get('run')
     if not isinstance(run, _RunWithin):
@@ -214,3 +224,160 @@ class _RunWithin:
             del self._loop.run  # reveals the method of the class
         else:
             self._loop.run = self._before
+
+
+def start_warnings(runner: Any) -> List[str]:
+    """Return a line for each mismatch between the guards of a run and its model or data, with all places to change.
+
+    A run that was built only from objects has no config, and gets no warning.
+    """
+    # Only needed at the start.
+    from mmguard.config.agreement import FACTS, find_start_faults
+    from mmguard.config.read import ReadConfig
+
+    found: List[Finding] = []
+    try:
+        config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>', shows_guards=False)
+        if find_start_faults(config):
+            from mmguard.findings.engine import diagnose, select_rules
+
+            found = diagnose(config=config, rules=select_rules(tuple(FACTS)))
+    except Exception as error:  # a config may hold anything, and a warning must not end a training
+        return [translate('the config could not be checked: {error}', error=describe_error(error))]
+    return [
+        translate(
+            '{code} {evidence}: {title} {advice}',
+            code=finding.code,
+            evidence=as_message(finding.evidence),
+            title=as_message(finding.title),
+            advice=as_message(finding.next_step),
+        )
+        for finding in found
+    ]
+
+
+def check_reports_arrive(logger: Any, dataset: Any) -> None:
+    """Warn if a guard before a Pack transform loses its report because the meta_keys lack it.
+
+    Raises:
+        LabelGuardError: A guard after the Pack transform would apply the same ``label_map`` again.
+    """
+    for pipeline in walk_pipelines(dataset):
+        packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
+        guards = [i for i, t in enumerate(pipeline) if any(walk_rules([t]))]
+        if not packs or not guards or LABEL_GUARD in getattr(pipeline[packs[-1]], 'meta_keys', ()):
+            continue
+        pack = type(pipeline[packs[-1]]).__name__
+        for first, second in product(walk_rules(pipeline[: packs[-1]]), walk_rules(pipeline[packs[-1] :])):
+            if first.kind == second.kind and first.label_map == second.label_map and not first.is_map_idempotent:
+                raise LabelGuardError(
+                    f'label_map={first.label_map} would be applied twice, before and after {pack}: its meta_keys '
+                    f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
+                    f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
+                )
+        if max(guards) < packs[-1]:
+            guard = type(pipeline[guards[0]]).__name__
+            logger.warning(
+                translate(
+                    'guard: the meta_keys of {pack} lack {key!r}, so the hook cannot see the counts of {guard}. '
+                    'Put the guard right after {pack}, or add {key!r} to its meta_keys',
+                    pack=pack,
+                    key=LABEL_GUARD,
+                    guard=guard,
+                )
+            )
+
+
+def build_warnings(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) -> List[str]:
+    """Return the messages for the first invalid labels of a kind; empty if the values show no cause."""
+    offending = stats.offending[kind] or stats.loss_samples[kind]
+    if not offending:
+        return []
+    rules = [rule for rule in collect_rules(dataset) if rule.kind == kind]
+    findings = _find_likely_causes(kind, stats, offending, model, dataset, rules)
+    if not findings:
+        return []
+    codes = [finding.code for finding in findings[:2]]
+    lines = [
+        translate(
+            'First invalid {what}. {run} continues {how}, but check your data: other labels may be wrong yet in range.',
+            what=Message('labels' if kind == 'pixels' else 'instances'),
+            run=Message('Training' if mode == 'train' else 'The run'),
+            how=Message('without them' if any(t.skipped for t in offending) else 'with them clamped to a class'),
+        ),
+        translate('  likely cause: {code} {title}', code=codes[0], title=as_message(findings[0].title)),
+        translate('  seen: {evidence}', evidence=as_message(findings[0].evidence)),
+        translate('  do: {advice}', advice=as_message(findings[0].advice)),
+        translate('  more: {commands}', commands=join_with_or(f'`mmguard explain {code}`' for code in codes)),
+    ]
+    reported = ['\n'.join(lines)]
+    if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
+        background = describe_background(unwrap(model))
+        reported += [background] if background else []
+    mixed = describe_mixing(dataset)
+    return [*reported, mixed] if mixed else reported
+
+
+def _find_likely_causes(
+    kind: str, stats: Stats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[BaseRule]
+) -> List[Finding]:
+    from mmguard.findings import LabelFacts, diagnose
+
+    facts = LabelFacts.from_tallies(offending, kind, class_names=find_class_names(dataset), files=stats.samples)
+    if stats.offending[kind] and rules:
+        facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
+    else:
+        of_losses = (from_loss(unwrap(model), name).get(kind) for name, count in stats.losses.items() if count)
+        space = next((space for space in of_losses if space is not None), None)
+        if space is None:
+            return []
+        facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
+    return diagnose(facts)
+
+
+#: Assigners that always leave out the regions of ignored instances; they have no ``ignore_iof_thr``.
+_ALWAYS = ('CenterRegionAssigner',)
+
+
+def describe_background(model: nn.Module) -> Optional[str]:
+    """Return the warning that ignored instances are trained as background; ``None`` if they are not."""
+    blind: Set[str] = set()
+    deaf: Set[str] = set()
+    for assigner in walk_assigners(model):
+        name = type(assigner).__name__
+        threshold = getattr(assigner, 'ignore_iof_thr', None)
+        if name in _ALWAYS or (threshold is not None and threshold > 0):
+            continue
+        (deaf if threshold is None else blind).add(name)
+    if blind:
+        return translate(
+            'instances with an invalid label were marked as ignored, but {assigners} does not use ignored instances '
+            '(ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every assigner '
+            "of the model's train_cfg",
+            assigners=', '.join(sorted(blind)),
+        )
+    if deaf:
+        return translate(
+            'instances with an invalid label were marked as ignored, but {assigners} does not support ignored '
+            "instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that "
+            'explicit; only correct labels can change it',
+            assigners=', '.join(sorted(deaf)),
+        )
+    return None
+
+
+#: Transforms of mmdet and mmseg that mix images.
+MIXING = ('CachedMixUp', 'CachedMosaic', 'CopyPaste', 'MixUp', 'Mosaic', 'RandomMosaic')
+
+
+def describe_mixing(dataset: Any) -> Optional[str]:
+    """Return the warning that files named by the log may not hold the labels, as images are mixed; else ``None``."""
+    steps = (type(step).__name__ for pipeline in walk_pipelines(dataset) for step in pipeline)
+    found = sorted({name for name in steps if name in MIXING})
+    if not found:
+        return None
+    return translate(
+        'the pipeline mixes images ({transforms}): counts are exact, but a named file is the first of those mixed, and '
+        'the invalid label may be in another. `mmguard scan CONFIG` names the files that hold them',
+        transforms=', '.join(found),
+    )

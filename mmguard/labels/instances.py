@@ -50,16 +50,10 @@ class SanitizedInstances(NamedTuple):
 class InstanceRule(BaseRule):
     """Rule for instances: labels in ``[min_label, num_classes)`` are valid; no value means ignored.
 
-    An ignored instance (a crowd) is not trained on, so its label is not checked; its box is, because assigners use
-    it.
-
-    Args:
-        num_classes (int): Number of classes, without the background.
-        on_invalid (str): ``'ignore'`` moves an instance with an invalid label to the ignored ones, ``'drop'`` removes
-            it, ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Invalid boxes cannot be clamped:
-            those instances are removed (or raise).
-        label_map (dict[int, int], optional): Raw label -> class, applied first.
-        min_label (int): The first class: 1 where a detector keeps 0 for the background.
+    An ignored instance (a crowd) is not trained on, so its label is not checked; its box is, because assigners use it.
+    ``on_invalid='ignore'`` moves an instance with an invalid label to the ignored ones, ``'drop'`` removes it,
+    ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Invalid boxes cannot be clamped: those
+    instances are removed (or raise). ``min_label`` is 1 where a detector keeps 0 for the background.
     """
 
     kind: ClassVar[str] = 'instances'
@@ -89,9 +83,6 @@ class InstanceRule(BaseRule):
             ignored (np.ndarray, optional): bool (N,), instances that are not trained on.
             faults (np.ndarray, optional): Integers (N,), index of each box's fault in ``BOX_REASONS``.
             source (str, optional): The file, for messages and the tally.
-
-        Raises:
-            LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
         """
         sanitized = self._apply_map(labels)
         invalid = (sanitized < self.min_label) | (sanitized >= self.num_classes)
@@ -168,15 +159,10 @@ NOT_FINITE, NO_AREA, OUTSIDE = (BOX_REASONS.index(f'box_{name}') for name in ('n
 
 
 def find_corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
-    """Find the fault of each box.
+    """Return the index in ``BOX_REASONS`` of the first fault of each box (x1, y1, x2, y2): int8 (N,); 0: no fault.
 
-    Args:
-        corners (np.ndarray): (N, 4): x1, y1, x2, y2 in pixels.
-        sizes: Height and width of the image; infinite if unknown: then no box counts as outside. Shape (N, 2): one size
-            per box.
-
-    Returns:
-        np.ndarray: int8 (N,), index of the first fault in ``BOX_REASONS``; 0: no fault.
+    ``sizes`` are height and width of the image, or (N, 2) of each box's; infinite if unknown: then no box counts as
+    outside.
 
     Example:
         >>> find_corner_faults(np.array([[0, 0, 5, 5], [0, 0, 5, 0], [8, 0, 9, 1], [0, 0, np.inf, 1]]), (8, 8)).tolist()

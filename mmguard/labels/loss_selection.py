@@ -123,16 +123,9 @@ def visit_losses(
 ) -> None:
     """Visit the losses that are not guarded yet, those that cannot be guarded included, each with the decision.
 
-    The losses inside of one that turns out not to be guardable are visited, too.
-
-    Args:
-        part: A part of a config, or a module.
-        open_node (callable): Opens a part at a path.
-        visit (callable): Guards a loss if the decision is to guard it; returns True if that was possible.
-        path (tuple): Path of the part.
-        owner (Node, optional): The nearest part around it that has a class.
-        is_loss (bool): True if its key is that of a loss.
-        is_stock (bool): True if only losses of the frameworks are visited.
+    The losses inside of one that turns out not to be guardable are visited, too. ``visit`` guards a loss if the
+    decision is to guard it, and returns True if that was possible. ``owner`` is the nearest part around ``part`` that
+    has a class; with ``is_stock`` only losses of the frameworks are visited.
     """
     node = open_node(part, path)
     if is_loss and node.name:
@@ -173,12 +166,7 @@ def _find_name(cls: type, names: Any) -> str:
 
 
 def decide(cls: type, scope: str = '') -> LossDecision:
-    """Decide how to guard a loss.
-
-    Args:
-        cls (type): Class of the loss.
-        scope (str): The scope that it is built in, if its own package is not a framework's.
-    """
+    """Decide how to guard a loss of a class, built in a ``scope`` if its own package is not a framework's."""
     names = [f'{get_package(base)}.{base.__name__}' for base in inspect.getmro(cls)]
     package, _, name = names[0].partition('.')
     framework = next((one for one in (package, scope) if one in GUARDED_FRAMEWORKS), 'mmseg')

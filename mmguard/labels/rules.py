@@ -1,4 +1,4 @@
-"""Valid labels, and numpy code that sanitizes arrays (torch: ``functional.sanitize``)."""
+"""Valid labels, and numpy code that sanitizes arrays (torch: ``functional.format``)."""
 
 from __future__ import annotations
 
@@ -125,13 +125,9 @@ def apply_label_map(label_map: Mapping[Any, int], value: int, ignore_index: Opti
 class LabelRule(BaseRule):
     """Rule for label maps: every element is a class or ``ignore_index``.
 
-    Args:
-        num_classes (int): Number of classes.
-        ignore_index (int): The label to ignore.
-        on_invalid (str): ``'ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the
-            classes, ``'raise'`` raises ``LabelGuardError``.
-        label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first. The key ``'*'``
-            matches every value that is not named, except ``ignore_index``.
+    ``on_invalid='ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the classes,
+    ``'raise'`` raises ``LabelGuardError``. ``label_map`` (raw value -> class or ``ignore_index``) is applied first; its
+    key ``'*'`` matches every value that is not named, except ``ignore_index``.
     """
 
     ignore_index: int
@@ -147,18 +143,9 @@ class LabelRule(BaseRule):
         super().__init__(num_classes, check_int('ignore_index', ignore_index), on_invalid, label_map)
 
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
-        """Sanitize an integer label array of any shape.
+        """Sanitize an integer (or bool) label array of any shape, which is not modified.
 
-        Args:
-            label (np.ndarray): Integer (or bool) labels. Never modified.
-            source (str, optional): The file of the labels, for messages and the tally.
-
-        Returns:
-            tuple: the sanitized array (``label`` itself if nothing changed; a wider dtype if ``ignore_index``
-            does not fit) and its ``Tally``.
-
-        Raises:
-            LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+        Returns ``label`` itself if nothing changed, and its tally; a wider dtype if ``ignore_index`` does not fit.
         """
         if label.dtype == np.bool_:
             label = label.astype(np.uint8)  # not a view: pillow's arrays store True as the byte 255
@@ -273,12 +260,7 @@ def count_values(label: np.ndarray, most: int = 0) -> Dict[int, int]:
 
 
 def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) -> str:
-    """Describe values, the most frequent first.
-
-    Args:
-        values (dict[int, int]): Value -> count.
-        limit (int): Number of values to name.
-        others (int): Count of values that ``values`` leaves out.
+    """Describe values (value -> count), the most frequent first; ``others`` is the count of values that are left out.
 
     Example:
         >>> describe_values({11: 2503}), describe_values({1: 1, 2: 5}, limit=1, others=7)

@@ -1,13 +1,24 @@
-"""Valid labels and their origin: a head, a run's record, an option.
+"""Valid labels and their origin: a head, a run's record, an option. Nothing here needs mmengine or torch.
 
-:func:`mmguard.config.label_spaces.from_config` returns those of a config tree,
-:func:`mmguard.labels.heads.from_model` those of a built model. Nothing here needs mmengine or torch.
+:func:`mmguard.config.parts.from_config` returns those of a config tree, :func:`from_model` those of a built model.
+Heads of a config and built heads have the same interface, :class:`Head`.
+
+- Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head of one sigmoid
+  channel tells 0 from 1.
+- Semantic heads of mmdet do the same with maps of stuff. That of Panoptic FPN has ``num_stuff_classes + 1`` channels,
+  but its maps hold things and stuff: it makes one class of all things itself.
+- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; they leave out
+  255 and all other labels of a map. mmseg's heads of these names take classes only from maps.
+- Heads of boxes, masks and queries index their scores by the label of an instance.
+- Region proposals are class agnostic: their losses get zeros in place of labels. Heads that read the names of the
+  classes look a label up among the names. Both take what the data set lists.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
-from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from mmguard.labels import OTHERS, VOID
 from mmguard.labels.instances import InstanceRule
@@ -69,12 +80,7 @@ class LabelSpaces:
 def from_options(
     num_classes: Optional[int] = None, ignore_index: Optional[int] = None, default: Optional[LabelSpaces] = None
 ) -> LabelSpaces:
-    """Apply the user's options, which override everything else.
-
-    Args:
-        num_classes (int, optional): For label maps and instances.
-        ignore_index (int, optional): For label maps.
-        default (LabelSpaces, optional): Valid labels without options.
+    """Apply the user's options, which override everything else; ``ignore_index`` is that of label maps.
 
     Example:
         >>> from_options(num_classes=19).pixels.is_valid(255)
@@ -99,11 +105,9 @@ def read_label_map(record: Any) -> Dict[int, int]:
 
 
 def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> LabelSpaces:
-    """Read which labels were valid in a loop: from its guards, or from a loss that met invalid ones.
+    """Read which labels were valid in a loop: from its guards, or from a loss that met invalid ones (``offended``).
 
-    Args:
-        record (dict): The mode of the loop in ``label_guard.json``. May hold anything.
-        offended (collection[str]): Names of the losses that met invalid labels.
+    ``record`` is the mode of the loop in ``label_guard.json``, and may hold anything.
     """
     guards, losses = record.get('guards'), record.get('losses')
     guards = guards if isinstance(guards, list) else []
@@ -125,3 +129,197 @@ def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> La
 
 def _list_dicts(value: Any) -> List[Dict[str, Any]]:
     return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
+
+
+#: Kind of labels -> names of heads; the first of them in a model defines the valid labels.
+GROUPS = {
+    'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
+    'instances': (
+        'bbox_head', 'query_head', 'panoptic_head', 'mask_head', 'track_head', 'mask_iou_head', 'point_head',
+        'glbctx_head',
+    ),
+}  # fmt: skip
+#: Names of parts without labels, with other labels, or of a model that is not trained.
+ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
+#: Heads that look up labels among the class names, which come with the data.
+OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead')
+#: Heads of region proposals. A built ``RPN`` of mmdet calls its only head, which is one of them, ``bbox_head``.
+PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
+#: Heads whose ``num_classes`` does not count labels, but details, depth, lanes, objectness or parts of objects.
+OTHER_COUNTS = ('STDCHead', 'VPDDepthHead', 'CLRHead', *PROPOSALS, *OPEN_VOCABULARY)
+#: mmseg's heads that classify queries have a channel for "no object", so a single class is not a sigmoid.
+MASK_QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead')
+
+THINGS, STUFF = 'num_things_classes', 'num_stuff_classes'
+#: Default ignore_index of PyTorch's and mmdet's cross entropy.
+NOT_IGNORED = -100
+
+
+class Head(Protocol):
+    """A head of a config (:class:`mmguard.config.parts.Part`) or of a model."""
+
+    @property
+    def path(self) -> str:
+        """Place in a config, ``'model.roi_head.bbox_head[0]'``, or in a model, ``'roi_head.bbox_head.0'``."""
+
+    def get(self, key: str, fallback: Any = None) -> Any:
+        """Return an argument of the head."""
+
+    def is_a(self, *names: str) -> bool:
+        """Return True if its class or a base class has one of these names."""
+
+
+def split_path(path: str) -> List[str]:
+    """Split the path of a head into names, without indices."""
+    return [name for name in re.split(r'[.\[\]]+', path) if name and not name.isdigit()]
+
+
+def takes_labels(head: Head) -> bool:
+    """Return True if a head's ``num_classes`` counts labels."""
+    return not (ELSEWHERE & set(split_path(head.path)) or head.is_a(*OTHER_COUNTS))
+
+
+def find_group(head: Head, kind: str) -> Optional[str]:
+    """Return the name in :data:`GROUPS` that applies to a head; ``None`` if none does."""
+    names = split_path(head.path)
+    if not names or not names[-1].endswith('_head'):
+        return None
+    return next((name for name in names if name in GROUPS[kind]), None)
+
+
+def build_spaces(head: Head) -> Iterator[Space]:
+    """Yield one :class:`Space` per kind of label that a head takes; none if it takes no labels."""
+    if not takes_labels(head):
+        return
+    group = find_group(head, 'pixels')
+    if group is not None:
+        number, keys = _count_pixel_classes(head, group)
+        if number:
+            yield Space('pixels', number, f'{head.path}.{keys}', _find_ignore_index(head, group))
+    group = find_group(head, 'instances')
+    if group is not None:
+        things = _as_int(head.get(THINGS)) if group == 'panoptic_head' else None
+        number = _as_int(head.get('num_classes')) if things is None else things
+        if number:
+            yield Space('instances', number, f'{head.path}.{"num_classes" if things is None else THINGS}')
+
+
+def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
+    """Collect the valid labels of a model's heads."""
+    heads = list(heads)
+    found = tuple(space for head in heads for space in build_spaces(head))
+    instances = _choose_leading(found, 'instances')
+    unknown = [head for head in heads if split_path(head.path)[-1:] != ['head']]
+    if instances is None and names and unknown and not any(find_group(head, 'pixels') for head in heads):
+        instances = Space('instances', len(names), named_at)
+    return LabelSpaces(_choose_leading(found, 'pixels'), instances, found, tuple(names))
+
+
+def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
+    """Return the smallest space in the most relevant group; ``None`` if no space is of this kind."""
+    for group in GROUPS[kind]:
+        found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
+        if found:
+            return min(found, key=lambda space: space.num_classes)
+    return None
+
+
+def _count_pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
+    """Return the number of classes and the arguments that define it."""
+    things = _as_int(head.get(THINGS)) if group in ('semantic_head', 'panoptic_head') else None
+    if things is not None:
+        stuff = _as_int(head.get(STUFF))
+        return (things + stuff, f'{THINGS} + {STUFF}') if stuff else (None, '')
+    number = _as_int(head.get('num_classes')) if group != 'panoptic_head' else None
+    per_channel = group in ('decode_head', 'auxiliary_head') and not head.is_a(*MASK_QUERY_HEADS)
+    if per_channel and number == 1:
+        number = 2
+    return number, 'num_classes'
+
+
+def _find_ignore_index(head: Head, group: str) -> int:
+    if group == 'panoptic_head':
+        return VOID
+    own = _as_int(head.get('ignore_index')) if group != 'semantic_head' else head.get('ignore_label') or None
+    if own is not None:
+        return own
+    losses = (head.get(name) for name in ('loss_decode', 'loss_seg', 'criterion'))
+    loss = next((loss for loss in losses if loss is not None), None)
+    found = VOID if loss is None else find_ignore_index(loss)
+    # mmseg's heads have a default for what a config leaves out; a built head has the value itself.
+    left_out = isinstance(loss, (dict, list, tuple)) and group != 'semantic_head'
+    return VOID if left_out and found == NOT_IGNORED else found
+
+
+def find_ignore_index(loss: Any) -> int:
+    """Return the label that a loss (of a config, built, or the first of several) ignores; else ``NOT_IGNORED``."""
+    if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
+        loss = loss[0]
+    if isinstance(loss, dict):
+        own = _as_int(loss.get('ignore_index'))
+    else:
+        own = _find_first_int([loss, getattr(loss, 'guard', None)], 'ignore_index')
+    return NOT_IGNORED if own is None else own
+
+
+def _as_int(value: Any) -> Optional[int]:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+class _ModuleHead:
+    """A module with the interface of a config part."""
+
+    def __init__(self, path: str, module: Any) -> None:
+        self.path = path
+        self.module = module
+
+    def get(self, key: str, fallback: Any = None) -> Any:
+        return getattr(self.module, key, fallback)
+
+    def is_a(self, *names: str) -> bool:
+        return any(base.__name__ in names for base in type(self.module).__mro__)
+
+
+def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
+    """Return the valid labels of a model's heads; the class ``names`` are used if no head tells classes apart."""
+    heads = (_ModuleHead(name, module) for name, module in model.named_modules())
+    ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head'))
+    return collect_label_spaces(ends, names, 'the classes of the data set')
+
+
+def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
+    """Return kind -> valid labels of a loss, ``'decode_head.loss_decode.0'``: those of the head that owns it.
+
+    A ``num_classes`` of the loss itself overrides that of its head. A loss outside of known heads may be of either
+    kind. Empty if nothing counts classes, as for region proposals.
+    """
+    loss, *owners = _walk_up(model, loss_name)
+    own = _find_first_int([loss.module], 'num_classes')
+    for owner in owners:
+        found = {space.kind: space for space in build_spaces(owner)}
+        if found:
+            if own is not None and owner.get(THINGS) is None:
+                place = f'{loss_name}.num_classes'
+                found = {kind: replace(space, num_classes=own, place=place) for kind, space in found.items()}
+            return found
+    if any(not takes_labels(owner) for owner in owners):
+        return {}
+    number = _find_first_int([loss.module, *(owner.module for owner in owners)], 'num_classes')
+    if number is None:
+        return {}
+    ignored = _find_first_int([owner.module for owner in owners], 'ignore_index')
+    ignored = find_ignore_index(loss.module) if ignored is None else ignored
+    return {kind: Space(kind, number, loss_name, ignored if kind == 'pixels' else None) for kind in KINDS}
+
+
+def _walk_up(model: Any, name: str) -> Iterator[_ModuleHead]:
+    """Yield a module and the modules around it, the model last."""
+    parts = name.split('.')
+    for depth in range(len(parts), -1, -1):
+        path = '.'.join(parts[:depth])
+        yield _ModuleHead(path, model.get_submodule(path))
+
+
+def _find_first_int(owners: Sequence[Any], name: str) -> Optional[int]:
+    values = (_as_int(getattr(owner, name, None)) for owner in owners)
+    return next((value for value in values if value is not None), None)

@@ -12,10 +12,9 @@ from typing import Any, BinaryIO, Deque, Dict, List, Optional
 
 from mmguard.files.plain_data import Rank, parse_object
 from mmguard.files.regular import open_append, open_regular, write_whole
-from mmguard.log.lines import UnreadParts, read_lines
-from mmguard.log.run_log import encode_line
+from mmguard.log.run_files import UnreadParts, read_lines
+from mmguard.log.run_log import FLIGHT, encode_line
 
-NAME = 'label_guard_flight.jsonl'
 #: Format of the file; changes when a field changes its meaning.
 FORMAT = 2
 #: When the file holds this many times ``capacity`` batches, it is cut to the last ones.
@@ -23,19 +22,11 @@ _SURPLUS = 10
 
 
 class FlightRecord:
-    """JSON-lines file of bounded size that keeps at least the last ``capacity`` batches.
+    """JSON-lines file of bounded size that keeps at least the last ``capacity`` batches; an existing one is replaced.
 
     Each line is passed to the operating system immediately, so none is missing after a kill. A line that could not be
-    written, e.g. on a full disk, is written with the next one. The process holds a lock on the file as long as it
-    lives and writes, so a reader can tell if the training still runs.
-
-    Args:
-        path (str): The file; created, with its folder, immediately. An existing one is replaced.
-        capacity (int): Batches to keep.
-        rank (int): Rank of the process.
-
-    Attributes:
-        error (OSError, optional): The reason if the last line could not be written.
+    written, e.g. on a full disk, is written with the next one; ``error`` is the reason. The process holds a lock on the
+    file as long as it lives and writes, so a reader can tell if the training still runs.
     """
 
     def __init__(self, path: str, capacity: int, rank: int = 0) -> None:
@@ -181,7 +172,7 @@ def _read_capacity(file: BinaryIO, path: str) -> int:
         head = parse_object(file.readline(_LARGEST))
     file.seek(0)
     if 'capacity' not in head:
-        raise ValueError(f'{path}: not a flight record. Expected a {NAME}, which FlightRecorderHook writes')
+        raise ValueError(f'{path}: not a flight record. Expected a {FLIGHT}, which FlightRecorderHook writes')
     if head.get('format') != FORMAT:
         raise ValueError(f'{path}: format {head.get("format")!r:.40}, this mmguard reads {FORMAT}')
     capacity = head['capacity']

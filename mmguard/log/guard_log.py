@@ -9,9 +9,18 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
 from mmguard.labels.tally import Tally, find_path
-from mmguard.log.lines import LoggedStats, LogLine, UnreadParts, read_logs, sum_lines
 from mmguard.log.messages import summarize_mode
-from mmguard.log.run_files import LoggedRun, RunFiles, find_run, read_run
+from mmguard.log.run_files import (
+    LoggedRun,
+    LoggedStats,
+    LogLine,
+    RunFiles,
+    UnreadParts,
+    find_run,
+    read_logs,
+    read_run,
+    sum_lines,
+)
 from mmguard.log.statistics import KINDS, SCALARS, Stats
 from mmguard.text import visible
 

@@ -9,7 +9,8 @@ from weakref import WeakSet
 from mmguard.labels.instances import describe_boxes, describe_reasons
 from mmguard.labels.tally import Tally
 from mmguard.language import Message, join, translate
-from mmguard.log.statistics import KINDS, ModeStats, Stats
+from mmguard.log.run_log import ModeStats
+from mmguard.log.statistics import KINDS, Stats
 from mmguard.text import align_right, plural, quantity, visible_name
 
 #: In place of the file of a sample without a path.
@@ -109,15 +110,9 @@ def summarize_loop(mode: str, loop: ModeStats, limit: int, log: str) -> str:
 
 
 def summarize_mode(mode: str, totals: Stats, worst: Mapping[str, Tuple[List[Tally], int]], ranks: int = 1) -> List[str]:
-    """Return the sums of a mode, after a table of the worst files of each kind.
+    """Return the sums of a mode, after a table of the worst files of each kind: those shown, and the number of all.
 
     One line if all labels are valid; empty if none was seen.
-
-    Args:
-        mode (str): ``'train'``, ``'val'`` or ``'test'``.
-        totals (Stats): Its sums.
-        worst (dict[str, tuple]): Kind -> the files in the table, and the number of all files.
-        ranks (int): Number of processes in the sums.
     """
     if not (totals or totals.filled):
         return [valid] if (valid := describe_valid(mode, totals)) else []
@@ -150,12 +145,7 @@ def _describe_values(tally: Tally) -> str:
 
 
 def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
-    """Return the sums of a loop, one line per counted thing.
-
-    Args:
-        totals (Stats): Sums of all iterations; without ``iterations``, of the offending ones only, like the shares.
-        ranks (int): Number of processes in the sums.
-    """
+    """Return the sums of a loop over ``ranks`` processes, one line per counted thing."""
     among = '' if totals.iterations else Message(' in the offending iterations')
     lines: List[str] = []
     for kind in KINDS:
@@ -322,12 +312,7 @@ class ConsoleLines:
 
 
 class RateLimiter:
-    """Rate limit for log lines: the first ones pass, then one per period, with the number of suppressed lines.
-
-    Args:
-        first (int): Lines that always pass.
-        seconds (float): Minimum time between later lines, seconds.
-    """
+    """Rate limit for log lines: the first ones pass, then one per period, with the number of suppressed lines."""
 
     def __init__(self, first: int = 20, seconds: float = 10.0) -> None:
         self._left = first

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from mmguard.files.plain_data import DEEPEST, is_nested, parse_object
 from mmguard.files.regular import NOT_REGULAR_FAULT, open_append, read_regular, write_whole
+from mmguard.labels.tally import UNKNOWN, Tally, find_path, make_relative
 from mmguard.language import translate
-from mmguard.log.statistics import ModeStats, Stats
+from mmguard.log.statistics import DETAILED, PerFileStats, Stats
 from mmguard.version import __version__
 
-#: The file of lines, and that of the sums.
-NAME, RECORD = 'label_guard.jsonl', 'label_guard.json'
+#: The file of lines, that of the sums, and the flight record.
+NAME, RECORD, FLIGHT = 'label_guard.jsonl', 'label_guard.json', 'label_guard_flight.jsonl'
 #: Limit of the file of lines, in MB (2**20 bytes).
 MAX_MB = 256
 #: Format of ``label_guard.json``; changes when a field changes its meaning.
@@ -33,15 +35,8 @@ class JsonLines:
     """Writer of one JSON object per line, each passed to the operating system immediately.
 
     A process that dies loses no line already written. If a killed process left a last line half-written, a new line is
-    begun after it. A line that cannot be written is dropped, and the next one is tried: training continues either way.
-
-    Args:
-        path (str): The file; created, with its folder, at the first line. When it reaches ``MAX_MB``, a last line says
-            so.
-
-    Attributes:
-        error (OSError, optional): The reason if the last line could not be written.
-        is_full (bool): True if the size is reached.
+    begun after it. A line that cannot be written is dropped (``error`` is the reason), and the next one is tried:
+    training continues either way. When the file reaches ``MAX_MB``, a last line says so (``is_full``).
     """
 
     def __init__(self, path: str) -> None:
@@ -108,6 +103,77 @@ def name_for_rank(name: str, rank: int) -> str:
     return name if rank == 0 else f'{stem}.rank{rank}{suffix}'
 
 
+class ModeStats:
+    """Statistics of one mode of a run, for the current loop and all earlier ones.
+
+    Files are named relative to ``roots``; ``sums`` are those of the loop, without the number of files; ``files`` has
+    the counts of every file in the loop, and all files of the mode.
+    """
+
+    def __init__(self, detailed: Optional[int] = DETAILED) -> None:
+        self.roots: List[str] = []
+        self.sums = Stats()
+        self.files = PerFileStats(detailed)
+        self._earlier = Stats()
+        #: The last iteration of each loop (for a validation, of the training) -> its iterations.
+        self._ends: Dict[str, int] = {}
+        self._place: Dict[str, int] = {}
+
+    def start(self, roots: Sequence[str]) -> None:
+        """Start a loop; its sums start from 0."""
+        self._ends = self._list_ends()
+        self._earlier += self.sums
+        self.roots, self.sums, self._place = list(roots), Stats(), {}
+        self.files.start_loop()
+
+    def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str] = ()) -> Optional[Stats]:
+        """Add an iteration, see :meth:`RunLog.see`.
+
+        Returns:
+            Stats, optional: The iteration for its line: file names shortened, without values that a file had last
+            time. ``None`` if nothing was skipped or remapped.
+        """
+        self._place = place
+        self.files.see(map(self.shorten, sources))
+        self.sums.add_sums(stats)
+        if not stats:
+            return None
+        offending, loss_samples = (
+            {kind: [self._add_image(kind, tally) for tally in tallies] for kind, tallies in found.items()}
+            for found in (stats.offending, stats.loss_samples)
+        )
+        return replace(stats, offending=offending, loss_samples=loss_samples)
+
+    def _add_image(self, kind: str, tally: Tally) -> Tally:
+        source = UNKNOWN if tally.source is None else self.shorten(str(tally.source))
+        self.sums.kinds[kind] += Tally(values=tally.values, other_values=tally.other_values)
+        repeats = self.files.add(kind, replace(tally, source=source))
+        shown = replace(tally, source=None if tally.source is None else source)
+        return replace(shown, values={}, other_values=0, reasons={}) if repeats else shown
+
+    def shorten(self, source: str) -> str:
+        return make_relative(source, self.roots)
+
+    def find_worst(self, kind: str, number: int) -> List[Tally]:
+        """Return the files with the most skipped or remapped elements in the loop, with openable paths."""
+        found = self.files.find_worst(kind, number)
+        return [replace(tally, source=find_path(str(tally.source), self.roots)) for tally in found]
+
+    def totals(self, loops: Optional[Stats] = None) -> Stats:
+        """Return the sums of the loop, or of several, with the number of files."""
+        return replace(
+            self.sums if loops is None else loops, files=len(self.files), offending_files=self.files.offending
+        )
+
+    def to_json(self) -> Dict[str, Any]:
+        """Convert the sums of all loops, where each of them ended, and the last iteration to plain data."""
+        return {'loops': self._list_ends(), 'totals': self.totals(self._earlier + self.sums).to_json(), **self._place}
+
+    def _list_ends(self) -> Dict[str, int]:
+        end = self._place.get('step', self._place.get('iter'))
+        return self._ends if end is None else {**self._ends, str(end): self.sums.iterations}
+
+
 class RunLog:
     """Writer of ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
 
@@ -122,10 +188,6 @@ class RunLog:
         rank, world_size (int): This process; every rank other than 0 has its own files.
         framework (str): ``'openmmlab'``, ``'pytorch'`` (your own loop) or ``'nnunet'``.
         config (str, optional): The config of the run.
-
-    Attributes:
-        modes (dict[str, ModeStats]): ``'train'``, ``'val'`` or ``'test'`` -> its statistics.
-        lines, record (str): The file of lines, and that of the sums.
     """
 
     def __init__(
@@ -156,13 +218,7 @@ class RunLog:
         self._reported: Set[str] = set()
 
     def begin(self, mode: str, valid: Optional[Dict[str, Any]] = None, roots: Sequence[str] = ()) -> None:
-        """Start a loop; its sums start from 0.
-
-        Args:
-            mode (str): ``'train'``, ``'val'`` or ``'test'``.
-            valid (dict, optional): The valid labels; kept from the first loop of the mode.
-            roots (sequence of str): Data roots; files are named relative to them.
-        """
+        """Start a loop; its sums start from 0. The ``valid`` labels are kept from the first loop of the mode."""
         is_first = mode not in self.modes
         self.modes.setdefault(mode, ModeStats()).start(roots)
         self._run['modes'].setdefault(mode, dict(valid or {}))['ended'] = False
@@ -172,11 +228,8 @@ class RunLog:
     def see(self, mode: str, place: Dict[str, int], stats: Stats, sources: Iterable[str] = ()) -> None:
         """Add an iteration, and write its line if it has invalid labels.
 
-        Args:
-            mode (str): A mode that has begun.
-            place (dict[str, int]): ``iter`` as the console counts, and where that restarts, ``step``.
-            stats (Stats): The iteration.
-            sources (iterable of str): The files that were seen, also those without invalid labels.
+        ``place`` is ``iter`` as the console counts, and where that restarts, ``step``; ``sources`` are all files that
+        were seen.
         """
         shown = self.modes[mode].add(stats, place, sources)
         self._write_line({} if shown is None else {'mode': mode, **place, **shown.to_line()})
@@ -260,7 +313,9 @@ class RunLog:
 def _read_runs(path: str) -> List[Any]:
     """Return the runs in a file, none if it is missing or empty; raise OSError or ValueError if it cannot be read."""
     content = read_regular(path, _LARGEST) if os.path.exists(path) else b''
-    record = parse_object(content) if content else {'format': RECORD_FORMAT, 'runs': []}
+    if not content:
+        return []
+    record = parse_object(content)
     runs = record.get('runs')
     if record.get('format') != RECORD_FORMAT or not isinstance(runs, list) or is_nested(runs, DEEPEST):
         raise ValueError(f'it is not a record of format {RECORD_FORMAT}')

@@ -12,13 +12,10 @@ from mmguard.files.plain_data import decode
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.tally import (
     LABEL_GUARD,
-    UNKNOWN,
     Record,
     Tally,
     add_counts,
     find_instances,
-    find_path,
-    make_relative,
     read_counts,
 )
 
@@ -56,21 +53,6 @@ def group_tallies(pixels: Sequence[Tally] = (), instances: Sequence[Tally] = ())
 class Stats:
     """Sum of tallies over one or more iterations. Statistics of windows, loops and ranks add up.
 
-    Args:
-        iterations (int): Iterations seen.
-        offending_iterations (int): Iterations with something skipped or remapped.
-        files (int): Label files seen; summed over ranks, a file that several ranks have seen counts several times.
-        offending_files (int): Files with something skipped or remapped.
-        kinds (dict[str, Tally]): Kind -> its sum. For a loop it includes the values, also those that only a loss met.
-        losses (dict[str, Tally]): Guarded loss -> its counts.
-        empty_images (int): Images without any instance, annotated so or emptied by a guard.
-        filled (dict[str, dict[str, int]]): Loss -> rank -> iterations in which the rank lacked it, and trained with a
-            zero in its place.
-        samples (int): Images seen. This and the following are kept only until the next report.
-        offending_samples (int): Images with something skipped or remapped.
-        offending (dict[str, list[Tally]]): Kind -> tallies of offending images, in batch order.
-        loss_samples (dict[str, list[Tally]]): Images that a loss had to sanitize, because no guard in the pipeline did.
-
     Example:
         >>> a = Stats(iterations=3, offending_iterations=1, losses={'loss': Tally(9, skipped=1)})
         >>> (a + a).losses['loss'].skipped
@@ -79,17 +61,20 @@ class Stats:
         True
     """
 
-    iterations: int = 0
-    offending_iterations: int = 0
-    files: int = 0
-    offending_files: int = 0
+    iterations: int = 0  #: Iterations seen.
+    offending_iterations: int = 0  #: Iterations with something skipped or remapped.
+    files: int = 0  #: Label files seen; summed over ranks, one that several ranks have seen counts several times.
+    offending_files: int = 0  #: Files with something skipped or remapped.
+    #: Kind -> its sum. For a loop it includes the values, also those that only a loss met.
     kinds: Dict[str, Tally] = field(default_factory=lambda: {'pixels': Tally(), 'instances': Tally()})
-    losses: Dict[str, Tally] = field(default_factory=dict)
-    empty_images: int = 0
+    losses: Dict[str, Tally] = field(default_factory=dict)  #: Guarded loss -> its counts.
+    empty_images: int = 0  #: Images without any instance, annotated so or emptied by a guard.
+    #: Loss -> rank -> iterations in which the rank lacked it, and trained with a zero in its place.
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
-    samples: int = 0
-    offending_samples: int = 0
-    offending: ByKind = field(default_factory=group_tallies)
+    samples: int = 0  #: Images seen. This and the following are kept only until the next report.
+    offending_samples: int = 0  #: Images with something skipped or remapped.
+    offending: ByKind = field(default_factory=group_tallies)  #: Kind -> tallies of offending images, in batch order.
+    #: Images that a loss had to sanitize, because no guard in the pipeline did.
     loss_samples: ByKind = field(default_factory=group_tallies)
 
     @classmethod
@@ -378,79 +363,6 @@ class PerFileStats:
         unknown = skipped + remapped - detail.skipped - detail.remapped
         others = detail.other_values + unknown
         return replace(detail, skipped=skipped, remapped=remapped, source=name, mapped=0, other_values=others)
-
-
-class ModeStats:
-    """Statistics of one mode of a run, for the current loop and all earlier ones.
-
-    Attributes:
-        roots (list[str]): Data roots; files are named relative to them.
-        sums (Stats): Sums of the loop, without the number of files.
-        files (PerFileStats): Counts of every file in the loop, and all files of the mode.
-    """
-
-    def __init__(self, detailed: Optional[int] = DETAILED) -> None:
-        self.roots: List[str] = []
-        self.sums = Stats()
-        self.files = PerFileStats(detailed)
-        self._earlier = Stats()
-        #: The last iteration of each loop (for a validation, of the training) -> its iterations.
-        self._ends: Dict[str, int] = {}
-        self._place: Dict[str, int] = {}
-
-    def start(self, roots: Sequence[str]) -> None:
-        """Start a loop; its sums start from 0."""
-        self._ends = self._list_ends()
-        self._earlier += self.sums
-        self.roots, self.sums, self._place = list(roots), Stats(), {}
-        self.files.start_loop()
-
-    def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str] = ()) -> Optional[Stats]:
-        """Add an iteration, see :meth:`RunLog.see`.
-
-        Returns:
-            Stats, optional: The iteration for its line: file names shortened, without values that a file had last
-            time. ``None`` if nothing was skipped or remapped.
-        """
-        self._place = place
-        self.files.see(map(self.shorten, sources))
-        self.sums.add_sums(stats)
-        if not stats:
-            return None
-        offending, loss_samples = (
-            {kind: [self._add_image(kind, tally) for tally in tallies] for kind, tallies in found.items()}
-            for found in (stats.offending, stats.loss_samples)
-        )
-        return replace(stats, offending=offending, loss_samples=loss_samples)
-
-    def _add_image(self, kind: str, tally: Tally) -> Tally:
-        source = UNKNOWN if tally.source is None else self.shorten(str(tally.source))
-        self.sums.kinds[kind] += Tally(values=tally.values, other_values=tally.other_values)
-        repeats = self.files.add(kind, replace(tally, source=source))
-        shown = replace(tally, source=None if tally.source is None else source)
-        return replace(shown, values={}, other_values=0, reasons={}) if repeats else shown
-
-    def shorten(self, source: str) -> str:
-        return make_relative(source, self.roots)
-
-    def find_worst(self, kind: str, number: int) -> List[Tally]:
-        """Return the files with the most skipped or remapped elements in the loop, with openable paths."""
-        found = self.files.find_worst(kind, number)
-        return [replace(tally, source=find_path(str(tally.source), self.roots)) for tally in found]
-
-    def totals(self, loops: Optional[Stats] = None) -> Stats:
-        """Return the sums of the loop, or of several, with the number of files."""
-        return replace(
-            self.sums if loops is None else loops, files=len(self.files), offending_files=self.files.offending
-        )
-
-    def to_json(self) -> Dict[str, Any]:
-        """Convert the sums of all loops, where each of them ended, and the last iteration to plain data."""
-        return {'loops': self._list_ends(), 'totals': self.totals(self._earlier + self.sums).to_json(), **self._place}
-
-    def _list_ends(self) -> Dict[str, int]:
-        end = self._place.get('step', self._place.get('iter'))
-        return self._ends if end is None else {**self._ends, str(end): self.sums.iterations}
 
 
 def _hash_offence(tally: Tally) -> int:

@@ -13,10 +13,13 @@ from torch import Tensor, nn
 
 from mmguard.compat.torch_names import is_compiling, is_fake, outlives_call
 from mmguard.files.plain_data import parse_weights
-from mmguard.functional.checks import check_class_weight, check_one_channel_target
-from mmguard.functional.reduction import AvgFactor
-from mmguard.functional.sigmoid import mask_cross_entropy_and_valid, sigmoid_cross_entropy_and_valid
-from mmguard.functional.softmax import softmax_cross_entropy_and_valid
+from mmguard.functional.compute import AvgFactor
+from mmguard.functional.framework_losses import (
+    mask_cross_entropy_and_valid,
+    sigmoid_cross_entropy_and_valid,
+    softmax_cross_entropy_and_valid,
+)
+from mmguard.functional.validate import OPENMMLAB, validate_class_shape, validate_class_weight
 from mmguard.labels.rules import check_int, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
 from mmguard.nn.counting import CountsLabels
@@ -219,8 +222,8 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         shared['ignore_index'] = -100 if ignore_index is None else ignore_index
         if self.use_sigmoid:
             if self.squeeze_one_channel and label.dim() == cls_score.dim() - 1 and cls_score.shape[1] == 1:
-                check_one_channel_target(cls_score, label)
-                check_class_weight(class_weight, 1)
+                validate_class_shape(cls_score, label, OPENMMLAB)
+                validate_class_weight(class_weight, 1, OPENMMLAB)
                 cls_score = cls_score.squeeze(1)
             return sigmoid_cross_entropy_and_valid(cls_score, label, weight, background=self.background, **shared)
         shared['avg_non_ignore'] = self.avg_non_ignore or not (class_weight is None or self.ignored_labels_weigh)

@@ -7,8 +7,8 @@ from typing import Any, Callable, ClassVar, Dict, NoReturn, Optional, Tuple, Typ
 
 from torch import Tensor, nn
 
-from mmguard.functional.checks import format_shape
-from mmguard.functional.sanitize import sanitize_target
+from mmguard.functional.format import sanitize_target
+from mmguard.functional.validate import format_shape
 from mmguard.labels.loss_selection import REASONS, USE_OWN_CLASS_REASON
 from mmguard.labels.rules import check_int, check_num_classes, check_on_invalid
 from mmguard.labels.tally import LabelGuardError
@@ -285,19 +285,11 @@ class RootGuardedLoss(GuardedLossBase):
 
 
 def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[str, type]:
-    """Build a class ``GuardedX`` for each loss X of a framework; the framework itself is not imported.
+    """Build a class ``GuardedX`` for each loss X of a framework, which is not imported: name -> class.
 
     ``GuardedX(**arguments)`` is ``base('X', **arguments)``: it takes the arguments of X, and ``num_classes``,
     ``ignore_index`` and ``on_invalid`` of the guard. The class for a loss that cannot be guarded raises the reason
-    when it is built.
-
-    Args:
-        scope (str): ``'mmseg'`` or ``'mmdet'``.
-        base (type): The ``GuardedLoss`` of that scope.
-        module (str): Module in which ``pickle`` finds the classes: ``__name__`` of the one that keeps them.
-
-    Returns:
-        dict: Name -> class. Losses that have their own guarded class are left out.
+    when it is built. Losses that have their own guarded class are left out. ``pickle`` finds the classes in ``module``.
     """
     found: Dict[str, type] = {}
     for full_name in (*GUARD_BY_NAME, *REASONS):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from mmguard.compat.torch_names import has_memory, is_compiling, is_fake, is_recomputed
-from mmguard.functional.sanitize import build_counts, read_tally
+from mmguard.functional.update import build_counts, read_tally
 from mmguard.labels.rules import describe_values
 from mmguard.labels.tally import SEVERAL, LabelGuardError, Tally
 from mmguard.log.messages import warn_unreported

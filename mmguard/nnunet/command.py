@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mmguard.commands.exit_codes import CLEAN
+from mmguard.commands import CLEAN
 from mmguard.nnunet.export import SHELLS, build_line
 
 

@@ -13,8 +13,8 @@ from nnunetv2.training.loss.robust_ce_loss import RobustCrossEntropyLoss, TopKLo
 from torch import Tensor, nn
 
 from mmguard.functional import Sanitized, sanitize_target
-from mmguard.functional.checks import format_shape
-from mmguard.functional.sanitize import build_counts
+from mmguard.functional.update import build_counts
+from mmguard.functional.validate import format_shape
 
 
 def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized) -> Tensor:

@@ -23,15 +23,8 @@ FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (
 def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarray] = None) -> Optional[str]:
     """Describe how an image must be flipped and shifted to match a figure best.
 
-    The sign of the correlation does not matter: Invert and Solarize turn it.
-
-    Args:
-        image (ndarray): Of shape (H, W) or (H, W, C).
-        figure (ndarray): The figure in the label, of shape (H, W).
-        valid (ndarray, optional): Of shape (H, W): ``False`` where the label says nothing.
-
-    Returns:
-        str, optional: Empty: not displaced; ``None``: the figure cannot be seen in the image.
+    The sign of the correlation does not matter: Invert and Solarize turn it. ``valid`` is false where the label says
+    nothing. Empty: not displaced; ``None``: the figure cannot be seen in the image.
 
     Example:
         >>> field = draw_field(np.random.default_rng(0), 128, 128)
@@ -87,27 +80,21 @@ def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[i
 def describe_difference(
     image: np.ndarray, figure: np.ndarray, kind: str, is_map: bool, ignored: Sequence[int] = (255,)
 ) -> Optional[str]:
-    """Describe the difference between an image (H, W[, C]) and the figure (H, W) of its label.
-
-    Returns:
-        str, optional: The difference; empty: they do not differ; ``None``: nothing can be seen.
-    """
-    if not is_map:
-        image = _crop_padding(image, figure)
+    """Describe the difference between an image (H, W[, C]) and the figure (H, W) of its label; ``None``: unseen."""
+    height, width = figure.shape
+    if not is_map:  # the image may be padded, masks get their padding in the batch
+        rest = [part.reshape(-1, *image.shape[2:]) for part in (image[height:], image[:height, width:])]
+        is_padded = any(map(len, rest)) and not np.ptp(np.concatenate(rest), 0).any()
+        image = image[:height, :width] if is_padded else image
     if figure.shape != image.shape[:2]:
         return f'the image is {image.shape[:2]} and its {kind} {figure.shape}'
-    between = find_third_values(figure, ignored) if is_map else ()
-    if len(between) > 1:
+    values, counts = np.unique(figure[~np.isin(figure, ignored)], return_counts=True)
+    low, high = sorted(values[np.argsort(counts)[-2:]]) if is_map and len(values) > 3 else (0, 0)
+    between = [int(value) for value in values if low < value < high]
+    if len(between) > 1:  # between the two most frequent ones
         return f'the {kind} was interpolated: it holds new values, such as {", ".join(map(str, between[:4]))}'
     found = describe_displacement(image, figure, ~np.isin(figure, ignored) if is_map else None)
     return f'the image is {found} against its {kind}' if found else found
-
-
-def _crop_padding(image: np.ndarray, figure: np.ndarray) -> np.ndarray:
-    """Crop an image to the size of its masks if the rest is padding, which masks get only in the batch."""
-    height, width = figure.shape
-    rest = np.concatenate([part.reshape(-1, *image.shape[2:]) for part in (image[height:], image[:height, width:])])
-    return image if not len(rest) or np.ptp(rest, 0).any() else image[:height, :width]
 
 
 def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
@@ -115,22 +102,6 @@ def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
     cell = max(4, max(height, width) // 20)
     coarse = rng.random((height // cell + 2, width // cell + 2)) < 0.5
     return np.kron(coarse, np.ones((cell, cell), bool))[:height, :width].astype(np.uint8)
-
-
-def find_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tuple[int, ...]:
-    """Return the values between the two most frequent ones; none if a label has fewer than four values.
-
-    Example:
-        >>> find_third_values(np.array([0, 0, 0, 18, 18, 18, 5, 9]))
-        (5, 9)
-        >>> find_third_values(np.array([0, 0, 0, 18, 18, 18, 255]))
-        ()
-    """
-    values, counts = np.unique(label[~np.isin(label, ignored)], return_counts=True)
-    if len(values) < 4:
-        return ()
-    low, high = sorted(values[np.argsort(counts)[-2:]])
-    return tuple(int(value) for value in values if low < value < high)
 
 
 def draw_boxes(rng: np.random.Generator, height: int, width: int) -> List[Box]:

@@ -5,41 +5,28 @@ from __future__ import annotations
 import contextlib
 import copy
 import time
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
-from torch import Tensor
 
 from mmguard.config.classes import get_type_name
 from mmguard.properties.datasets import find_innermost, select_indices
 from mmguard.properties.first_batches import preprocess_batch
 from mmguard.properties.program import MAX_ANNOTATIONS, Program
-from mmguard.properties.readings import SampleReading, read_samples
+from mmguard.properties.readings import read_samples
 from mmguard.properties.result import DoesNotApply, Result, broken, mark_untested, note, ran
 from mmguard.properties.runner import describe_failure, enter_autocast, judge_failure
+from mmguard.properties.samples import get_label_map
 from mmguard.properties.scores import BackwardTrace, trace_backward
 from mmguard.text import quantity
 
-#: CPU seconds after which no further variant is tested.
-_MOST_SECONDS = 8.0
-#: Number of classes that are left out of a batch, one by one.
-_CLASSES = 4
+#: CPU seconds after which no further variant is tested, and number of classes that are left out, one by one.
+_MOST_SECONDS, _CLASSES = 8.0, 4
 
 
-class Variant(NamedTuple):
-    """A changed batch.
-
-    Attributes:
-        subject (str): Name of the change.
-        data (dict): The batch after the preprocessor.
-        share (float): Share of the user's samples, or of batches, that are like it; 0 if none was seen.
-        seen (str): Source of the share.
-    """
-
-    subject: str
-    data: Dict[str, Any]
-    share: float
-    seen: str
+#: Name of a change, the changed batch after the preprocessor, the share of the user's samples, or of batches, that are
+#: like it (0 if none was seen), and the source of the share.
+Variant = Tuple[str, Dict[str, Any], float, str]
 
 
 def check_variants(program: Program) -> List[Result]:
@@ -60,7 +47,7 @@ def check_variants(program: Program) -> List[Result]:
     variants = _list_variants(program, data)
     for place, variant in enumerate(variants):
         if program.seconds_left() < 0 or time.process_time() - began > _MOST_SECONDS:
-            left = ', '.join(one.subject for one in variants[place:])
+            left = ', '.join(subject for subject, *_ in variants[place:])
             return [*results, mark_untested(left, f'the first ones took more than {_MOST_SECONDS:.0f} s')]
         results.append(_judge(program, variant, usual, where))
     return results
@@ -74,61 +61,56 @@ def choose_batch(program: Program) -> Tuple[Any, str, bool]:
             return first.data, f'your first batch changed, {first}', False
     except Exception:  # reported with the first batches
         pass
-    return program.build_batch(program.build_plain_batch()), program.describe_made_up(), True
+    return program.build_batch(program.build_samples(program.find_side())), program.describe_made_up(), True
 
 
 def _list_variants(program: Program, data: Dict[str, Any]) -> List[Variant]:
-    readings = _read(program)
-    loads = f'{quantity(len(readings), "load")} of your data'
-    empty = _count_empty(program, readings)
-    number, found = len(data['inputs']), []
+    readings, number = read_samples(program, 'train'), len(data['inputs'])
+    flags = [not one.after for one in readings]  # samples without targets
+    with contextlib.suppress(Exception):
+        for leaf in find_innermost(program.build_dataset('train')) if program.kind == 'instances' else ():
+            for place in select_indices(len(leaf), MAX_ANNOTATIONS):
+                objects = leaf.get_data_info(place).get('instances')
+                flags += [] if objects is None else [all(one.get('ignore_flag') for one in objects)]
+    empty = sum(flags) / max(1, len(flags)), f'{quantity(len(flags), "sample")} of your data'
+    found: List[Variant] = []
     if number > 1:
-        one = _change(program, data, lambda sample, place: _remove(program, sample) if place else None)
-        found.append(Variant('one image without targets', one, *empty))
-    none = _change(program, data, lambda sample, place: _remove(program, sample))
-    found.append(Variant('no image with targets', none, *empty))
+        one = _change(data, lambda sample, place: _remove(program, sample) if place else None)
+        found.append(('one image without targets', one, *empty))
+    none = _change(data, lambda sample, place: _remove(program, sample))
+    found.append(('no image with targets', none, *empty))
     if program.kind == 'pixels':
         labels = sorted({label for one in readings for label in one.after if 0 <= label < program.num_classes})
         for label in [labels[n] for n in select_indices(len(labels), _CLASSES)]:
             lacks = sum(not one.after[label] for one in readings) / len(readings)
-            without = _change(program, data, lambda sample, place, label=label: _ignore(program, sample, label))
-            found.append(Variant(f'no image with label {label}', without, lacks, loads))
-    rest = find_last_size(program)
+
+            def ignore(sample: Any, place: int, label: int = label) -> None:
+                plane = get_label_map(sample)
+                plane[plane == label] = program.ignore_index
+
+            loads = f'{quantity(len(readings), "load")} of your data'
+            found.append((f'no image with label {label}', _change(data, ignore), lacks, loads))
+    loader: Dict[str, Any] = program.config.get('train_dataloader') or {}
+    is_endless = 'Infinite' in get_type_name((loader.get('sampler') or {}).get('type'))
+    is_cut = readings and not (is_endless or loader.get('drop_last') or loader.get('batch_sampler'))
+    rest = len(program.build_dataset('train')) % (loader.get('batch_size') or 1) if is_cut else 0  # on one GPU
     if 0 < rest < number:
         last = {**data, 'inputs': data['inputs'][:rest], 'data_samples': list(data['data_samples'][:rest])}
-        found.append(Variant(f'the last batch of an epoch, of {rest}', last, 1.0, 'the length of your data set'))
+        found.append((f'the last batch of an epoch, of {rest}', last, 1.0, 'the length of your data set'))
     return found
-
-
-def _read(program: Program) -> List[SampleReading]:
-    try:
-        return read_samples(program, 'train')
-    except Exception:  # the data are missing
-        return []
-
-
-def _count_empty(program: Program, readings: List[SampleReading]) -> Tuple[float, str]:
-    """Return the share of the user's samples without targets, and its source."""
-    flags = [not one.after for one in readings]
-    with contextlib.suppress(Exception):
-        for leaf in find_innermost(program.build_dataset('train')) if program.kind == 'instances' else ():
-            for number in select_indices(len(leaf), MAX_ANNOTATIONS):
-                objects = leaf.get_data_info(number).get('instances')
-                flags += [] if objects is None else [all(one.get('ignore_flag') for one in objects)]
-    return sum(flags) / max(1, len(flags)), f'{quantity(len(flags), "sample")} of your data'
 
 
 def ignore_half(program: Program, data: Dict[str, Any]) -> Dict[str, Any]:
     """Return a batch whose label maps are ignored in their left half."""
 
     def ignore(sample: Any, place: int) -> None:
-        plane = _get_plane(sample)
+        plane = get_label_map(sample)
         plane[..., : plane.shape[-1] // 2] = program.ignore_index
 
-    return _change(program, data, ignore)
+    return _change(data, ignore)
 
 
-def _change(program: Program, data: Dict[str, Any], change: Any) -> Dict[str, Any]:
+def _change(data: Dict[str, Any], change: Callable[[Any, int], None]) -> Dict[str, Any]:
     samples = copy.deepcopy(list(data['data_samples']))
     for place, sample in enumerate(samples):
         change(sample, place)
@@ -137,35 +119,25 @@ def _change(program: Program, data: Dict[str, Any], change: Any) -> Dict[str, An
 
 def _remove(program: Program, sample: Any) -> None:
     if program.has_label_map and 'gt_sem_seg' in sample:
-        _get_plane(sample)[:] = program.ignore_index
+        get_label_map(sample)[:] = program.ignore_index
     if 'gt_instances' in sample:
         sample.gt_instances = sample.gt_instances[torch.zeros(len(sample.gt_instances), dtype=torch.bool)]
 
 
-def _ignore(program: Program, sample: Any, label: int) -> None:
-    plane = _get_plane(sample)
-    plane[plane == label] = program.ignore_index
-
-
-def _get_plane(sample: Any) -> Tensor:
-    plane: Tensor = next(iter(sample.gt_sem_seg.values()))
-    return plane
-
-
 def _judge(program: Program, variant: Variant, usual: BackwardTrace, where: str) -> Result:
     """Compare the trace of a variant with that of the unchanged batch."""
-    subject = variant.subject
-    seen = f'{variant.share:.0%} in {variant.seen}' if variant.share else f'none like it in {variant.seen}'
-    blame = broken if variant.share else note
+    subject, changed, share, source = variant
+    seen = f'{share:.0%} in {source}' if share else f'none like it in {source}'
+    blame = broken if share else note
     try:
-        found = _trace(program, variant.data)
+        found = _trace(program, changed)
     except Exception as error:
         failure = describe_failure(error)
-        return blame(subject, f'the losses fail: {failure}; {seen}', dict(share=variant.share, failure=failure))
+        return blame(subject, f'the losses fail: {failure}; {seen}', dict(share=share, failure=failure))
     lack = usual.describe_lack(found)
     if not lack or ('label' in subject and not found.infinite):
         return ran(subject, where)
-    data = dict(share=variant.share, parameters=sorted(usual.parameters - found.parameters)[:20])
+    data = dict(share=share, parameters=sorted(usual.parameters - found.parameters)[:20])
     if found.infinite or not found.parameters:
         return blame(subject, f'{lack}; {seen}', data)
     if 'targets' not in subject or (program.config.get('find_unused_parameters') and found.names == usual.names):
@@ -176,14 +148,3 @@ def _judge(program: Program, variant: Variant, usual: BackwardTrace, where: str)
 def _trace(program: Program, data: Any) -> BackwardTrace:
     with enter_autocast(program):
         return trace_backward(program.build_model(), lambda: program.compute_batch(copy.deepcopy(data)))
-
-
-def find_last_size(program: Program) -> int:
-    """Return the size of the last batch of an epoch on one GPU; 0 if all have the same size."""
-    loader: Dict[str, Any] = program.get_loader_config('train')
-    sampler = get_type_name((loader.get('sampler') or {}).get('type'))
-    if loader.get('drop_last') or 'Infinite' in sampler or loader.get('batch_sampler'):
-        return 0
-    with contextlib.suppress(Exception):
-        return len(program.build_dataset('train')) % (loader.get('batch_size') or 1)
-    return 0

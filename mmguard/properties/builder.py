@@ -7,10 +7,10 @@ import os
 import pickle
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
-from mmguard.config.changes import walk
 from mmguard.config.read import ReadConfig, is_data
+from mmguard.config.tree import walk
 from mmguard.properties.result import NoSamples, Result, Unavailable
 from mmguard.properties.worker import MEMORY, Reply, Worker
 
@@ -33,26 +33,14 @@ _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'Conne
 
 
 class Verification(NamedTuple):
-    """Result of building and calling the parts that an edit changes.
-
-    Attributes:
-        state (str): ``'verified'``, ``'broken'`` or ``'not verified'``.
-        reason (str): The failure, or the reason why it could not be verified.
-        parts (tuple[str]): Parts that were built and called with the edit.
-    """
+    """Result of building and calling the parts that an edit changes: a state, and the reason for it."""
 
     state: str
     reason: str = ''
-    parts: Tuple[str, ...] = ()
 
 
 class Builder(Worker):
-    """Process that builds and calls parts of configs, and caches the results.
-
-    Args:
-        seconds (float): Time for all calls.
-        memory (int): Maximum bytes of the process.
-    """
+    """Process that builds and calls parts of configs within some seconds, and caches the results."""
 
     def __init__(self, seconds: float = BUDGET, memory: int = MEMORY) -> None:
         super().__init__(memory, forks=True)
@@ -64,11 +52,9 @@ class Builder(Worker):
         """Return ``broken`` if any part fails that did not fail before."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
             return Verification(NOT_VERIFIED, 'MMEngine cannot build this config')
-        keys = {
-            key for key in {*before.written, *after.written} if _differ(before.written.get(key), after.written.get(key))
-        }
-        tried: List[str] = []
-        doubts: List[str] = []
+        one, other = before.written, after.written
+        keys = {key for key in {*one, *other} if _differ(one.get(key), other.get(key))}
+        doubts = []
         for name, part in PARTS.items():
             if not keys & {*part.keys, *_EVERYWHERE}:
                 continue
@@ -77,24 +63,16 @@ class Builder(Worker):
                 then = self.call(before, name)
                 if then.works or (then.value == NO_PART_REASON and now.failure.kind not in _INCOMPLETE):
                     return Verification(BROKEN, f'{name}: {now.failure}')
-            if now.works:
-                tried.append(name)
-            elif now.value != NO_PART_REASON:
-                doubts.append(f'{name}: {now.value or now.failure}')
-        if doubts or not tried:
-            return Verification(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
-        return Verification(VERIFIED, parts=tuple(tried))
+            if now.value != NO_PART_REASON:
+                doubts.append('' if now.works else f'{name}: {now.value or now.failure}')
+        if any(doubts) or not doubts:
+            return Verification(NOT_VERIFIED, next(filter(None, doubts), 'nothing that it touches is built'))
+        return Verification(VERIFIED)
 
     def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
-        """Build a part of a config and call it once; do not repeat a previous attempt.
+        """Build a part of a config and call it once, in a share of the remaining time; repeat no attempt.
 
-        Args:
-            config (ReadConfig): The config, or the config with an edit.
-            part (str): A key of ``PARTS``.
-            share (float): Share of the remaining time that it may take.
-
-        Returns:
-            Reply: Its value gives the reason if the part could not be tried.
+        The value of the reply gives the reason if the part could not be tried.
         """
         try:
             key = pickle.dumps((part, config.written))
@@ -122,13 +100,7 @@ def _differ(one: Any, other: Any) -> bool:
 def open_verifier(
     config: ReadConfig, run_code: bool = False, verify: bool = True
 ) -> Iterator[Callable[[ReadConfig, ReadConfig], Verification]]:
-    """Yield the verifier of a command: if nothing may be built, it returns only the reason.
-
-    Args:
-        config (ReadConfig): Config of the user: YAML and JSON are data, and are not run.
-        run_code (bool): True if YAML and JSON may be run, too.
-        verify (bool): True if the user wants edits to be verified.
-    """
+    """Yield the verifier of a command; if nothing may be built, it returns only the reason."""
     if not verify:
         yield lambda *_: Verification(NOT_VERIFIED, 'left out by --no-verify')
     elif is_data(config.file) and not run_code:
@@ -142,33 +114,23 @@ def open_verifier(
 
 
 def call_part(tree: Mapping[str, Any], part: str) -> str:
-    """Build a part and call it once; return the reason if it was not tried, empty if it works.
-
-    Raises:
-        Exception: Any exception of the program.
-    """
+    """Build a part and call it once; return the reason if it was not tried, empty if it works."""
     from mmguard.properties.program import get_program
 
     if not tree.get(PARTS[part].keys[0]):
         return NO_PART_REASON
     try:
         program = get_program(tree)
-        for split in PARTS[part].splits:
-            _check_size(program, split)
+        for _, node in (one for split in PARTS[part].splits for one in walk(program.get_dataset_config(split))):
+            path = os.path.join(str(node.get('data_root') or ''), str(node.get('ann_file') or ''))
+            if os.path.isfile(path) and os.path.getsize(path) > LARGE:
+                return f'{path} is too large to be read in {BUDGET:.0f} s'
         PARTS[part].call(program)
     except NoSamples:  # an edit must not remove all of them
         raise
     except Unavailable as reason:
         return str(reason)
     return ''
-
-
-def _check_size(program: Any, split: str) -> None:
-    """Raise ``Unavailable`` if an annotation file of a split is too large."""
-    for _, node in walk(program.get_dataset_config(split)):
-        path = os.path.join(str(node.get('data_root') or ''), str(node.get('ann_file') or ''))
-        if os.path.isfile(path) and os.path.getsize(path) > LARGE:
-            raise Unavailable(f'{path} is too large to be read in {BUDGET:.0f} s')
 
 
 def _train(program: Any) -> None:
@@ -180,7 +142,7 @@ def _train(program: Any) -> None:
     from mmguard.properties.scores import sum_losses
 
     problem: Exception = ValueError('the pipeline leaves no sample with labels')
-    samples: List[Any] = []
+    samples = []
     try:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
     except Exception as raised:  # a package or an image is missing, but the annotations may be available
@@ -194,7 +156,7 @@ def _train(program: Any) -> None:
     side = program.find_side()
     if labels:
         with torch.no_grad():
-            loss = sum_losses(program.compute_losses(program.build_samples(sorted(labels), side, BATCH), side))
+            loss = sum_losses(program.compute_losses(program.build_samples(side, sorted(labels))))
         if not torch.isfinite(loss):
             raise ValueError(f'the loss is {float(loss)}')
 
@@ -203,17 +165,17 @@ def _predict(program: Any) -> None:
     import torch
     from mmengine.dataset import pseudo_collate
 
-    side, model = program.find_side(), program.build_model().eval()
+    samples, model = program.build_samples(program.find_side()), program.build_model().eval()
     try:
         with torch.no_grad(), program.scope():
-            model.test_step(pseudo_collate([program.build_plain_sample(0, side)]))
+            model.test_step(pseudo_collate(samples[:1]))
     finally:
         model.train()
 
 
 def _measure(program: Any) -> None:
     """Give the true labels to the metrics as predictions."""
-    from mmguard.properties.evaluation import check_marks
+    from mmguard.properties.validation import check_marks
 
     for result in sorted(check_marks(program), key=Result.rank):
         if result.outcome in ('broken', 'not run') or not result.data.get('tested', True):

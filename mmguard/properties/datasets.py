@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 import numpy as np
 import torch
 
-from mmguard.config.head_classes import has_open_vocabulary
+from mmguard.config.agreement import has_open_vocabulary
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
 from mmguard.labels.rules import apply_label_map

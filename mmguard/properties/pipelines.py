@@ -10,35 +10,18 @@ import numpy as np
 import torch
 from mmengine.dataset import pseudo_collate
 
-from mmguard.properties.alignment import (
-    Box,
-    describe_difference,
-    draw_boxes,
-    draw_field,
-    fill_boxes,
-)
+from mmguard.properties.alignment import Box, describe_difference, draw_boxes, draw_field, fill_boxes
 from mmguard.properties.datasets import seed_all, select_indices, walk_datasets, watch_steps
 from mmguard.properties.program import Program
-from mmguard.properties.result import (
-    DROPPED,
-    DoesNotApply,
-    Result,
-    broken,
-    note,
-    ran,
-)
-from mmguard.properties.runner import describe_failure
+from mmguard.properties.result import DoesNotApply, Result, broken, note, ran
+from mmguard.properties.runner import DROPPED, describe_failure, has_validation
 from mmguard.properties.samples import make_masks, read_parts
 from mmguard.text import quantity
 
 #: Gray levels of figure and background.
 BRIGHT, DARK = 200, 50
-#: Key that marks results with drawn image and labels.
-_DRAWN = 'mmguard_drawn'
-#: Name of label maps among the figures.
-_MAP = 'label map'
-#: Keys of labels that are drawn.
-_LABELS = ('gt_seg_map', 'gt_bboxes', 'gt_masks')
+#: Key that marks results with drawn image and labels, name of label maps among the figures, keys of drawn labels.
+_DRAWN, _MAP, _LABELS = 'mmguard_drawn', 'label map', ('gt_seg_map', 'gt_bboxes', 'gt_masks')
 #: Highest label of the figure, whatever the number of classes: interpolation is seen between two labels.
 _VALUES = 4
 #: Minimum number of loads: random steps draw again each time.
@@ -64,17 +47,15 @@ def check_moves(program: Program) -> List[Result]:
     known: Counter = Counter()
     failures = 0  # a data set may try a thousand samples before it fails
     for number in range(tries):
-        if failures > 1:
-            break
         steps = _load_traced(program, dataset, indices[number % len(indices)], number)
         failures += not steps
         for kind in steps[-1].figures if steps else ():
             found = _judge(kind, [seen for seen in steps if kind in seen.figures], program.ignore_values())
             if found is not None:
                 known[kind] += 1
-                if found.outcome == 'broken':
-                    wrong.setdefault(kind, found)
-        if program.seconds_left() < 0:
+                if found:
+                    wrong.setdefault(kind, broken(*found))
+        if failures > 1 or program.seconds_left() < 0:
             break
     if not known:
         raise DoesNotApply('no step loads an image with its labels, or nothing of the figure was left in the image')
@@ -115,12 +96,9 @@ class _Figure(NamedTuple):
 
 
 def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
-    """Draw a figure in place of an image right after loading, and of its labels once they are loaded.
+    """Draw a figure in place of an image right after loading, and of its labels once loaded; True if they now are.
 
     A step between the two has moved only the image, so the labels get the figure as it was drawn.
-
-    Returns:
-        bool: True if the labels have been drawn.
     """
     if not isinstance(results, dict) or not isinstance(results.get('img'), np.ndarray):
         return False
@@ -193,10 +171,10 @@ def preprocess(program: Program, sample: Any, training: bool = True) -> Optional
     return type(preprocessor).__name__, packed
 
 
-def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...]) -> Optional[Result]:
-    """Compare image and label at the end; if they differ, name the first step after which they stay different.
+def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...]) -> Optional[Tuple[Any, ...]]:
+    """Return arguments of ``broken`` if image and label differ at the end, with the first step after which they do.
 
-    ``None`` if the figure cannot be seen at the end.
+    Empty: they are alike; ``None``: the figure cannot be seen.
     """
     named = None
     for seen in reversed(steps):
@@ -204,23 +182,17 @@ def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...]) -> Opti
         if found == '':  # earlier steps may have made a shift that a later one reversed
             break
         if found:  # a crop may hide it
-            named, words = seen, found
+            named, words = seen.step, found
     if named is None:
-        return ran(kind) if found == '' and seen is steps[-1] else None
-    return broken(f'{kind}, {named.step}', f'after this step {words}', dict(step=named.step))
+        return () if found == '' and seen is steps[-1] else None
+    return f'{kind}, {named}', f'after this step {words}', dict(step=named)
 
 
 def check_samples(program: Program) -> List[Result]:
     """Load samples of the training several times, and those of the validation once."""
     results = []
     for split, loads in (('train', LOADS), ('val', 1)):
-        try:
-            leaves = program.build_leaves(split)
-        except Exception:
-            if split == 'train':
-                raise
-            continue
-        for leaf in leaves:
+        for leaf in program.build_leaves(split) if split == 'train' or has_validation(program) else ():
             if not hasattr(leaf, 'prepare_data') or not hasattr(leaf, 'get_data_info'):
                 raise DoesNotApply(f'{type(leaf).__name__} is not a data set of MMEngine')
             results += _load_leaf(program, leaf, f'{split} ({type(leaf).__name__})', loads)
@@ -238,11 +210,10 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
             ended.pop()
         return results
 
-    indices = select_indices(len(leaf), program.samples)
-    for number, index in enumerate(indices):
-        asked = leaf.get_data_info(index)
+    number = 0
+    for index in select_indices(len(leaf), program.samples):
+        asked, drops, number = leaf.get_data_info(index), [], number + 1
         file = os.path.basename(str(asked.get('img_path') or asked.get('img_id') or 'a sample'))
-        drops: Counter = Counter()
         for seed in range(tries):
             ended.clear()
             with program.scope(), watch_steps([leaf], on_step):
@@ -252,28 +223,20 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
                 except Exception as error:
                     step, failure = (ended or ['the data set'])[0], describe_failure(error)
                     return [broken(f'{subject}, {step}', f'{file}: {failure}', dict(step=step, failure=failure))]
+            known = getattr(sample.get('data_samples'), 'metainfo', {}) if isinstance(sample, dict) else {}
+            names = [name for name in ('img_id', 'img_path') if name in asked and name in known]
             if sample is None:
-                drops[(ended or ['the data set'])[0]] += 1
-            elif _is_other(asked, sample):
+                drops.append((ended or ['the data set'])[0])
+            elif names and all(str(asked[name]) != str(known[name]) for name in names):
                 return [broken(subject, f'{file} was requested, but another image was returned')]
-        if sum(drops.values()) == tries:
-            ((step, _),) = drops.most_common(1)
+        if len(drops) == tries:
             evidence = f'{file} was dropped in {tries} of {quantity(tries, "load")}: it never gets through'
-            return [broken(f'{subject}, {step}', evidence, dict(step=step, failure=DROPPED))]
+            return [broken(f'{subject}, {drops[0]}', evidence, dict(step=drops[0], failure=DROPPED))]
         dropped.update(drops)
         if program.seconds_left() < 0:
-            indices = indices[: number + 1]
             break
-    loads = tries * len(indices)
-    words = f'{quantity(len(indices), "sample")} of your {len(leaf):,}, each loaded {quantity(tries, "time")}'
-    return [
-        ran(subject, words, dict(samples=len(indices))),
-        *(note(f'{subject}, {step}', f'drops a sample in {count} of {loads} loads') for step, count in dropped.items()),
-    ]
-
-
-def _is_other(info: Dict[str, Any], sample: Any) -> bool:
-    labels = sample.get('data_samples') if isinstance(sample, dict) else None
-    known = getattr(labels, 'metainfo', None) or {}
-    names = [name for name in ('img_id', 'img_path') if name in info and name in known]
-    return bool(names) and all(str(info[name]) != str(known[name]) for name in names)
+    words = f'{quantity(number, "sample")} of your {len(leaf):,}, each loaded {quantity(tries, "time")}'
+    results = [ran(subject, words, dict(samples=number))]
+    for step, count in dropped.items():
+        results.append(note(f'{subject}, {step}', f'drops a sample in {count} of {tries * number} loads'))
+    return results

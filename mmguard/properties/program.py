@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
 import pickle
 import time
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Set, Tuple, TypeVar, cast
 
 import numpy as np
@@ -19,16 +20,14 @@ from mmengine.registry import DATASETS, MODELS, DefaultScope
 from torch import Tensor
 
 from mmguard import register
-from mmguard.config.changes import name_types, walk
-from mmguard.config.custom_imports import import_modules
-from mmguard.config.label_spaces import from_config
-from mmguard.config.read import ReadConfig, import_scope
-from mmguard.labels.heads import from_model
-from mmguard.labels.spaces import VOID, LabelSpaces
-from mmguard.losses.guard_model import guard_model
+from mmguard.config.classes import get_type_name
+from mmguard.config.parts import from_config
+from mmguard.config.read import ReadConfig, import_modules, import_scope
+from mmguard.config.tree import name_types, walk
+from mmguard.hooks.guard_run import guard_model
+from mmguard.labels.spaces import VOID, LabelSpaces, from_model
 from mmguard.properties.alignment import Box
 from mmguard.properties.datasets import find_innermost, get_class_names, seed_all, select_indices, walk_objects
-from mmguard.properties.pretrained import drop_pretrained
 from mmguard.properties.result import NoSamples, Unavailable
 from mmguard.properties.samples import make_blank, make_instances, make_template
 
@@ -65,13 +64,7 @@ def cache_result(method: Callable[..., Made]) -> Callable[..., Made]:
 
 
 class Program:
-    """Parts of a config, each built on first use.
-
-    Args:
-        tree (dict): Config as plain dicts, lists and values.
-        device (str): Device of the model.
-        samples (int): Number of samples of each data set that properties may load.
-    """
+    """Parts of a config, each built on first use; of each data set, ``samples`` samples may be loaded."""
 
     def __init__(self, tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> None:
         self.samples = samples
@@ -99,13 +92,9 @@ class Program:
 
     # ---- data
 
-    def get_loader_config(self, split: str) -> Any:
-        """Return the config of a split's data loader."""
-        return self.config.get(f'{split}_dataloader') or {}
-
     def get_dataset_config(self, split: str) -> Any:
         """Return the config of a split's data set."""
-        dataset = self.get_loader_config(split).get('dataset') if self.samples else None
+        dataset = (self.config.get(f'{split}_dataloader') or {}).get('dataset') if self.samples else None
         if dataset is None:
             raise Unavailable(f'the config has no {split}_dataloader with a data set')
         return dataset
@@ -148,18 +137,13 @@ class Program:
             return [dataset[number] for number in select_indices(len(dataset), limit)]
 
     def collect_labels(self) -> Set[int]:
-        """Return the instance labels in up to ``MAX_ANNOTATIONS`` annotations of the training set; no pipeline is
-        run."""
-        found: Set[int] = set()
+        """Return the instance labels in annotations of the training set; no pipeline is run."""
         try:
             dataset = self.build_dataset('train')
         except ImportError:  # a step of the pipeline needs a missing package
             dataset = self._construct_dataset('train', {'pipeline'}, pipeline=[])
-        for leaf in find_innermost(dataset):
-            for one in walk_objects(leaf, MAX_ANNOTATIONS):
-                if 'bbox_label' in one and not one.get('ignore_flag'):
-                    found.add(one['bbox_label'])
-        return found
+        objects = [one for leaf in find_innermost(dataset) for one in walk_objects(leaf, MAX_ANNOTATIONS)]
+        return {one['bbox_label'] for one in objects if 'bbox_label' in one and not one.get('ignore_flag')}
 
     # ---- the model
 
@@ -181,10 +165,8 @@ class Program:
             if not dropped:
                 raise
             MODELS.build(whole)  # raises what is wrong with or without weights
-            reason = (
-                f'the model cannot be built without its pretrained weights ({dropped[0]}), which are not loaded here'
-            )
-            raise Unavailable(reason) from None
+            named = f'its pretrained weights ({dropped[0]})'
+            raise Unavailable(f'the model cannot be built without {named}, which are not loaded here') from None
         if self.guards is not None:
             guard_model(model, self.guards.options.get('on_invalid', 'ignore'))
         return model.to(self.device).train()
@@ -202,10 +184,9 @@ class Program:
 
     def get_class_names(self) -> Tuple[str, ...]:
         """Return the class names of the training set; empty if the data set is missing."""
-        try:
+        with contextlib.suppress(Exception):
             return get_class_names(self.build_dataset('train'))
-        except Exception:
-            return ()
+        return ()
 
     @property
     def num_classes(self) -> int:
@@ -270,20 +251,18 @@ class Program:
         sides = SIDES.get(self.read.framework, SIDES['mmdet'])
         for side in sorted({*sides, own} if sides[0] < own < sides[-1] else sides):
             try:
-                losses = self._time_losses(side)
-                if self.pace * 2 * side**2 < _WARM:  # much of the first pass is not repeated
-                    self._time_losses(side)
+                for _ in range(2):  # much of the first pass is not repeated
+                    began = time.process_time()
+                    losses = self.compute_losses(self.build_samples(side))
+                    taken = time.process_time() - began
+                    self.pace = taken / (2 * side**2)
+                    if taken > _WARM:
+                        break
                 if all(bool(torch.isfinite(loss).all()) for loss in losses.values()):
                     return side
             except Exception as error:
                 problems.append(error)
         raise problems[0] if problems else ValueError('the losses of a small batch are not finite')
-
-    def _time_losses(self, side: int) -> Dict[str, Tensor]:
-        began = time.process_time()
-        losses = self.compute_losses(self.build_plain_batch(side), side)
-        self.pace = (time.process_time() - began) / (2 * side**2)
-        return losses
 
     def count_pixels(self, seconds: float) -> float:
         """Return how many pixels of images train in some seconds, forward and backward."""
@@ -291,66 +270,53 @@ class Program:
             self.find_side()
         return seconds / (3 * self.pace) if self.pace else float('inf')
 
-    def build_plain_sample(self, seed: int, side: int) -> Any:
-        """Return an ordinary sample of the kind that the model trains on."""
-        if self.kind == 'pixels':
-            return self.build_pixels(np.random.default_rng(seed).integers(0, self.num_classes, (8, 8)), side, seed)
-        third = side / 3
-        boxes = [(4.0, 4.0, third, third + 8), (side / 2, side / 2 - 6, side - 4.0, side - 8.0)]
-        return self.build_instances(boxes, [0, self.num_classes - 1], side, seed)
-
     def describe_made_up(self) -> str:
         """Describe the samples that are made up, for what is claimed of them."""
         side = self.find_side()
         return f'made-up images of {side}x{side}'
 
-    def build_plain_batch(self, side: int = 0) -> List[Any]:
-        """Return two ordinary samples."""
-        return [self.build_plain_sample(seed, side or self.find_side()) for seed in (0, 1)]
-
     def build_pixels(self, labels: Any, side: int, seed: int = 0) -> Any:
         """Return a packed sample with a label map of one label, or of n x n blocks of labels."""
-        sample = make_blank(self.build_template(), side, seed)
-        blocks = np.atleast_2d(labels).astype(np.int64)
-        label_map = np.kron(blocks, np.ones((side // len(blocks),) * 2, np.int64))
-        sample['data_samples'].gt_sem_seg.data = torch.as_tensor(label_map)[None]
+        sample, blocks = make_blank(self.build_template(), side, seed), np.atleast_2d(labels).astype(np.int64)
+        places = np.arange(side) * len(blocks) // side
+        sample['data_samples'].gt_sem_seg.data = torch.as_tensor(blocks[np.ix_(places, places)])[None]
         return sample
 
     def build_instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
         """Return a packed sample with these boxes and, if the model trains on them, their filled masks."""
         sample = make_blank(self.build_template(), side, seed)
         known = self.build_template()['data_samples']
-        sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes, labels, side)
+        sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes[: len(labels)], labels, side)
         if 'ignored_instances' in known:
             sample['data_samples'].ignored_instances = make_instances(known.ignored_instances, [], [], side)
         return sample
 
-    def build_samples(self, labels: Sequence[int], side: int, number: int, seed: int = 0) -> List[Any]:
-        """Return packed samples that together contain these labels, or as many of them as fit."""
+    def build_samples(self, side: int, labels: Sequence[int] = (), seed: int = 0) -> List[Any]:
+        """Return two packed samples that together contain these labels (default: some), or as many as fit."""
+        labels = labels or self.choose_classes()
         if self.kind == 'pixels':
             blocks = np.resize([labels[n] for n in select_indices(len(labels), 256)], (16, 16))
-            return [self.build_pixels(blocks, side, seed + n) for n in range(number)]
+            return [self.build_pixels(blocks, side, 2 * seed + number) for number in (0, 1)]
         cell = side / 4
         corners = [(x * cell + 2, y * cell + 2) for y in range(4) for x in range(4)]
         boxes = [(x, y, x + cell - 4, y + cell - 4) for x, y in corners]
-        chosen = [*labels[-1:], *(labels[n] for n in select_indices(len(labels) - 1, 16 * number - 1))]
-        parts = [chosen[n::number] for n in range(number)]
-        return [self.build_instances(boxes[: len(part)], part, side, n) for n, part in enumerate(parts)]
+        chosen = [*labels[-1:], *(labels[n] for n in select_indices(len(labels) - 1, 31))]
+        parts = np.resize(chosen, max(4, len(chosen))).tolist()
+        return [self.build_instances(boxes, part, side, n) for n, part in enumerate((parts[::2], parts[1::2]))]
 
-    def build_batch(self, samples: Sequence[Any], side: int = 0) -> Any:
-        """Return the input of the model for packed samples, with its preprocessor set to small images meanwhile."""
+    def build_batch(self, samples: Sequence[Any]) -> Any:
+        """Return the input of the model for packed samples, with its preprocessor set to their size meanwhile."""
         preprocessor = self.build_model().data_preprocessor
-        side = side or self.find_side()
         with contextlib.ExitStack() as undo, self.scope():
             for part in (preprocessor, *(getattr(preprocessor, 'batch_augments', None) or ())):
                 if getattr(part, 'size', None) is not None:
                     undo.callback(setattr, part, 'size', part.size)
-                    part.size = (side, side)
+                    part.size = tuple(samples[0]['inputs'].shape[-2:])
             return preprocessor(pseudo_collate([copy.deepcopy(sample) for sample in samples]), True)
 
-    def compute_losses(self, samples: Sequence[Any], side: int = 0) -> Dict[str, Tensor]:
+    def compute_losses(self, samples: Sequence[Any]) -> Dict[str, Tensor]:
         """Return the losses of samples by name, summed over levels."""
-        return self.compute_batch(self.build_batch(samples, side))
+        return self.compute_batch(self.build_batch(samples))
 
     def compute_batch(self, data: Any) -> Dict[str, Tensor]:
         """Return the losses of a batch by name, summed over levels."""
@@ -365,20 +331,40 @@ class Program:
         }
 
 
-_programs: Dict[bytes, Program] = {}
-
-
 def get_program(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
     """Return the program of a config; the last two are cached, those before and after an edit."""
-    key = pickle.dumps((tree, device, samples))
-    if key not in _programs:
-        while len(_programs) > 1:
-            _programs.pop(next(iter(_programs)))
-        _programs[key] = Program(tree, device, samples)
-    return _programs[key]
+    return _open_program(pickle.dumps((tree, device, samples)))
+
+
+@lru_cache(maxsize=2)
+def _open_program(arguments: bytes) -> Program:
+    return Program(*pickle.loads(arguments))
 
 
 def prepare_message_hub(hub: MessageHub) -> None:
     """Set what schedules of losses and preprocessors read from a runner."""
     for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
         hub.update_info(name, value)
+
+
+def is_missing(checkpoint: str) -> bool:
+    """Return True if weights would have to be downloaded, or if their file does not exist."""
+    return '://' in checkpoint or not os.path.exists(checkpoint)
+
+
+def drop_pretrained(model: Any) -> Tuple[Any, List[str]]:
+    """Copy a model's config without weights that are absent; also return their names."""
+    kept, dropped = copy.deepcopy(model), []
+    for _, node in walk(kept):
+        for key in ('pretrained', 'teacher_ckpt'):
+            if isinstance(node.get(key), str) and is_missing(node[key]):
+                dropped.append(node[key])
+                node[key] = None
+        entries = node.get('init_cfg')
+        if isinstance(entries, (dict, list, tuple)):
+            listed = [entries] if isinstance(entries, dict) else list(entries)
+            loaded = [one for one in listed if get_type_name(one.get('type')) == 'Pretrained']
+            absent = [one for one in loaded if is_missing(str(one.get('checkpoint')))]
+            dropped += [str(one.get('checkpoint')) for one in absent]
+            node['init_cfg'] = [one for one in listed if one not in absent] or None
+    return kept, dropped

@@ -9,8 +9,6 @@ from typing import Any, Mapping, NamedTuple
 
 #: Outcomes of a property, the worst first. A note is a choice with a consequence, or the reason for testing nothing.
 OUTCOMES = ('broken', 'not run', 'ran', 'note')
-#: Cause of a failure: the pipeline drops a sample each time.
-DROPPED = 'dropped'
 _NO_FILE = re.compile(r"No such file or directory: '(.+?)'|(?:file|File) (\S+) (?:does not exist|is not found)")
 
 
@@ -32,14 +30,14 @@ def reports_no_samples(error: BaseException) -> bool:
 
 
 def describe_missing(error: BaseException) -> str:
-    """Describe a file, package or host that is missing here; empty if an error is not about this machine."""
+    """Describe what is missing for a test: a file, package, host or part; empty if an error is of another kind."""
     if isinstance(error, FileNotFoundError):
         found = _NO_FILE.search(str(error))
         path = str(error.filename or (found and (found[1] or found[2])) or error)
         return f'data not found: {path}' + ('' if os.path.isabs(path) else ' (wrong directory?)')
     if isinstance(error, ImportError):
         return f'a package is missing: {error}'
-    return str(error) if isinstance(error, (ConnectionError, PermissionError)) else ''
+    return str(error) if isinstance(error, (ConnectionError, PermissionError, Unavailable)) else ''
 
 
 class Result(NamedTuple):
@@ -68,6 +66,6 @@ class Result(NamedTuple):
 broken, not_run, ran, note = (partial(Result, outcome) for outcome in OUTCOMES)
 
 
-def mark_untested(subject: str, reason: str, **data: Any) -> Result:
+def mark_untested(subject: str, reason: str) -> Result:
     """Return a note with the reason why a part is not tested."""
-    return note(subject, f'not tested: {reason}', dict(data, tested=False))
+    return note(subject, f'not tested: {reason}', dict(tested=False))

@@ -16,19 +16,8 @@ from mmengine.runner import Runner
 from torch.utils.data import DataLoader
 
 from mmguard.config.classes import get_type_name
-from mmguard.properties.pretrained import is_missing
-from mmguard.properties.program import Program, cache_result, prepare_message_hub
-from mmguard.properties.result import (
-    DROPPED,
-    Result,
-    Unavailable,
-    broken,
-    describe_missing,
-    not_run,
-    note,
-    ran,
-    reports_no_samples,
-)
+from mmguard.properties.program import Program, cache_result, is_missing, prepare_message_hub
+from mmguard.properties.result import Result, broken, describe_missing, not_run, note, ran, reports_no_samples
 from mmguard.properties.worker import Failure
 from mmguard.text import quantity
 
@@ -36,6 +25,8 @@ from mmguard.text import quantity
 _PACKAGES = ('mmengine', 'mmseg', 'mmdet', 'mmcv')
 #: Errors of what is installed here, not of the program.
 _OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|not installed|no kernel|memory')
+#: Cause of a failure: the pipeline drops a sample each time.
+DROPPED = 'dropped'
 #: Cause -> sign of it in an exception; other exceptions are causes of their own.
 _CAUSES = {
     'meta_keys': re.compile("KeyError: '(img_id|img_path|img_shape|ori_shape|pad_shape|scale_factor|flip)'"),
@@ -43,6 +34,7 @@ _CAUSES = {
 }
 #: Function that builds a training -> the part of the config that it builds.
 _PARTS = {
+    'start_runner': 'the runner',
     'build_model': 'model',
     'build_train_loop': 'train_cfg',
     'build_optim_wrapper': 'optim_wrapper',
@@ -58,13 +50,9 @@ _PARTS = {
 class StartedRunner(Runner):
     """Runner whose ``train()`` stops before the first iteration, and which writes no environment and config."""
 
-    def _log_env(self, *_: Any) -> None: ...
+    def _do_nothing(self, *_: Any) -> None: ...
 
-    def dump_config(self) -> None: ...
-
-    def _init_model_weights(self) -> None: ...
-
-    def _maybe_compile(self, *_: Any) -> None: ...
+    _log_env = dump_config = _init_model_weights = _maybe_compile = _do_nothing
 
     def build_train_loop(self, loop: Any) -> Any:
         built = super().build_train_loop(loop)
@@ -84,15 +72,10 @@ def is_foreign(part: Any) -> bool:
 
 
 @cache_result
-def build_loader(program: Program, split: str) -> DataLoader:
-    """Return the user's data loader, which is built once."""
-    return make_loader(program, split)
-
-
-def make_loader(program: Program, split: str) -> DataLoader:
-    """Build the user's data loader: sampler, batch size and collate function, without worker processes."""
-    node = copy.deepcopy(dict(program.get_loader_config(split)))
+def build_loader(program: Program, split: str, number: int = 0) -> DataLoader:
+    """Build the user's data loader without worker processes; another number is another one: some iterate once."""
     dataset = program.build_dataset(split)
+    node = copy.deepcopy(dict(program.config[f'{split}_dataloader']))
     for key in ('prefetch_factor', 'pin_memory', 'dataset'):
         node.pop(key, None)
     node.update(num_workers=0, persistent_workers=False)
@@ -109,32 +92,26 @@ def start_runner(program: Program) -> StartedRunner:
         wrapper['type'] = 'OptimWrapper'  # the other one refuses to be built
         for key in ('loss_scale', 'dtype', 'use_fp16'):
             wrapper.pop(key, None)
-    hooks = dict(config.get('default_hooks') or {})
-    validates = has_validation(program)
-    load_from = config.get('load_from')
-    folder = tempfile.mkdtemp()
+    keys = ['train_cfg', 'auto_scale_lr', 'optim_wrapper', 'param_scheduler', 'custom_hooks', 'log_processor']
+    loaders = dict(train_dataloader=build_loader(program, 'train'))
+    if has_validation(program):
+        keys += ['val_cfg', 'val_evaluator']
+        loaders['val_dataloader'] = build_loader(program, 'val')
+    load_from, folder = config.get('load_from'), tempfile.mkdtemp()
     runner = StartedRunner(
         model=model,
         work_dir=folder,
-        train_dataloader=build_loader(program, 'train'),
-        train_cfg=config.get('train_cfg'),
-        val_dataloader=build_loader(program, 'val') if validates else None,
-        val_cfg=config.get('val_cfg') if validates else None,
-        val_evaluator=config.get('val_evaluator') if validates else None,
-        auto_scale_lr=config.get('auto_scale_lr'),
-        optim_wrapper=wrapper,
-        param_scheduler=config.get('param_scheduler'),
-        default_hooks=hooks,
-        custom_hooks=config.get('custom_hooks'),
+        default_hooks=dict(config.get('default_hooks') or {}),
         load_from=None if load_from and is_missing(load_from) else load_from,
         env_cfg=dict(dist_cfg=dict(backend='gloo')),
-        log_processor=config.get('log_processor'),
         log_level='CRITICAL',
         visualizer=dict(config.get('visualizer') or dict(type='Visualizer'), vis_backends=[], name=folder),
         default_scope=config.get('default_scope', 'mmengine'),
         randomness=dict(seed=0),
         experiment_name=folder.rpartition('/')[2],
         cfg=config,
+        **loaders,
+        **{key: config.get(key) for key in keys},
     )
     try:
         runner.train()
@@ -146,20 +123,9 @@ def start_runner(program: Program) -> StartedRunner:
 
 def has_validation(program: Program) -> bool:
     """Return True if the config validates, on data that can be built."""
-    if not program.config.get('val_cfg') or not program.config.get('val_dataloader'):
-        return False
-    try:
-        return bool(build_loader(program, 'val'))
-    except Exception:  # reported with the data
-        return False
-
-
-def build_parts(program: Program) -> List[Result]:
-    """Build the data sets and the model, and find the smallest images that it accepts."""
-    for build in (lambda: program.build_dataset('train'), program.find_side, lambda: program.build_dataset('val')):
-        with contextlib.suppress(Exception):
-            build()
-    return []
+    with contextlib.suppress(Exception):  # reported with the data
+        return bool(program.config.get('val_cfg') and build_loader(program, 'val'))
+    return False
 
 
 def check_build(program: Program) -> List[Result]:
@@ -187,7 +153,7 @@ def check_build(program: Program) -> List[Result]:
     try:
         runner = start_runner(program)
     except Exception as error:
-        return [*results, judge_start(error)]
+        return [*results, judge_failure('', error)]
     words = f'built: {type(runner.model).__name__}, {type(runner.optim_wrapper).__name__}, '
     words += f'{quantity(len(runner.hooks), "hook")}' + (', evaluator' if has_validation(program) else '')
     results.append(ran('training', f'{words}; hooks called until before_run'))
@@ -199,20 +165,19 @@ def check_build(program: Program) -> List[Result]:
     return results
 
 
-def judge_start(error: Exception) -> Result:
-    """Judge an exception of :func:`start_runner`, and name the part of the config that raised it."""
-    frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-    return judge_failure(next((_PARTS[one] for one in frames if one in _PARTS), 'the runner'), error)
-
-
 def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
-    """Judge an exception: broken if a training on any machine would raise it, not run if it concerns this machine."""
+    """Judge an exception of a subject, or of the part of the config that could not be built.
+
+    Broken: a training on any machine would raise it; not run: it concerns this machine.
+    """
+    frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    subject = [subject, *(_PARTS[one] for one in frames if one in _PARTS)][-1]
     failure, missing = describe_failure(error), describe_missing(error)
     data = dict(split=split, failure=next((cause for cause, sign in _CAUSES.items() if sign.search(failure)), failure))
     if reports_no_samples(error):
         return broken(subject, 'the data set has no samples: `mmguard scan CONFIG` says why', data)
-    if missing or isinstance(error, Unavailable):
-        return not_run('' if missing else subject, missing or str(error), data)
+    if missing:
+        return not_run('', missing, data)
     if _OF_THIS_MACHINE.search(str(error)):
         return not_run(subject, failure, data)
     if data['failure'] == 'meta_keys':

@@ -30,21 +30,13 @@ class Instance:
 
 
 class SampleParts(NamedTuple):
-    """Image and annotations of a sample; ``None`` for what it does not have.
+    """Image and annotations of a sample; ``None`` for what it does not have."""
 
-    Attributes:
-        image (ndarray): Of shape (H, W) or (H, W, C).
-        label (ndarray): The label map, of shape (H, W); not a copy.
-        instances (list[Instance]): In the order of the sample.
-        masks (Any): Those of the instances.
-        size (tuple): (height, width) of the label map, or else of the image.
-    """
-
-    image: Any
-    label: Any
+    image: Any  # (H, W) or (H, W, C)
+    label: Any  # the label map, (H, W); not a copy
     instances: Optional[List[Instance]]
     masks: Any
-    size: Optional[Tuple[int, int]]
+    size: Optional[Tuple[int, int]]  # height and width of the label map, or else of the image
 
 
 def read_parts(results: Dict[str, Any]) -> SampleParts:
@@ -57,7 +49,7 @@ def read_parts(results: Dict[str, Any]) -> SampleParts:
         inputs, label, shape = results.get('inputs'), None, packed.get('img_shape')
         image = inputs.permute(1, 2, 0).cpu().numpy() if torch.is_tensor(inputs) and inputs.dim() == 3 else None
         if 'gt_sem_seg' in packed:
-            label = get_label_map(results).cpu().numpy()
+            label = get_label_map(packed).cpu().numpy()
             label = label[0] if label.ndim == 3 and len(label) == 1 else label
         trained, ignored = packed.get('gt_instances', {}), packed.get('ignored_instances', {})
         masks = trained.get('masks')
@@ -100,9 +92,8 @@ def make_template(config: ReadConfig) -> Any:
         fields: Dict[str, Any] = dict(bboxes=torch.zeros((0, 4)), labels=torch.zeros(0, dtype=torch.int64))
         if "'with_mask': True" in text or is_panoptic:
             fields['masks'] = BitmapMasks([], 64, 64)
-        labels = DetDataSample(
-            metainfo=meta, gt_instances=InstanceData(**fields), ignored_instances=InstanceData(**fields)
-        )
+        instances = {name: InstanceData(**fields) for name in ('gt_instances', 'ignored_instances')}
+        labels = DetDataSample(metainfo=meta, **instances)
         if "'with_seg': True" in text or is_panoptic:
             labels.gt_sem_seg = PixelData(sem_seg=plane)
         if 'LoadProposals' in text:
@@ -159,6 +150,6 @@ def make_masks(template: Any, boxes: Sequence[Box], height: int, width: int) -> 
 
 
 def get_label_map(sample: Any) -> Tensor:
-    """Return the label map of a packed sample, (1, H, W), whatever its name in the framework."""
-    plane: Tensor = next(iter(sample['data_samples'].gt_sem_seg.values()))
+    """Return the label map of a ``data_samples``, (1, H, W), whatever its name in the framework."""
+    plane: Tensor = next(iter(sample.gt_sem_seg.values()))
     return plane

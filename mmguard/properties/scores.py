@@ -1,24 +1,8 @@
-"""Calls of losses, gradients of the scores that they train, and the outputs that labels raise."""
+"""Gradients: the parameters that a batch reaches, and the outputs that labels raise."""
 
 from __future__ import annotations
 
-import contextlib
-import copy
-from functools import wraps
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    FrozenSet,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -31,44 +15,8 @@ from mmguard.text import quantity
 CLEAR = 0.2
 #: Relative error of gradients that rounding may cause.
 ROUNDING = 1e-6
-
-
-class LossCall(NamedTuple):
-    """Call of a loss module.
-
-    Attributes:
-        name (str): Name of the module.
-        args (tuple): Positional arguments.
-        kwargs (dict): The other ones.
-        output (Any): Returned value; ``None`` if the loss raised an exception.
-    """
-
-    name: str
-    args: Tuple[Any, ...]
-    kwargs: Dict[str, Any]
-    output: Any
-
-    @property
-    def scores(self) -> Optional[Tensor]:
-        """First argument that a model computed, of at least two axes."""
-        tensors = walk_tensors((*self.args, *self.kwargs.values()))
-        return next((one for one in tensors if one.requires_grad and one.dim() > 1), None)
-
-    @property
-    def labels(self) -> Optional[Tensor]:
-        """Integer labels of shape (N, ...) for scores of shape (N, C, ...)."""
-        scores = self.scores
-        shape = None if scores is None else (scores.shape[0], *scores.shape[2:])
-        tensors = walk_tensors((*self.args, *self.kwargs.values()))
-        return next((one for one in tensors if not one.is_floating_point() and one.shape == shape), None)
-
-    def get_gradient(self) -> Optional[Tensor]:
-        """Return the gradient of the scores, from this loss only; ``None`` if it does not train them."""
-        scores, outputs = self.scores, [one for one in walk_tensors(self.output) if one.requires_grad]
-        if scores is None or not outputs or not scores.numel():
-            return None
-        whole = sum((one.sum() for one in outputs), torch.zeros(()))
-        return torch.autograd.grad(whole, scores, retain_graph=True, allow_unused=True)[0]
+#: Output of a label that gives all outputs a gradient of zero.
+NO_OUTPUT = -1
 
 
 class BackwardTrace(NamedTuple):
@@ -109,7 +57,12 @@ def trace_backward(
     losses = compute()
     whole = add(losses)
     infinite = tuple(name for name, loss in losses.items() if not bool(torch.isfinite(loss)))
-    nodes = walk_graph(whole)
+    nodes, left = set(), [whole.grad_fn]  # a backward pass would run them
+    while left:
+        node: Any = left.pop()
+        if node is not None and node not in nodes:
+            nodes.add(node)
+            left += [other for other, _ in node.next_functions]
     if any('Checkpoint' in type(node).__name__ for node in nodes):  # their parameters are in a graph of their own
         whole.backward()
         held = {id(one) for one in model.parameters() if one.grad is not None}
@@ -118,69 +71,6 @@ def trace_backward(
         held = {id(node.variable) for node in nodes if hasattr(node, 'variable')}
     parameters = frozenset(name for name, one in model.named_parameters() if id(one) in held)
     return BackwardTrace(tuple(losses), infinite, parameters)
-
-
-def walk_graph(tensor: Tensor) -> Set[Any]:
-    """Return the nodes of the graph that a tensor was computed in: a backward pass would run them."""
-    found: Set[Any] = set()
-    left = [tensor.grad_fn]
-    while left:
-        node = left.pop()
-        if node is not None and node not in found:
-            found.add(node)
-            left += [other for other, _ in node.next_functions]
-    return found
-
-
-@contextlib.contextmanager
-def share_features(model: Any) -> Iterator[None]:
-    """Compute the features of the first batch of images only, without a graph: later ones must show the same images."""
-    extract: Any = getattr(model, 'extract_feat', None)
-    known: List[Any] = []
-
-    def extract_once(*args: Any, **kwargs: Any) -> Any:
-        if not known:
-            with torch.no_grad():
-                known.append(extract(*args, **kwargs))
-        return copy.deepcopy(known[0])  # heads change them in place
-
-    if extract is None:
-        yield
-        return
-    model.extract_feat = extract_once
-    try:
-        yield
-    finally:
-        del model.extract_feat
-
-
-@contextlib.contextmanager
-def record_calls(modules: Mapping[str, Any]) -> Iterator[List[LossCall]]:
-    """Record the calls of modules, in the order in which they end.
-
-    ``forward`` is replaced, since heads of mmseg call it themselves, which bypasses the hooks of PyTorch.
-    """
-    calls: List[LossCall] = []
-
-    def record(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(forward)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            output = None
-            try:
-                output = forward(*args, **kwargs)
-                return output
-            finally:
-                calls.append(LossCall(name, args, kwargs, output))
-
-        return run
-
-    for name, module in modules.items():
-        module.forward = record(name, module.forward)
-    try:
-        yield calls
-    finally:
-        for module in modules.values():
-            del module.forward
 
 
 def walk_tensors(value: Any) -> Iterator[Tensor]:
@@ -192,27 +82,15 @@ def walk_tensors(value: Any) -> Iterator[Tensor]:
             yield from walk_tensors(inner)
 
 
-def find_losses(model: Any) -> Dict[str, Any]:
-    """Return the modules that are losses, by their names."""
-    return {
-        name: module
-        for name, module in model.named_modules()
-        if 'loss' in name and type(module).forward is not torch.nn.Module.forward and not list(module.children())
-    }
-
-
 def measure_share(gradient: Tensor, mask: Tensor) -> float:
-    """Return the largest gradient (N, C, ...) where a mask (N, ...) is true, as a share of the largest elsewhere."""
+    """Return the largest gradient (N, C, ...) where a mask (N, ...) is true, relative to the others'; or 0."""
     sizes = gradient.abs().amax(1)
     inside, outside = (float(sizes[one].max()) if bool(one.any()) else 0.0 for one in (mask, ~mask))
-    return inside / outside if outside else float('inf') if inside else 0.0
+    return 0.0 if inside <= ROUNDING * outside else inside / outside if outside else float('inf')
 
 
 def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
-    """Return the output that each label raises; ``None`` if no output is clearly raised most.
-
-    Args:
-        gradients (Tensor): Summed gradient of each output (columns) for a target of each label (rows).
+    """Return the output that each label (row) raises by its summed gradients (columns); ``None`` if none clearly.
 
     Example:
         >>> import torch
@@ -231,22 +109,24 @@ def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
     return found
 
 
-def judge_outputs(
-    place: str, outputs: Mapping[int, Optional[int]], where: str, names: Sequence[str] = (), zeros: Sequence[int] = ()
-) -> Result:
+def judge_outputs(place: str, outputs: Mapping[int, Optional[int]], where: str, names: Sequence[str] = ()) -> Result:
     """Compare the outputs that labels reached with the labels."""
-    wrong = {label: output for label, output in outputs.items() if output is not None and output != label}
     data: Dict[str, Any] = dict(outputs={str(label): output for label, output in outputs.items()})
 
     def describe(label: int) -> str:
         return f'{label} ({names[label]})' if label < len(names) else str(label)
 
+    wrong = [
+        f'label {describe(label)} trains output {describe(output)}'
+        for label, output in outputs.items()
+        if output is not None and output not in (NO_OUTPUT, label)
+    ]
+    zeros = [describe(label) for label, output in outputs.items() if output == NO_OUTPUT]
     if wrong:
-        pairs = [f'label {describe(label)} trains output {describe(output)}' for label, output in wrong.items()]
-        return broken(place, ', '.join(pairs), data)
+        return broken(place, ', '.join(wrong), data)
     if zeros:
-        words = f'{", ".join(map(describe, zeros))} changes no output: the loss gives this label a gradient of zero'
-        return broken(place, f'label {words}', dict(data, zeros=zeros))
+        words = 'changes no output: the loss gives this label a gradient of zero'
+        return broken(place, f'label {", ".join(zeros)} {words}', data)
     if set(outputs.values()) == {None}:
         return note(place, f'no label clearly raises one output of the untrained head ({where})', data)
     return ran(place, where, data)

@@ -20,7 +20,7 @@ import time
 import traceback
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Set, TypeVar
 
-from mmguard.config.custom_imports import FINDER
+from mmguard.config.read import FINDER
 from mmguard.text import describe_error
 
 #: Seconds between two checks of the memory of the process.
@@ -48,12 +48,7 @@ Self = TypeVar('Self', bound='Worker')
 
 
 class Reply(NamedTuple):
-    """Answer of a worker.
-
-    Attributes:
-        value: Value returned by the function, as JSON.
-        failure (Failure, optional): Reason why the value is missing.
-    """
+    """Answer of a worker: the value that the function returned, as JSON, or the reason why it is missing."""
 
     value: Any = None
     failure: Optional[Failure] = None
@@ -65,12 +60,9 @@ class Reply(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Exception of a program, or the end of its process.
+    """Exception of a program, with its ``file:line`` if known, or the end of its process.
 
-    Attributes:
-        kind (str): Name of the exception's class; ``'hang'``, ``'crash'`` or ``'memory'`` if the process ended.
-        message (str): One line.
-        place (str): ``file:line`` that raised it; empty if unknown.
+    ``kind`` is the name of the exception's class; ``'hang'``, ``'crash'`` or ``'memory'`` if the process ended.
     """
 
     kind: str
@@ -96,12 +88,8 @@ class Worker:
     """Runner of functions, one after another, in a process that is restarted after a crash or a hang.
 
     Functions must be importable, their arguments picklable and their results JSON. Their standard streams are connected
-    to the null device. The state of their modules is kept until the process ends.
-
-    Args:
-        memory (int): Maximum number of bytes of the process, if the system reports its memory.
-        forks (bool): True to fork on Linux, which keeps what is imported here and saves seconds. CUDA must
-            not be in use.
+    to the null device. The state of their modules is kept until the process ends. ``memory`` is its limit in bytes, if
+    the system reports it. ``forks`` keeps, on Linux, what is imported here, and saves seconds; CUDA must not be in use.
     """
 
     def __init__(self, memory: int = MEMORY, forks: bool = False) -> None:
@@ -319,8 +307,7 @@ def _leave_network(libc: Any) -> None:
 
 
 def _refuse_network(event: str, args: Any) -> None:
-    """Refuse look-ups of names, connections and messages to other hosts; Unix sockets, whose address is a string, stay
-    allowed."""
+    """Refuse look-ups of names, connections and messages to other hosts; Unix sockets have a string as address."""
     is_sent = event in ('socket.connect', 'socket.sendto', 'socket.sendmsg') and isinstance(args[1], tuple)
     if is_sent or event.startswith(('socket.gethostby', 'socket.getaddrinfo', 'socket.getnameinfo')):
         raise ConnectionRefusedError('mmguard runs the program without network')

@@ -14,10 +14,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.config.changes import walk
 from mmguard.config.classes import SCOPES, find_class, get_class_metainfo
-from mmguard.config.label_spaces import from_config
+from mmguard.config.parts import from_config
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import walk
 from mmguard.facts.labels import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.files.regular import temporary_folder, write_whole
 from mmguard.formats.coco.read import CocoSample, scan_coco

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, List, Mapping, Optional
 
-from mmguard.config.detr_yaml import is_detr_yaml, read_detr_yaml
-from mmguard.config.label_spaces import from_config
-from mmguard.config.old_style import add_loaders
+from mmguard.config.other_styles import add_loaders, is_detr_yaml, read_detr_yaml
+from mmguard.config.parts import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import describe_wrong_types
+from mmguard.config.tree import describe_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.facts.labels import ConfigFacts
 from mmguard.formats.coco import Coco

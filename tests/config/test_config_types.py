@@ -9,7 +9,7 @@ import pytest
 
 from mmguard.config.changes import Conflict, change_config, merge
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import MOST_CLASSES, separate_wrong_types
+from mmguard.config.tree import MOST_CLASSES, separate_wrong_types
 from mmguard.errors import CannotRun
 
 

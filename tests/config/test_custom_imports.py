@@ -12,7 +12,7 @@ import pytest
 from security_rows import png
 
 from mmguard.cli import main
-from mmguard.config.custom_imports import import_modules, list_project
+from mmguard.config.read import import_modules, list_project
 
 pytest.importorskip('mmseg')
 

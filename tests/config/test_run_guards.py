@@ -17,9 +17,8 @@ from this_stack import is_here
 from mmguard.cli import main
 from mmguard.compat.stack import find_config_file
 from mmguard.config.changes import change_config
-from mmguard.config.guarded_tree import guard_tree
-from mmguard.config.label_spaces import from_config
-from mmguard.config.parts import find_assigners, find_losses, find_pipelines
+from mmguard.config.guards import guard_tree
+from mmguard.config.parts import find_assigners, find_losses, find_pipelines, from_config
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import diagnose
 from mmguard.findings.rule import Facts
@@ -43,7 +42,7 @@ def two_lines(tmp_path: Path, base: str, more: str = '', hook: str = '') -> Path
 def test_what_we_recommend_passes_check(style: str, tmp_path: Path, capsys: Any) -> None:
     base = find_config_file(PIDNET)
     if style == 'demo':
-        story = pytest.importorskip('mmguard.commands.demo.story')
+        story = pytest.importorskip('mmguard.commands.demo.command')
         (tmp_path / 'stock.py').write_text(story.SMALL_CONFIG.format(stock=repr(base), iters=2, beyond=3))
         base = 'stock.py'
     file = two_lines(tmp_path, base)

@@ -10,9 +10,17 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from mmguard.distributed import align_losses
-from mmguard.distributed.loss_structure import LossEntry, build_layout, compute_digest, find_missing, merge_layouts
-from mmguard.distributed.unused_parameters import _find_reached, add_names, make_zero
+from mmguard.distributed.agreement import (
+    LossEntry,
+    _find_reached,
+    build_layout,
+    compute_digest,
+    find_missing,
+    make_zero,
+    merge_layouts,
+)
 from mmguard.facts.run import find_unused
+from mmguard.hooks.flight_recorder_hook import add_names
 
 
 def test_nothing_is_exchanged_where_nothing_is_distributed() -> None:

@@ -21,7 +21,7 @@ from torch import nn
 from volume_facts import HAS_NNUNET
 
 from mmguard.cli import _build_parser, main
-from mmguard.log.tally_log import TallyLog
+from mmguard.loops import TallyLog
 
 PYTHON = blocks('python')
 #: How a block of Python begins that another test runs, where its packages are.

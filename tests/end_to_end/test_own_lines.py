@@ -18,7 +18,7 @@ from test_two_lines import named_apart
 from mmguard.commands.apply.guarded import build_tree
 from mmguard.compat.stack import find_config_file
 from mmguard.config.changes import change_config
-from mmguard.config.guarded_tree import guard_tree
+from mmguard.config.guards import guard_tree
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import diagnose, select_rules
 from mmguard.findings.finding import Finding

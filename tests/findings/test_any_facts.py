@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from volume_facts import HAS_NNUNET
 
-from mmguard.commands.env.facts import describe_environment
+from mmguard.commands.env import describe_environment
 from mmguard.facts.environment import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.facts.labels import AnnotationFacts, ConfigFacts
 from mmguard.facts.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts, RunFacts

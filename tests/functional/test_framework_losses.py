@@ -24,7 +24,7 @@ from mmguard.functional import (
     sigmoid_cross_entropy,
     softmax_cross_entropy,
 )
-from mmguard.functional.reduction import EPS
+from mmguard.functional.compute import EPS
 from mmguard.labels.tally import LabelGuardError, Tally
 
 HALF = (torch.float16, torch.bfloat16)

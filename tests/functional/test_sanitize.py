@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mmguard import LabelGuardError
 from mmguard.functional import mask_cross_entropy, sanitize_target, sigmoid_cross_entropy, softmax_cross_entropy
-from mmguard.functional.sanitize import HIGHEST, LOWEST, count_values
+from mmguard.functional.update import HIGHEST, LOWEST, count_values
 
 
 @STABLE

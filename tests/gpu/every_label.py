@@ -16,8 +16,8 @@ from loss_checks import count_operations, value_and_grad
 pytest.importorskip('torch', minversion='2.4')
 pytest.importorskip('triton', minversion='3.2')
 
-from mmguard.functional import cross_entropy, label_kernel, sanitize, softmax_cross_entropy
-from mmguard.functional.sanitize import sanitize_by_operations, sanitize_class_target
+from mmguard.functional import cross_entropy, format, label_kernel, softmax_cross_entropy
+from mmguard.functional.format import sanitize_by_operations, sanitize_class_target
 from mmguard.nn import CrossEntropyLoss
 
 RANGES = {
@@ -34,7 +34,7 @@ IGNORED = [-100, 255, 0, 1, -1, -256, -257, 1023, 1024, 5000, 2**31, 2**40, -(2*
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(sanitize, 'kernel', None)
+    monkeypatch.setattr(format, 'kernel', None)
     monkeypatch.setattr(label_kernel, '_failed', False)
     label_kernel.enable()
     yield

@@ -31,8 +31,7 @@ from mmguard.hooks.discovery import (
     walk_pipelines,
     walk_rules,
 )
-from mmguard.labels.heads import from_loss
-from mmguard.labels.spaces import Space
+from mmguard.labels.spaces import Space, from_loss
 from mmguard.labels.tally import LABEL_GUARD, Tally, leave_in_sample, make_relative
 from mmguard.log.statistics import Stats
 

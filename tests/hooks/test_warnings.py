@@ -16,7 +16,7 @@ from window_stats import make_stats
 
 from mmguard import GuardInstanceLabels, GuardSegLabels, Tally
 from mmguard.hooks.discovery import walk_assigners
-from mmguard.hooks.warnings import build_warnings, describe_background, describe_mixing, start_warnings
+from mmguard.hooks.runs import build_warnings, describe_background, describe_mixing, start_warnings
 from mmguard.log.statistics import group_tallies
 
 pytest.importorskip('mmdet')

@@ -21,7 +21,7 @@ import pytest
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.commands.exit_codes import INTERRUPTED
+from mmguard.commands import INTERRUPTED
 from mmguard.files.regular import is_draft
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)

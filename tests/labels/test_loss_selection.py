@@ -15,9 +15,9 @@ from mmseg.registry import MODELS as MMSEG_MODELS
 from test_spaces_official import ON_CPU, Official, build, family, load, not_built, one_of_each_folder
 from torch import nn
 
-from mmguard.config.guarded_tree import guard_tree
+from mmguard.config.guards import guard_tree
 from mmguard.config.read import ReadConfig
-from mmguard.losses.guard_model import guard_model
+from mmguard.hooks.guard_run import guard_model
 from mmguard.nn.counting import CountsLabels
 
 

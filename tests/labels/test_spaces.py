@@ -10,10 +10,9 @@ from torch import nn
 
 import mmguard
 from mmguard.compat.stack import find_config_file
-from mmguard.config.label_spaces import from_config
+from mmguard.config.parts import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.labels.heads import from_loss, from_model
-from mmguard.labels.spaces import LabelSpaces, from_options, from_record
+from mmguard.labels.spaces import LabelSpaces, from_loss, from_model, from_options, from_record
 
 
 class Head(nn.Module):

@@ -22,15 +22,13 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS, init_default_scope
 
 from benchmarks.official_configs import shipped_configs
+from mmguard.config.agreement import find_ignored_labels, find_leading
 from mmguard.config.guarded_pipelines import guard_pipelines
-from mmguard.config.guarded_tree import guard_tree
-from mmguard.config.ignored_labels import find_ignored_labels, find_leading
-from mmguard.config.label_spaces import GUARD_KINDS, from_config
-from mmguard.config.parts import find_heads, walk
+from mmguard.config.guards import guard_tree
+from mmguard.config.parts import GUARD_KINDS, find_heads, from_config, walk
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings.rules.config.guards import GuardNumClasses
-from mmguard.labels.heads import from_loss, from_model, split_path
-from mmguard.labels.spaces import LabelSpaces, from_options
+from mmguard.labels.spaces import LabelSpaces, from_loss, from_model, from_options, split_path
 
 #: Models that cannot be built here, by what they need; their heads are read from the config alone.
 NOT_BUILT = {

@@ -18,8 +18,7 @@ import mmguard
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import decode, parse_object
 from mmguard.labels.tally import Tally
-from mmguard.log.lines import LogLine, UnreadParts, read_logs, sum_lines
-from mmguard.log.run_files import NotALog, RunFiles, find_run
+from mmguard.log.run_files import LogLine, NotALog, RunFiles, UnreadParts, find_run, read_logs, sum_lines
 from mmguard.log.run_log import RunLog
 from mmguard.log.statistics import Stats, group_tallies
 

@@ -19,7 +19,8 @@ from mmguard.log.messages import (
     format_percent,
     summarize_loop,
 )
-from mmguard.log.statistics import ModeStats, Stats, group_tallies
+from mmguard.log.run_log import ModeStats
+from mmguard.log.statistics import Stats, group_tallies
 
 LOG = '/log/label_guard.jsonl'
 NAME = 'gtFine/train/strasbourg/strasbourg_000000_000019_gtFine_labelTrainIds.png'

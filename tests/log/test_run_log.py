@@ -21,7 +21,7 @@ from mmguard.labels.tally import Tally
 from mmguard.log import run_log
 from mmguard.log.run_log import JsonLines, RunLog
 from mmguard.log.statistics import Stats, group_tallies
-from mmguard.log.tally_log import TallyLog
+from mmguard.loops import TallyLog
 
 FILLED = [RankLosses(1, ['loss_mask', 'loss_bbox'], ['img_0006.jpg'])]
 
@@ -231,7 +231,7 @@ def test_sums_over_all_iterations(tmp_path: Path) -> None:
 LOOP = """
 import os, sys
 from mmguard import Tally
-from mmguard.log.tally_log import TallyLog
+from mmguard.loops import TallyLog
 log = TallyLog(sys.argv[1])
 log.write(1, [Tally(4)])
 log.write(2, [Tally(4)])

@@ -13,7 +13,8 @@ from mmengine.structures import BaseDataElement, InstanceData
 from window_stats import make_stats
 
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.statistics import KINDS, SCALARS, SEEN, ModeStats, PerFileStats, Stats, group_tallies
+from mmguard.log.run_log import ModeStats
+from mmguard.log.statistics import KINDS, SCALARS, SEEN, PerFileStats, Stats, group_tallies
 
 
 def sample(path: str, pixels: Optional[Tally] = None, instances: Optional[Tally] = None) -> BaseDataElement:

@@ -18,7 +18,6 @@ RETINANET = 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'
 FASTER_RCNN = 'mmdet::faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py'
 MASK_RCNN = 'mmdet::mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py'
 DINO = 'mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py'
-PANOPTIC_FPN = 'mmdet::panoptic_fpn/panoptic-fpn_r50_fpn_1x_coco.py'
 MASK2FORMER = 'mmseg::mask2former/mask2former_r50_8xb2-160k_ade20k-512x512.py'
 PIDNET = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 FCOS = 'mmdet::fcos/fcos_r50-caffe_fpn_gn-head_1x_coco.py'
@@ -120,19 +119,13 @@ FAULTS = {
         Fault(RETINANET, at('val_dataloader.dataset.metainfo', dict(classes=('person', 'car'))), 'names'),
     ],
     'ignored-weigh-nothing': [
-        Fault(FCN, loss('OneHotLoss'), 'decode_head'),
         Fault(SEGFORMER, loss('FocalWithoutIgnore'), 'decode_head'),
         Fault(FCN, loss('SoftDice'), 'decode_head'),
         Fault(SEGFORMER, loss('DiceLoss'), 'decode_head'),
-        Fault(SEGFORMER, at('model.decode_head.loss_decode.avg_non_ignore', False), 'decode_head', 'note'),
         Fault(FASTER_RCNN, EMPTY, 'crowds', 'note'),
     ],
     'class-weights': [
-        Fault(FCN, loss('ReversedWeights', class_weight=WEIGHTS), 'decode_head.loss_decode'),
         Fault(SEGFORMER, loss('RolledWeights', class_weight=[1.0] * 150), 'decode_head.loss_decode'),
-        Fault(
-            FCN, at('model.auxiliary_head.loss_decode', dict(type='WeightsUnused', class_weight=WEIGHTS)), 'auxiliary'
-        ),
         Fault(
             FASTER_RCNN,
             at('model.roi_head.bbox_head.loss_cls', dict(type='SwappedWeights', class_weight=[1.0] * 81)),
@@ -146,10 +139,6 @@ FAULTS = {
         Fault(FCN, at('model.auxiliary_head.type', 'SwappedHead'), 'auxiliary_head'),
         Fault(RETINANET, at('model.bbox_head.type', 'ShiftedRetinaHead'), 'bbox_head'),
         Fault(FASTER_RCNN, at('model.roi_head.bbox_head.type', 'ReversedBBoxHead'), 'roi_head.bbox_head'),
-        Fault(FASTER_RCNN, at('model.roi_head.bbox_head.num_classes', 60), 'class names'),
-    ],
-    'strides-match': [
-        Fault(RETINANET, at('model.bbox_head.anchor_generator.strides', [4, 8, 16, 32, 64]), 'bbox_head')
     ],
     'batch-variants': [
         Fault(FCN, loss('MeanOfValid'), 'no image', 'note'),  # no image of the data is without targets
@@ -225,29 +214,6 @@ REPORTS = {
     'mmsegmentation#1415': (
         'full-marks',
         Fault(FCN, at('val_evaluator', dict(type='MapsAgain', label_map={4: 3, 6: 3, 5: 4})), 'MapsAgain'),
-    ),
-    'mmdetection#12338': (
-        'labels-reach-outputs',
-        Fault(
-            PANOPTIC_FPN,
-            both(
-                at(
-                    'train_dataloader.dataset.metainfo',
-                    dict(
-                        classes=list('abcdefghijklmnopq'),
-                        thing_classes=list('abdefghjklnpq'),
-                        stuff_classes=list('cimo'),
-                    ),
-                ),
-                at('model.semantic_head.num_things_classes', 13),
-                at('model.semantic_head.num_stuff_classes', 4),
-                at('model.panoptic_fusion_head.num_things_classes', 13),
-                at('model.panoptic_fusion_head.num_stuff_classes', 4),
-                at('model.roi_head.bbox_head.num_classes', 17),
-                at('model.roi_head.mask_head.num_classes', 17),
-            ),
-            'semantic_head',
-        ),
     ),
     'mmdetection#4608': (
         'samples-survive',

@@ -17,7 +17,7 @@ from small_det_data import make_coco
 from small_runs import write_pair
 from this_stack import base_line
 
-from mmguard.config.changes import walk
+from mmguard.config.tree import walk
 
 #: Pixels; Cityscapes' proportions.
 HEIGHT, WIDTH = 96, 192

@@ -12,7 +12,7 @@ from label_files import write
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
-from mmguard.config.old_style import add_loaders
+from mmguard.config.other_styles import add_loaders
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.formats.format import scan_here
 from mmguard.formats.options import ScanOptions

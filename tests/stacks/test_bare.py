@@ -74,7 +74,7 @@ def coco(tmp_path: Path) -> str:
 def test_the_parts_without_a_framework_import_and_work() -> None:
     done = alone("""
 import torch, mmguard, mmguard.findings, mmguard.distributed, mmguard.functional, mmguard.labels.rules, mmguard.nn
-import mmguard.log.run_log, mmguard.labels.instances, mmguard.commands.report.causes, mmguard.scanning.run
+import mmguard.log.run_log, mmguard.labels.instances, mmguard.commands.report, mmguard.scanning.run
 from mmguard.functional import softmax_cross_entropy
 logits = torch.zeros(3, 2, requires_grad=True)
 loss, counts = softmax_cross_entropy(logits, torch.tensor([0, 19, 1]))

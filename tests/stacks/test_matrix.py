@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List
 import pytest
 from packaging.version import Version
 
-from mmguard.commands.env.facts import read_matrix
+from mmguard.commands.env import read_matrix
 from tools.matrix import BEGIN, END, ROWS, main, read, table
 
 ROOT = Path(__file__).parents[2]

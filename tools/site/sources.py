@@ -63,7 +63,6 @@ MODULES = (
     'mmguard.hooks',
     'mmguard.losses',
     'mmguard.loops',
-    'mmguard.log.tally_log',
     'mmguard.testing',
 )
 #: Folders whose files are shown on the page of their README.

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from mmguard.commands.arguments import add_no_verify, add_run_code
-from mmguard.commands.exit_codes import CLEAN
+from mmguard.commands import CLEAN
+from mmguard.commands.arguments import NO_VERIFY, RUN_CODE, add_arguments
 from mmguard.commands.scan.command import add_labels, add_reading, add_split, build_options
 from mmguard.config.recognition import check_bases
 from mmguard.errors import CannotRun
@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 _GONE = 'with the edits for {}'
 _GUARDED = 'guarded against invalid labels'
 
+_ARGUMENTS = """\
+config CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py
+-o, --out OUT  the file to write; its name must end with .py
+--edit, --edits N  write edit [N] of `mmguard check CONFIG`, without guards; can be repeated; safe: all without a
+  question
+--scan  the numbers are those of `mmguard scan CONFIG`
+"""
+_WRITING = """\
+--guard  with --edit: add the guards, too
+--force  overwrite OUT if it exists and differs
+"""
+
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
@@ -39,29 +51,15 @@ def add_to(commands: Any) -> None:
         'edit touches (data sets, model, losses) is built and called before and after it, in a process without '
         'network, for at most 20 s. CONFIG in Python is a program, and is run.',
     )
-    parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
-    parser.add_argument(
-        '-o', '--out', type=Path, required=True, metavar='OUT', help='the file to write; its name must end with .py'
-    )
-    parser.add_argument(
-        '--edit',
-        '--edits',
-        action='append',
-        default=[],
-        metavar='N',
-        help='write edit [N] of `mmguard check CONFIG`, without guards; can be repeated; safe: all without a question',
-    )
-    parser.add_argument('--scan', action='store_true', help='the numbers are those of `mmguard scan CONFIG`')
+    repeated = dict(action='append', default=[])
+    add_arguments(parser, _ARGUMENTS, out=dict(type=Path, required=True), edits=repeated)
     scanned = parser.add_argument_group(
         'options of `mmguard scan`', 'With --scan: repeat the options of the scan, so that the numbers are the same.'
     )
     add_split(scanned)
     add_labels(scanned)
     add_reading(scanned)
-    add_run_code(parser)
-    add_no_verify(parser)
-    parser.add_argument('--guard', action='store_true', help='with --edit: add the guards, too')
-    parser.add_argument('--force', action='store_true', help='overwrite OUT if it exists and differs')
+    add_arguments(parser, RUN_CODE + NO_VERIFY + _WRITING)
     parser.set_defaults(run=run, interrupted='mmguard apply: interrupted; nothing was written')
 
 
@@ -98,12 +96,11 @@ def apply(
         stack.enter_context(Spinner('apply', source))
         import mmengine  # noqa: F401  where it is missing, the command line says how to install it
 
-        from mmguard.commands.apply.edits import edit_tree
+        from mmguard.commands.apply.guarded import EditedTree
         from mmguard.commands.apply.output import build_config_text, describe_form, load, show_changes
-        from mmguard.config.changes import name_types
-        from mmguard.config.guarded_tree import GuardedTree, guard_tree
+        from mmguard.config.guards import GuardedTree, guard_tree
         from mmguard.config.read import ReadConfig, check_may_build, import_scope
-        from mmguard.config.types import describe_wrong_types
+        from mmguard.config.tree import describe_wrong_types, name_types
         from mmguard.properties.builder import BROKEN, Verification, open_verifier
 
         warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
@@ -119,7 +116,11 @@ def apply(
             guarded = guard and not after.wrong_types
             return verifier(before, ReadConfig(guard_tree(after.written).tree) if guarded else after)
 
-        edited = edit_tree(source, tree, edits, verify_written, scanned, run_code)
+        edited = EditedTree(tree, [], [], [])
+        if edits:  # only these need the rules
+            from mmguard.commands.apply.edits import edit_tree
+
+            edited = edit_tree(source, tree, edits, verify_written, scanned, run_code)
         wrong_types = ReadConfig(name_types(edited.tree)).wrong_types
         if wrong_types:
             raise CannotRun(f'{source}: {describe_wrong_types(wrong_types)}. `mmguard check {source}` says more')

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
-from mmguard.config.changes import REMOVED, change_data, merge, name_types
+from mmguard.commands.apply.guarded import EditedTree
+from mmguard.config.changes import REMOVED, change_data, merge
 from mmguard.config.read import ReadConfig, read_config
+from mmguard.config.tree import name_types
 from mmguard.errors import CannotRun
 from mmguard.findings.combined_edits import Offer, explain_conflict, select_first_safe
 from mmguard.findings.edits import ALL_SAFE
@@ -18,25 +20,6 @@ from mmguard.text import shorten
 
 if TYPE_CHECKING:
     from mmguard.formats.options import ScanOptions
-
-
-class EditedTree(NamedTuple):
-    """Result of applying edits to the tree of a config.
-
-    Attributes:
-        tree (dict): The tree.
-        changed, left (list[str]): Descriptions of the changed and the unchanged parts.
-        codes (list[str]): Codes of the findings that are gone.
-        verdicts (tuple): Verdict of the verifier on each edit.
-        broken (tuple): Changes that break the program.
-    """
-
-    tree: Dict[str, Any]
-    changed: List[str]
-    codes: List[str]
-    left: List[str]
-    verdicts: Tuple[Any, ...] = ()
-    broken: Tuple[Any, ...] = ()
 
 
 def edit_tree(
@@ -51,8 +34,6 @@ def edit_tree(
 
     Several are tried together first. The numbers are those of a scan with the options ``scanned``, else of a check.
     """
-    if not numbers:
-        return EditedTree(tree, [], [], [])
     if scanned is None:
         offers = _find_check_edits(read_config(source, run_code))
     else:
@@ -69,16 +50,14 @@ def edit_tree(
         if done.broken:
             raise CannotRun(f'{done.left[-1]}; nothing was written')
         if offer.edit.files:
-            number = str(offer.edit.number)
-            done.left.append(
-                f'[{number}]: run `{_fix(source, scanned, number)}`, and train with the copies that it writes'
-            )
+            command = _fix(source, scanned, str(offer.edit.number))
+            done.left.append(f'[{offer.edit.number}]: run `{command}`, and train with the copies that it writes')
     if ALL_SAFE not in numbers:
         return done
     return (
         _apply_all_safe(done, verifier)
         if scanned is None
-        else _apply_all_safe_of_scan(done, offers, chosen, tree, verifier)
+        else _apply_safe_of_scan(done, offers, chosen, tree, verifier)
     )
 
 
@@ -92,9 +71,8 @@ def _apply_number(number: str, offers: Sequence[Offer], source: str, scanned: Op
     if number in known and not known[number].edit.config:
         raise CannotRun(f'edit {number} changes label files, not the config. Run `{_fix(source, scanned, number)}`')
     if number not in known:
-        words = shlex.join(
-            ['mmguard', *(['check', source] if scanned is None else ['scan', source, *scanned.build_arguments()])]
-        )
+        called = ['check', source] if scanned is None else ['scan', source, *scanned.build_arguments()]
+        words = shlex.join(['mmguard', *called])
         there = f'it offers 1 to {len(known)}' if known else 'it does not offer any'
         other = ', and with --scan those of `mmguard scan`' if scanned is None else ''
         raise CannotRun(f'`{words}` offers no edit {number}: {there}{other}')
@@ -102,17 +80,8 @@ def _apply_number(number: str, offers: Sequence[Offer], source: str, scanned: Op
 
 
 def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
-    words = [
-        'mmguard',
-        'fix',
-        source,
-        '--out',
-        'DIR',
-        *(scanned.build_arguments() if scanned else []),
-        '--edit',
-        number,
-    ]
-    return shlex.join(words)
+    options = scanned.build_arguments() if scanned else []
+    return shlex.join(['mmguard', 'fix', source, '--out', 'DIR', *options, '--edit', number])
 
 
 def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], verifier: Verifier) -> EditedTree:
@@ -152,7 +121,7 @@ def _apply_all_safe(edited: EditedTree, verifier: Verifier) -> EditedTree:
         edited = _apply_edit(edited, safe[0], edited.tree, verifier)
 
 
-def _apply_all_safe_of_scan(
+def _apply_safe_of_scan(
     edited: EditedTree, offers: Sequence[Offer], chosen: Sequence[Offer], tree: Dict[str, Any], verifier: Verifier
 ) -> EditedTree:
     """Return the safe edits that hold together, checked with the labels."""

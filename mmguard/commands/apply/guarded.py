@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Tuple
 
-from mmguard.config.guarded_tree import guard_tree
+from mmguard.config.guards import guard_tree
 
 if TYPE_CHECKING:
     from mmengine.config import Config
+
+
+class EditedTree(NamedTuple):
+    """Result of applying edits to the tree of a config.
+
+    Attributes:
+        tree (dict): The tree.
+        changed, left (list[str]): Descriptions of the changed and the unchanged parts.
+        codes (list[str]): Codes of the findings that are gone.
+        verdicts (tuple): Verdict of the verifier on each edit.
+        broken (tuple): Changes that break the program.
+    """
+
+    tree: Dict[str, Any]
+    changed: List[str]
+    codes: List[str]
+    left: List[str]
+    verdicts: Tuple[Any, ...] = ()
+    broken: Tuple[Any, ...] = ()
 
 
 def guard_config(cfg: Config) -> Config:

@@ -11,19 +11,8 @@ import numpy as np
 from mmguard.files.regular import write_whole
 
 NUM_CLASSES, SIZE = 19, (512, 256)  # width, height
-ROAD, SIDEWALK, BUILDING, TREE, TERRAIN, SKY, PERSON, RIDER, CAR, BICYCLE, IGNORED = (
-    0,
-    1,
-    2,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-    18,
-    255,
-)
+ROAD, SIDEWALK, BUILDING, TREE, TERRAIN, SKY = 0, 1, 2, 8, 9, 10
+PERSON, RIDER, CAR, BICYCLE, IGNORED = 11, 12, 13, 18, 255
 #: Train id -> raw Cityscapes id of moving objects, as in an export that translated only the rest.
 RAW_IDS = {PERSON: 24, RIDER: 25, CAR: 26, BICYCLE: 33}
 #: A meaningless value, as if by a slip in an annotation tool.

@@ -6,10 +6,10 @@ import argparse
 import sys
 import time
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Any, Iterator, List, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
+from mmguard.commands import CLEAN, COULD_NOT_RUN
 from mmguard.commands.arguments import add_run_code, positive
-from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN
 from mmguard.commands.selection import add_outcome, read_selection
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def run(args: argparse.Namespace) -> int:
             tested.append(one)
             spinner.text = f'{args.config}, after {one.name}, at most {args.seconds} s'
     seconds = time.monotonic() - began
-    tested = sort_records(tested)
     show(Console(stderr=not selection.for_people), tested, seconds)
     if args.json is not None:
         write_json(args.json, as_json(args.config, tested, seconds))
@@ -74,13 +73,6 @@ def run(args: argparse.Namespace) -> int:
     reasons = list_reasons(tested)
     selection.write('dry-run', args.config, entries, reasons)
     return selection.choose_exit_code([entry.severity for entry in entries]) or (COULD_NOT_RUN if reasons else CLEAN)
-
-
-def sort_records(records: Sequence[PropertyRecord]) -> List[PropertyRecord]:
-    """Return records in the order of a training; those that ran out of time were tested last."""
-    from mmguard.properties.suite import PROPERTIES
-
-    return sorted(records, key=lambda one: list(PROPERTIES).index(one.name))
 
 
 def check_program(
@@ -92,7 +84,7 @@ def check_program(
     """
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
-    from mmguard.properties.suite import PROPERTIES, run_properties
+    from mmguard.properties.suite import MADE_UP, PROPERTIES, run_properties
     from mmguard.properties.worker import Worker
 
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
@@ -100,7 +92,6 @@ def check_program(
         check_may_build(config, run_code)
     if read.is_old or not read.part('model'):
         raise CannotRun(f'{config}: only configs of MMEngine with a model can be built')
-    asked = only or [name for name, one in PROPERTIES.items() if samples or not one.needs_data]
-    names = [name for name in PROPERTIES if name in asked]
+    names = [name for name in PROPERTIES if name in (only or (PROPERTIES if samples else MADE_UP))]
     with Worker() as worker:
         yield from run_properties(worker, read.written, names, seconds, samples, device)

@@ -8,12 +8,11 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 from mmguard.commands.console import Console, Text
 from mmguard.findings.finding import ERROR, INFO, PROVEN, Finding
 from mmguard.properties.result import OUTCOMES
-from mmguard.properties.suite import PROPERTIES, PropertyRecord
+from mmguard.properties.suite import PropertyRecord
 from mmguard.text import quantity, visible
 from mmguard.version import __version__
 
 _STYLES = {'broken': 'bold red', 'not run': 'bold yellow', 'ran': 'bold green', 'note': 'dim'}
-_LABELS = {'broken': 'BROKEN', 'not run': 'NOT RUN', 'ran': 'RAN', 'note': 'note'}
 #: Maximum number of parts of a property that are shown with one outcome, and of parts that are named in a line.
 _SHOWN, _NAMED = 8, 4
 #: What no dry run can see.
@@ -26,26 +25,23 @@ BLIND_SPOTS = (
 def show(console: Any, records: Sequence[PropertyRecord], seconds: float) -> None:
     """Print the results by outcome, the worst first, and what was not seen."""
     for outcome in OUTCOMES:
-        if outcome == 'not run':
-            _print(console, outcome, list_reasons(records))
-            continue
-        for record in records:
+        for record in records if outcome != 'not run' else ():
             lines = [f'{record.name}: {line}' for line in _group(record, outcome)]
             _print(console, outcome, lines)
             if outcome == 'broken' and lines:
-                console.print(f'         do: {get_advice(record)}', soft_wrap=True)
+                console.print(f'         do: {record.advice}', soft_wrap=True)
+        if outcome == 'not run':
+            _print(console, outcome, list_reasons(records))
     counts = {outcome: sum(one.outcome == outcome for one in records) for outcome in OUTCOMES}
-    words = ', '.join(f'{_LABELS[outcome].lower()}: {count}' for outcome, count in counts.items() if count)
+    words = ', '.join(f'{outcome}: {count}' for outcome, count in counts.items() if count)
     number = quantity(len(records), 'property', 'properties')
     console.print(f'\n{seconds:.0f} s; {number} ({words}). No dry run can see: {BLIND_SPOTS}.', soft_wrap=True)
 
 
 def _print(console: Any, outcome: str, lines: Sequence[str]) -> None:
     for line in lines[:_SHOWN]:
-        text = Text()
-        text.append(f'{_LABELS[outcome]:8} ', style=_STYLES[outcome])
-        text.append(visible(line))
-        console.print(text, soft_wrap=True)
+        label = outcome if outcome == 'note' else outcome.upper()
+        console.print(Text.assemble((f'{label:8} ', _STYLES[outcome]), visible(line)), soft_wrap=True)
     if len(lines) > _SHOWN:
         console.print(f'         and {len(lines) - _SHOWN} more (--json)')
 
@@ -62,11 +58,6 @@ def _group(record: PropertyRecord, outcome: str) -> Iterator[str]:
         yield f'{named}: {evidence}' if named and evidence else named or evidence
 
 
-def get_advice(record: PropertyRecord) -> str:
-    """Return what to do if a property is broken; empty if it is not."""
-    return PROPERTIES[record.name].advice if record.outcome == 'broken' else ''
-
-
 def list_reasons(records: Sequence[PropertyRecord]) -> List[str]:
     """Return why properties were not run, one line for each reason."""
     reasons: Dict[Tuple[str, str], List[str]] = {}
@@ -81,34 +72,22 @@ def list_reasons(records: Sequence[PropertyRecord]) -> List[str]:
 def as_json(config: str, records: Sequence[PropertyRecord], seconds: float) -> Dict[str, Any]:
     """Return the results as plain data for programs."""
     properties = [
-        {
-            **one._asdict(),
-            'advice': get_advice(one),
-            'seconds': round(one.seconds, 2),
-            'results': [found._asdict() for found in one.results],
-        }
+        {**one._asdict(), 'seconds': round(one.seconds, 2), 'results': [found._asdict() for found in one.results]}
         for one in records
     ]
-    return {
-        'mmguard': __version__,
-        'config': config,
-        'seconds': round(seconds, 2),
-        'properties': properties,
-        'not_seen': BLIND_SPOTS,
-    }
+    known = dict(config=config, seconds=round(seconds, 2), properties=properties)
+    return {'mmguard': __version__, **known, 'not_seen': BLIND_SPOTS}
 
 
 def build_findings(records: Sequence[PropertyRecord]) -> List[Finding]:
     """Return what is broken as errors and notes as remarks, with the name of the property as code."""
-    severities = {'broken': ERROR, 'note': INFO}
-    return [
-        Finding(
-            one.name, f'{found.outcome}: {one.summary}.', str(found), get_advice(one), PROVEN, severities[found.outcome]
-        )
-        for one in records
-        for found in one.results
-        if found.outcome in severities and found.data.get('tested', True)
-    ]
+    severities, findings = {'broken': ERROR, 'note': INFO}, []
+    for one in records:
+        for found in one.results:
+            if found.outcome in severities and found.data.get('tested', True):
+                title, severity = f'{found.outcome}: {one.summary}.', severities[found.outcome]
+                findings.append(Finding(one.name, title, str(found), one.advice, PROVEN, severity))
+    return findings
 
 
 def as_text(records: Sequence[PropertyRecord], seconds: float) -> str:

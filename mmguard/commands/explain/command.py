@@ -13,12 +13,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from mmguard.commands.arguments import add_run_code, add_verbose, label, positive
-from mmguard.commands.exit_codes import CLEAN, FOUND
+from mmguard.commands import CLEAN, FOUND
+from mmguard.commands.arguments import RUN_CODE, VERBOSE, add_arguments, label, positive
 from mmguard.errors import CannotRun
 from mmguard.labels.numbering import FRAMEWORKS
-from mmguard.language import translate
-from mmguard.text import shorten
+from mmguard.language import Message, translate
+from mmguard.text import shorten, visible_name
 
 if TYPE_CHECKING:
     from mmguard.commands.explain.explanation import Explanation
@@ -33,6 +33,17 @@ _UNLABELED_QUESTION = (
     'file of another stem or extension is not found.'
 )
 _CODE = re.compile(r'[A-Za-z]{2,8}\d{1,5}')
+
+_ARGUMENTS = f"""\
+what WHAT  train.log, a run folder, - for standard input; an error message; or MG102
+--config CONFIG  check this config and its labels, too; a config in Python is a program, and is run
+{RUN_CODE}--data TARGET  scan these labels, too: a TARGET of `mmguard scan`
+--num-classes N  with --data: valid labels are 0..N-1
+--ignore-index V  with --data: the label that is not trained on
+--reduce-zero-label  with --data: 0 is ignored, and 1 is the first class
+--framework NAME  with --data: what trains on a COCO JSON
+--json FILE  write the explanation as JSON (-: to standard output)
+"""
 
 
 def add_to(commands: Any) -> None:
@@ -49,29 +60,8 @@ def add_to(commands: Any) -> None:
             'nothing can be read.'
         ),
     )
-    parser.add_argument(
-        'what',
-        nargs='?',
-        metavar='WHAT',
-        help='train.log, a run folder, - for standard input; an error message; or MG102',
-    )
-    parser.add_argument(
-        '--config',
-        metavar='CONFIG',
-        help='check this config and its labels, too; a config in Python is a program, and is run',
-    )
-    add_run_code(parser)
-    parser.add_argument('--data', metavar='TARGET', help='scan these labels, too: a TARGET of `mmguard scan`')
-    parser.add_argument('--num-classes', type=positive, metavar='N', help='with --data: valid labels are 0..N-1')
-    parser.add_argument('--ignore-index', type=label, metavar='V', help='with --data: the label that is not trained on')
-    parser.add_argument(
-        '--reduce-zero-label', action='store_true', help='with --data: 0 is ignored, and 1 is the first class'
-    )
-    parser.add_argument(
-        '--framework', choices=list(FRAMEWORKS), metavar='NAME', help='with --data: what trains on a COCO JSON'
-    )
-    parser.add_argument('--json', metavar='FILE', help='write the explanation as JSON (-: to standard output)')
-    add_verbose(parser)
+    settings = dict(num_classes=positive, ignore_index=label, framework=list(FRAMEWORKS), what=dict(nargs='?'))
+    add_arguments(parser, _ARGUMENTS + VERBOSE, **settings)
     parser.set_defaults(run=run)
 
 
@@ -133,48 +123,34 @@ def _explain_code(what: str) -> int:
 def _explain_log(args: argparse.Namespace, what: str) -> int:
     from mmguard.commands.outputs import write_json
     from mmguard.commands.spinner import Spinner
-    from mmguard.text import visible, visible_name
+    from mmguard.text import visible
 
     out = sys.stderr if args.json == '-' else sys.stdout
     # No spinner if the log is typed or pasted on the same terminal.
     with nullcontext() if what == '-' else Spinner('explain', visible_name(what)):
-        from mmguard.commands.explain.render import as_json, as_text
+        from mmguard.commands.explain.render import as_json
         from mmguard.formats.options import ScanOptions
 
         pieces, name, config = _open_log(what)
-        options = ScanOptions(
-            args.num_classes,
-            args.ignore_index,
-            args.reduce_zero_label,
-            framework=args.framework,
-            run_code=args.run_code,
-        )
+        given = dict(framework=args.framework, run_code=args.run_code)
+        options = ScanOptions(args.num_classes, args.ignore_index, args.reduce_zero_label, **given)
         log, found, findings, problems = explain_pieces(pieces, name, args.config, args.data, options)
     for problem in problems:
         print(visible(f'note: {problem}'), file=out)
     if args.json is not None:
         write_json(args.json, as_json(found, name, findings))
     is_wrong = any(finding.severity == 'error' for finding in findings) if found is None else not found.is_open
-    code = FOUND if is_wrong else CLEAN
-    if args.json == '-':
-        return code
-    width = min(shutil.get_terminal_size().columns, 110)
-    if found is None:
-        print(describe_no_error(log, name, findings, width), file=out)
-        return code
-    scan = scan_command(args.data, options)
-    print(as_text(found, name, args.config or config, width, args.verbose, scan), file=out)
-    if config is not None and not args.config and not args.data:
-        print(
-            '\n'
-            + translate(
+    if args.json != '-':
+        width = min(shutil.get_terminal_size().columns, 110)
+        print(describe(log, found, findings, name, args.config or config, args.data, options, width, args.verbose))
+        if found is not None and config is not None and not args.config and not args.data:
+            hint = translate(
                 'Found the config {config} next to the log. To check the causes against it and its labels, add '
                 '`--config {config}` (a config in Python is run).',
                 config=shlex.quote(config),
-            ),
-            file=out,
-        )
-    return code
+            )
+            print(f'\n{hint}')
+    return FOUND if is_wrong else CLEAN
 
 
 def explain_pieces(
@@ -198,26 +174,42 @@ def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), 
     """Describe the errors and signs searched for in a log without any, and what config and labels show."""
     from mmguard.commands.explain.render import build_found_rows
     from mmguard.commands.explain.scores import NAN_IN_SOME_EPOCHS_NOTE
-    from mmguard.text import quantity, visible
+    from mmguard.text import lay_out, quantity
 
-    lines = [
-        translate('{name}: no error that ended a training in {lines}', name=name, lines=quantity(log.lines, 'line'))
+    lines = quantity(log.lines, 'line')
+    rows = [
+        *build_found_rows(findings),
+        Message('{name}: no error that ended a training in {lines}', name=name, lines=lines),
     ]
-    lines.append(translate('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_list_signs()))
+    rows.append(Message('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_list_signs()))
     if not log.scores.values:
-        lines.append(translate('no score of a validation was recognized in it: look at the scores yourself'))
+        rows.append(Message('no score of a validation was recognized in it: look at the scores yourself'))
     if log.classes.summary:
         note = f'. {NAN_IN_SOME_EPOCHS_NOTE}' if log.classes.is_on_patches else ''
-        lines.append(visible(f'note: {log.classes.summary}{note}'))
-    for number, line in log.facts.find_kind('unlabeled'):
-        lines.append(visible(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED_QUESTION}'))
-        break
-    return '\n'.join([*build_found_rows(findings, width), *lines] if findings else lines)
+        rows.append(f'note: {log.classes.summary}{note}')
+    for number, line in list(log.facts.find_kind('unlabeled'))[:1]:
+        rows.append(f'note: line {number:,}: {line[-_LONGEST:]}\n{_UNLABELED_QUESTION}')
+    return lay_out(rows, max(width, 40))
 
 
-def scan_command(data: Optional[str], options: ScanOptions) -> str:
-    """Return the command that scans the given labels; empty without them."""
-    return shlex.join(['mmguard', 'scan', data, *options.build_arguments()]) if data else ''
+def describe(
+    log: Reader,
+    found: Optional[Explanation],
+    findings: Sequence[Finding],
+    name: str,
+    config: Optional[str],
+    data: Optional[str],
+    options: ScanOptions,
+    width: int = 100,
+    verbose: bool = False,
+) -> str:
+    """Return the output: the explanation, or what was searched for in a log without an error."""
+    from mmguard.commands.explain.render import as_text
+
+    if found is None:
+        return describe_no_error(log, name, findings, width)
+    scan = shlex.join(['mmguard', 'scan', data, *options.build_arguments()]) if data else ''
+    return as_text(found, name, config, width, verbose, scan)
 
 
 def _list_signs() -> str:
@@ -241,8 +233,7 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     """Return the pieces of a log, its name, and the name of the config next to it, which is not run."""
-    from mmguard.commands.explain.sources import find_config, find_logs, read_pieces
-    from mmguard.text import visible_name
+    from mmguard.commands.explain.reader import find_config, find_logs, read_pieces
 
     if what == '-':
         return read_pieces(what), 'standard input', None

@@ -36,36 +36,29 @@ _UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not amon
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
 
-class RankedCause(NamedTuple):
-    """A cause and its standing: confirmed by findings, supported by a line of the log, or possible.
+#: An error, the most informative exception of its chain, and its signature.
+JudgedError = Tuple[LogError, LoggedException, Optional[Signature]]
 
-    ``advice`` is for the framework of the log. ``is_in_context``: the log matches ``Cause.context``, where the cause is
-    more frequent.
-    """
+
+class RankedCause(NamedTuple):
+    """A cause and its standing: confirmed by findings, supported by a line of the log, or possible."""
 
     cause: Cause
     standing: str
     findings: Tuple[Finding, ...] = ()
     evidence: Optional[Piece] = None
-    is_in_context: bool = False
-    advice: str = ''
+    is_in_context: bool = False  #: The log matches ``Cause.context``, where the cause is more frequent.
+    advice: str = ''  #: For the framework of the log.
 
 
 class OutsideFacts(NamedTuple):
-    """Facts that are not in the log.
+    """Facts that are not in the log."""
 
-    Args:
-        findings (tuple[Finding]): Findings of `check` and `scan`, the most severe first.
-        codes (frozenset[str]): Codes of all findings, also of those that are too weak to confirm a cause.
-        read (frozenset[str]): ``'config'`` if it was checked; ``'files'`` if all labels of the task of the log were
-            read, and the valid ones are known.
-        num_classes (int, optional): ``--num-classes``.
-    """
-
-    findings: Tuple[Finding, ...] = ()
-    codes: FrozenSet[str] = frozenset()
+    findings: Tuple[Finding, ...] = ()  #: Of `check` and `scan`, the most severe first.
+    codes: FrozenSet[str] = frozenset()  #: Of all findings, also of those that are too weak to confirm a cause.
+    #: ``'config'`` if it was checked; ``'files'`` if all labels of the task were read, and the valid ones are known.
     read: FrozenSet[str] = frozenset()
-    num_classes: Optional[int] = None
+    num_classes: Optional[int] = None  #: ``--num-classes``.
 
     def refutes(self, cause: Cause) -> bool:
         """Return True if what a cause is about was read, and shows nothing of it."""
@@ -74,33 +67,19 @@ class OutsideFacts(NamedTuple):
 
 @dataclass
 class Explanation:
-    """Explanation of how a training ended.
+    """Explanation of how a training ended."""
 
-    Args:
-        trouble (LogError): The original error.
-        raised (LoggedException): The most informative exception of its chain.
-        signature (Signature, optional): ``None``: unknown.
-        causes (list[RankedCause]): In order, without the refuted ones.
-        refuted (list[Cause]): Causes that are ruled out by the log, or by what was read (``Cause.refuted_by``).
-        framework (str): Framework that trains; empty if unknown.
-        task (str): Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
-        others (list[tuple]): Further errors of the log, each with its signature: consequences, or later ones.
-        more (list[Finding]): Errors that `check` and `scan` found in addition to the causes.
-        late (LoggedException, optional): For a kernel's assert, the exception that reports it at another line.
-        ranks (list[str]): Ranks missing from a collective, and parameters without a gradient, as text.
-    """
-
-    trouble: LogError
-    raised: LoggedException
-    signature: Optional[Signature] = None
-    causes: List[RankedCause] = field(default_factory=list)
-    others: List[Tuple[LogError, LoggedException, Optional[Signature]]] = field(default_factory=list)
-    more: List[Finding] = field(default_factory=list)
-    refuted: List[Cause] = field(default_factory=list)
-    framework: str = ''
-    task: str = ''
-    late: Optional[LoggedException] = None
-    ranks: List[str] = field(default_factory=list)
+    trouble: LogError  #: The original error.
+    raised: LoggedException  #: The most informative exception of its chain.
+    signature: Optional[Signature] = None  #: ``None``: unknown.
+    causes: List[RankedCause] = field(default_factory=list)  #: In order, without the refuted ones.
+    others: List[JudgedError] = field(default_factory=list)  #: Further errors of the log: consequences, or later ones.
+    more: List[Finding] = field(default_factory=list)  #: Errors of `check` and `scan` in addition to the causes.
+    refuted: List[Cause] = field(default_factory=list)  #: Ruled out by the log, or by what was read.
+    framework: str = ''  #: Framework that trains; empty if unknown.
+    task: str = ''  #: Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
+    late: Optional[LoggedException] = None  #: For a kernel's assert, the exception that reports it at another line.
+    ranks: List[str] = field(default_factory=list)  #: Ranks missing from a collective, parameters without a gradient.
 
     @property
     def is_open(self) -> bool:
@@ -282,10 +261,7 @@ def find_signature(exception: LoggedException) -> Optional[Signature]:
     return None
 
 
-_Judged = Tuple[LogError, LoggedException, Optional[Signature]]
-
-
-def _judge(log: Reader) -> List[_Judged]:
+def _judge(log: Reader) -> List[JudgedError]:
     """Return the errors of a log with their signatures; without errors, a pasted message, else the signs."""
     troubles = [
         trouble

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
-from typing import Collection, List, NamedTuple, Optional, Tuple
+from typing import Collection, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.commands.explain.explanation import Explanation, OutsideFacts
 from mmguard.errors import CannotRun
@@ -46,26 +46,28 @@ def collect_findings(
     problems: List[str] = []
     read = set()
     checked = False
+
+    @contextmanager
+    def note_failure(what: str) -> Iterator[None]:
+        try:
+            yield
+        except CannotRun as error:
+            problems.append(str(error))
+        except Exception as error:  # a config is code, and may raise anything
+            problems.append(f'{what} cannot be read: {describe_error(error)}')
+
     with redirect_stdout(sys.stderr):  # configs and frameworks print
         if config is not None:
-            try:
+            with note_failure(config):
                 findings += _check(config, options.run_code)
                 checked = True
-            except CannotRun as error:
-                problems.append(str(error))
-            except Exception as error:  # a config is code, and may raise anything
-                problems.append(f'{config} cannot be read: {describe_error(error)}')
         target = data or (config if checked else None)
         if target is not None:
-            try:
+            with note_failure(f'the labels of {target}'):
                 seen = _scan_for(target, options, explanation)
                 findings += seen.findings
                 problems += seen.failed
                 read |= {'files'} if seen.decides and not seen.failed else set()
-            except CannotRun as error:
-                problems.append(str(error))
-            except Exception as error:
-                problems.append(f'the labels of {target} cannot be read: {describe_error(error)}')
     # The error does not give the number of classes: ids as labels are not an error of the file, but may be the cause.
     reported = [
         finding

@@ -75,24 +75,15 @@ class LoggedException:
 
 @dataclass
 class LogError:
-    """Error at one place of a log.
+    """Error at one place of a log."""
 
-    Args:
-        line (int): Its first line, from 1.
-        rank (str): Rank of the process; empty if unknown.
-        chain (list[LoggedException]): From the first exception to the one shown last. A line that is not an exception
-            is an entry without a type.
-        times (int): Number of times that it was reported.
-        is_harmless (bool): True if Python ignored it itself.
-        before (list[tuple]): The lines before it, with their numbers.
-    """
-
-    line: int
-    rank: str = ''
+    line: int  #: Its first line, from 1.
+    rank: str = ''  #: Rank of the process; empty if unknown.
+    #: From the first exception to the one shown last. A line that is not an exception is an entry without a type.
     chain: List[LoggedException] = field(default_factory=list)
-    times: int = 1
-    is_harmless: bool = False
-    before: List[Tuple[int, str]] = field(default_factory=list)
+    times: int = 1  #: Number of times that it was reported.
+    is_harmless: bool = False  #: True if Python ignored it itself.
+    before: List[Tuple[int, str]] = field(default_factory=list)  #: The lines before it, with their numbers.
 
 
 #: Maximum number of bytes read per line; the relevant part of an error is shorter.

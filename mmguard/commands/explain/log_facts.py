@@ -136,15 +136,15 @@ class FactLines:
                         self.found.append((kind, number, line.strip()[:400]))
             start = end + 1
 
-    def find_other_model(self) -> Optional[Tuple[str, int, str]]:
-        """Return a sign, with its line, if there are losses that the model of the config does not have; or ``None``."""
+    def find_other_model(self) -> Optional[Piece]:
+        """Return a sign if there are losses that the model of the config does not have; or ``None``."""
         config = next(
             (found for _, text in self.find_kind('config') for found in [_ONE_STAGE.search(text)] if found), None
         )
         loss = next(self.find_kind('proposals'), None)
         if config is None or loss is None:
             return None
-        return f'Another model trains: loss_rpn_ is that of an R-CNN, the config is that of {config[0]}', *loss
+        return Piece(*loss, f'Another model trains: loss_rpn_ is that of an R-CNN, the config is that of {config[0]}')
 
     def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
         """Yield the lines of a kind, with their numbers."""
@@ -168,12 +168,8 @@ def find_facts(
     facts += _find_facts_of_classes(lines, pieces, num_classes)
     facts += [Piece(line, text, 'fact: mmguard is imported') for kind, line, text in lines.found if kind == 'imported']
     facts += _find_facts_of_progress(before)
-    facts += [
-        fact
-        for find in (_find_fact_of_losses, _find_fact_of_shapes, _find_fact_of_range, _find_fact_of_values)
-        for fact in [find(pieces)]
-        if fact
-    ]
+    finders = (_find_fact_of_losses, _find_fact_of_shapes, _find_fact_of_range, _find_fact_of_values)
+    facts += filter(None, (find(pieces) for find in finders))
     first = next((found.group(1) for found in map(_FIRST_LOSS.search, beginning) if found), '')
     if first in ('nan', 'NaN'):
         facts.append(Piece(pieces[0].line, pieces[0].text, 'fact: nan from the start'))
@@ -199,7 +195,8 @@ def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
                 int(found.group(one) or 0) for one in (('iter', 'iters') if found['iter'] else ('done', 'all'))
             )
             if 0 < done < total:
-                return Piece(line, text.strip()[:400], f'Log ends: at {done:,} of {total:,}')
+                quoted = text.strip()[:400]
+                return Piece(line, quoted, f'Log ends: at {done:,} of {total:,} ({quoted})')
             return None
     return None
 

@@ -1,9 +1,11 @@
-"""Reader for a log of any size: keeps errors that are not followed by more training."""
+"""Sources of a log, and its reader, for any size: keeps errors that are not followed by more training."""
 
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, Optional, Tuple
+import sys
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from mmguard.commands.explain.log_errors import (
     HEADER,
@@ -15,11 +17,16 @@ from mmguard.commands.explain.log_errors import (
     LoggedException,
     OpenTraceback,
     OutputLine,
+    Piece,
     build_bare_pattern,
     read_line,
 )
 from mmguard.commands.explain.log_facts import HEAD, FactLines, find_ending
 from mmguard.commands.explain.scores import ClassScores, Scores, find_one_class
+from mmguard.errors import CannotRun
+from mmguard.log.flight_record import read_flight
+from mmguard.log.run_log import FLIGHT
+from mmguard.text import visible_name
 
 #: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
 _TRIGGERS = (
@@ -53,27 +60,19 @@ class Reader:
     """Reader that takes a log in pieces of bytes, and collects its errors in ``troubles``."""
 
     def __init__(self) -> None:
-        #: Errors that are not followed by more training, in the order of the log.
-        self.troubles: List[LogError] = []
-        #: The rank that torchrun reports as the first that failed.
-        self.first_rank = ''
-        #: The first lines, for a few that were pasted.
-        self.beginning: List[str] = []
-        #: Classes without a score in the validations.
+        self.troubles: List[LogError] = []  #: Errors that are not followed by more training.
+        self.first_rank = ''  #: The rank that torchrun reports as the first that failed.
+        self.beginning: List[str] = []  #: The first lines, for a few that were pasted.
         self.classes = ClassScores()
-        #: Dice, mAP and mIoU of the validations.
         self.scores = Scores()
-        #: Lines with the number of classes, imports, and other facts.
         self.facts = FactLines()
-        #: Signs that are not errors, and are kept even if training continues.
-        self.signs: List[LogError] = []
+        self.signs: List[LogError] = []  #: Signs that are not errors, and are kept even if training continues.
         self._signs: List[str] = []
         self._tail = b''
         self._rows: List[bytes] = []
         self._first_row = 0
         self._rest = b''
-        #: Number of lines read.
-        self.lines = 0
+        self.lines = 0  #: Number of lines read.
         self._read = 0
         self._open: Dict[str, OpenTraceback] = {}
         self._said: Dict[str, LogError] = {}
@@ -96,22 +95,17 @@ class Reader:
         self._open.clear()
         if self.classes.always_nan:
             predicted = ', and it is predicted' if self.classes.predicted.issuperset(self.classes.always_nan) else ''
-            self._add_sign(f'No label of a class: {self.classes.summary}{predicted}', *self.classes.last)
-        for sign in (
-            find_one_class(self.classes.only, self.scores.maps),
-            self.scores.sign,
-            self.facts.find_other_model(),
-        ):
-            if sign is not None:
-                self._add_sign(*sign)
-        ending = find_ending(self._get_last_lines())
-        if ending is not None:
-            self._add_sign(f'{ending.searched} ({ending.text})', ending.line, ending.text)
+            self._add_sign(Piece(*self.classes.last, f'No label of a class: {self.classes.summary}{predicted}'))
+        self._add_sign(find_one_class(self.classes.only, self.scores.maps))
+        self._add_sign(self.scores.sign)
+        self._add_sign(self.facts.find_other_model())
+        self._add_sign(find_ending(self._get_last_lines()))
         return self
 
-    def _add_sign(self, text: str, line: int, log_line: str) -> None:
-        """Add a sign: its text, and the log line that shows it."""
-        self.signs.append(LogError(line, '', [LoggedException('', text, lines=[(line, log_line)])]))
+    def _add_sign(self, sign: Optional[Piece]) -> None:
+        if sign is not None:
+            raised = LoggedException('', sign.searched, lines=[(sign.line, sign.text)])
+            self.signs.append(LogError(sign.line, '', [raised]))
 
     def _get_last_lines(self) -> List[Tuple[int, str]]:
         rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
@@ -255,7 +249,7 @@ class Reader:
         elif build_bare_pattern(True).search(text):
             if len(self.signs) < _TROUBLES and all(_NUMBERS.sub('', text) != one for one in self._signs):
                 self._signs.append(_NUMBERS.sub('', text))
-                self._add_sign(text.strip(), self.lines, text.strip())
+                self._add_sign(Piece(self.lines, text.strip(), text.strip()))
         elif build_bare_pattern().search(text) and not _WARNED.search(text):
             # Every thread of a kernel says the same about itself.
             key = line.rank + _NUMBERS.sub('', text)
@@ -264,9 +258,8 @@ class Reader:
                 self._bare.times += 1
                 self._restart_progress()
             else:
-                trouble = LogError(
-                    self.lines, line.rank, [LoggedException('', text.strip(), lines=[(self.lines, text.strip())])]
-                )
+                raised = LoggedException('', text.strip(), lines=[(self.lines, text.strip())])
+                trouble = LogError(self.lines, line.rank, [raised])
                 if len(self._said) < _TROUBLES:
                     self._said[key] = self._bare = trouble
                 if text.startswith('Error'):  # nnU-Net gives the expected and found values in the next lines
@@ -278,3 +271,66 @@ class Reader:
 
 def _is_nan(trouble: LogError) -> bool:
     return any(_IS_NAN.search(raised.message) for raised in trouble.chain)
+
+
+_READ = 1 << 20
+_ENDINGS = ('.log', '.out', '.err', '.txt')
+#: Maximum number of files that are read in the folder of a run.
+_FILES = 64
+
+
+def read_pieces(target: str) -> Iterator[bytes]:
+    """Yield the content of a file (``-``: standard input), piece by piece."""
+    if target == '-':
+        try:
+            yield from iter(lambda: sys.stdin.buffer.read(_READ), b'')
+        except OSError as error:  # closed, or a folder
+            raise CannotRun(f'standard input cannot be read: {error.strerror or error}') from error
+        return
+    path = Path(target)
+    if path.suffix == '.ipynb':
+        raise CannotRun(
+            f'{visible_name(target)} is a notebook: copy the output of its cell, and paste it into `mmguard explain -`'
+        )
+    if path.name.startswith(Path(FLIGHT).stem):
+        yield from _read_flight_record(path)
+    else:
+        try:
+            with open(path, 'rb') as file:
+                yield from iter(lambda: file.read(_READ), b'')
+        except OSError as error:
+            raise CannotRun(f'{visible_name(target)} cannot be read: {error.strerror or error}') from error
+
+
+def find_logs(folder: Path) -> List[Path]:
+    """Return the logs and flight records of the newest run in or below a folder."""
+    found = [path for path in folder.rglob('*') if path.suffix in _ENDINGS or path.name.startswith(Path(FLIGHT).stem)]
+    files = [path for path in found if path.is_file() and path.stat().st_size]
+    if not files:
+        raise CannotRun(
+            f'{visible_name(str(folder))}: no log below this folder ({", ".join(_ENDINGS)}, {FLIGHT}). You can also '
+            f'pipe in the output of a training: `... 2>&1 | mmguard explain -`'
+        )
+    newest = max(files, key=lambda path: path.stat().st_mtime)
+    together = [path for path in files if path.parent == newest.parent]
+    return sorted(together, key=lambda path: (path.stat().st_mtime, str(path)))[-_FILES:]
+
+
+def _read_flight_record(path: Path) -> Iterator[bytes]:
+    try:
+        flight = read_flight(str(path))
+    except (OSError, ValueError):
+        return  # `mmguard report` explains what is wrong with it
+    if flight.exception is not None:
+        yield mark_rank(flight.exception.traceback, flight.rank)
+
+
+def mark_rank(traceback: str, rank: int) -> bytes:
+    """Return a rank's traceback with the rank before every line, as torchrun prints it."""
+    return ''.join(f'[rank{rank}]: {line}\n' for line in traceback.splitlines()).encode('utf-8', 'replace')
+
+
+def find_config(folder: Path) -> Optional[Path]:
+    """Return the config that mmengine wrote next to a run's log; ``None`` if it is missing."""
+    paths = (folder / name for name in ('vis_data/config.py', 'config.py'))
+    return next((path for path in paths if path.is_file()), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from mmguard.commands.explain.explanation import CONFIRMED, POSSIBLE, SUPPORTED, Explanation, RankedCause
 from mmguard.commands.explain.log_errors import LogError, LoggedException, Piece
@@ -13,21 +13,21 @@ from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import SCAN, get_lineage
 from mmguard.findings.views import join_items
 from mmguard.language import Message, as_message, join, translate
-from mmguard.text import quantity, visible, wrap
+from mmguard.text import Rows, Wrapped, lay_out, quantity, visible
 from mmguard.version import __version__
 
 #: Number of possible causes on the first screen; one more is shown, too, rather than a line about it.
 _POSSIBLE = 3
-_TRUE_LINE_ADVICE = (
+_TRUE_LINE_ADVICE = Message(
     'The line that Python shows is only where it waited for the device. To see the true line, run the same command '
     'with `CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an '
     'IndexError that names the label; `TORCH_USE_CUDA_DSA=1` works only if torch was built with it. After the error '
     'the process can no longer use the device: start again.'
 )
-_TRUE_LINE_HINT = 'true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; Python shows a later line'
-_NO_CAUSE_NOTE = 'None of the known causes fits what the log, the config and the labels show.'
-_UNDECIDED_NOTE = 'The log does not decide between these causes. See which of them applies:'
-_UNKNOWN_NOTE = 'The message does not say if labels are the cause. The next command looks at them.'
+_TRUE_LINE_HINT = Message('true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; Python shows a later line')
+_NO_CAUSE_NOTE = Message('None of the known causes fits what the log, the config and the labels show.')
+_UNDECIDED_NOTE = Message('The log does not decide between these causes. See which of them applies:')
+_UNKNOWN_NOTE = Message('The message does not say if labels are the cause. The next command looks at them.')
 #: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
 #: Maximum number of characters of a quoted line.
@@ -46,79 +46,70 @@ def as_text(
 
     ``config`` and ``scan``, the command that scans the labels, replace those that the advice leaves open.
     """
-    signature, error = explanation.signature, _build_error_rows(explanation, name, width)
+    signature, error = explanation.signature, _build_error_rows(explanation, name)
+    others, width = _build_other_rows(explanation), max(width, 40)
     if signature is None:
-        head = translate('not known: none of {number} signatures matches', number=len(read_signatures()))
-        rows = [head, '', *error, '']
-        rows += build_found_rows(explanation.more, width)
-        return '\n'.join(
-            [*rows, *_build_unknown_rows(explanation, width, config), *_build_other_rows(explanation, width)]
-        )
-    rows = [f'{signature.code}  {translate(signature.title)}', '', *error, '']
-    rows += (_build_all_rows if verbose else _build_first_rows)(explanation, signature, width)
-    after = translate('next: {command}', command=_fill_in_config(translate(explanation.command), config, scan))
-    rows += [
-        '',
-        *(_wrap(after, width, '      ') if '(' in explanation.command else [after]),
-    ]  # a command is never broken
+        head = Message('not known: none of {number} signatures matches', number=len(read_signatures()))
+        unknown = _build_unknown_rows(explanation, config)
+        return lay_out([head, '', *error, '', *build_found_rows(explanation.more), *unknown, *others], width)
+    rows = [join('  ', (signature.code, as_message(signature.title))), '', *error, '']
+    rows += (_build_all_rows if verbose else _build_first_rows)(explanation, signature)
+    after = Message('next: {command}', command=_fill_in_config(translate(explanation.command), config, scan))
+    rows += ['', Wrapped(after, rest=' ' * 6) if '(' in explanation.command else after]  # a command is never broken
     if config is None and not scan and 'mmguard scan CONFIG' in explanation.command:
-        rows.append(translate('      without a config: mmguard scan FOLDER --num-classes N'))
-    rows += _build_other_rows(explanation, width)
-    for finding in explanation.more[:3]:
-        title = visible(translate(finding.title))
-        rows += _wrap(translate('also found: {code} {title}', code=finding.code, title=title), width, '  ')
-    return '\n'.join(rows)
+        rows.append(Message('      without a config: mmguard scan FOLDER --num-classes N'))
+    found = [(finding.code, as_message(finding.title)) for finding in explanation.more[:3]]
+    also = [Wrapped(Message('also found: {code} {title}', code=code, title=title), rest='  ') for code, title in found]
+    return lay_out([*rows, *others, *also], width)
 
 
-def _build_all_rows(explanation: Explanation, signature: Signature, width: int) -> List[str]:
-    rows = _wrap(translate(signature.meaning), width)
-    if explanation.is_asynchronous:
-        rows += ['', *_wrap(translate(_TRUE_LINE_ADVICE), width)]
-    rows += ['', translate('Causes:' if explanation.causes else _NO_CAUSE_NOTE)]
+def _build_all_rows(explanation: Explanation, signature: Signature) -> Rows:
+    rows: Rows = [Wrapped(signature.meaning)]
+    rows += ['', Wrapped(_TRUE_LINE_ADVICE)] if explanation.is_asynchronous else []
+    rows += ['', Message('Causes:') if explanation.causes else _NO_CAUSE_NOTE]
     shown: Dict[Any, int] = {}
-    for number, weighed in enumerate(explanation.causes, 1):
-        rows += _build_cause_rows(number, weighed, width, shown)
+    for number, ranked in enumerate(explanation.causes, 1):
+        rows += _build_cause_rows(number, ranked, shown)
     return rows
 
 
-def _build_first_rows(explanation: Explanation, signature: Signature, width: int) -> List[str]:
+def _build_first_rows(explanation: Explanation, signature: Signature) -> Rows:
     """Return the confirmed causes, else the supported ones, else the undecided ones; and the number of other causes."""
     first = explanation.causes[0] if explanation.causes else None
-    rows = [] if _is_confirmed(explanation) else _wrap(translate(signature.meaning), width, '  ')
+    is_confirmed = first is not None and first.standing == CONFIRMED
+    rows: Rows = [] if is_confirmed else [Wrapped(signature.meaning, rest='  ')]
     shown = 1
     if first is None:
-        rows.append(translate(_NO_CAUSE_NOTE))
-    elif _is_confirmed(explanation):
+        rows.append(_NO_CAUSE_NOTE)
+    elif is_confirmed:
         # An error without a listed cause does not hide a confirmed one.
         shown = 2 if first.cause.key == 'unforeseen' and any(one.findings for one in explanation.causes[1:2]) else 1
-        rows += [row for one in explanation.causes[:shown] for row in _build_confirmed_rows(one, width)]
+        rows += [row for one in explanation.causes[:shown] for row in _build_confirmed_rows(one)]
     elif first.evidence is not None:
-        rows += _wrap(
-            translate('likely cause: {cause} [the log points to it]', cause=as_message(first.cause.text)), width, '  '
-        )
-        rows += _build_evidence_rows(first.evidence, width)
-        rows += _build_next_rows(first, width)
+        cause = as_message(first.cause.text)
+        rows.append(Wrapped(Message('likely cause: {cause} [the log points to it]', cause=cause), rest='  '))
+        rows += [*_build_evidence_rows(first.evidence), *_build_next_rows(first)]
     else:
         shown = len(explanation.causes) if len(explanation.causes) <= _POSSIBLE + 1 else _POSSIBLE
-        rows.append(translate(_UNDECIDED_NOTE if shown > 1 else 'possible cause:'))
-        rows += [row for one in explanation.causes[:shown] for row in _build_possible_rows(one, '- ', width)]
-    rows += _wrap(translate(_TRUE_LINE_HINT), width, '  ') if explanation.is_asynchronous else []
+        rows.append(_UNDECIDED_NOTE if shown > 1 else Message('possible cause:'))
+        rows += [row for one in explanation.causes[:shown] for row in _build_possible_rows(one, '- ')]
+    rows += [Wrapped(_TRUE_LINE_HINT, rest='  ')] if explanation.is_asynchronous else []
     left = len(explanation.causes) - shown
     more = quantity(left, 'other cause') if left > 0 else Message('everything known about it')
-    return [*rows, translate('more with --verbose: {more}', more=more)]
+    return [*rows, Message('more with --verbose: {more}', more=more)]
 
 
-def _build_confirmed_rows(ranked: RankedCause, width: int) -> List[str]:
+def _build_confirmed_rows(ranked: RankedCause) -> Rows:
     """Return the finding that confirms a cause.
 
     A mere remark has other consequences, too: its advice is for those, unless it has an edit that was tried.
     """
     finding = ranked.findings[0]
     is_remark = finding.severity != ERROR and not finding.edits
-    return _build_finding_rows(finding, width, cause=ranked.cause.text if is_remark else '', advice=ranked.advice)
+    return _build_finding_rows(finding, cause=ranked.cause.text if is_remark else '', advice=ranked.advice)
 
 
-def _build_finding_rows(finding: Finding, width: int, indent: str = '', cause: str = '', advice: str = '') -> List[str]:
+def _build_finding_rows(finding: Finding, indent: str = '', cause: str = '', advice: str = '') -> Rows:
     """Return a finding with its own advice; with a cause that it confirms, that cause with its advice."""
     texts: Dict[str, str] = {
         Message('found'): join(' ', (finding.code, as_message(finding.title))),
@@ -126,52 +117,40 @@ def _build_finding_rows(finding: Finding, width: int, indent: str = '', cause: s
         Message('cause'): cause,
         Message('do'): advice if cause else finding.next_step,
     }
-    return _build_label_rows(texts, width, indent)
+    return _build_label_rows(texts, indent)
 
 
-def build_found_rows(findings: Sequence[Finding], width: int) -> List[str]:
+def build_found_rows(findings: Sequence[Finding]) -> Rows:
     """Return the first finding of each code, each followed by an empty row."""
     first: Dict[str, Finding] = {}
     for finding in findings:
         first.setdefault(finding.code, finding)
-    return [row for finding in first.values() for row in (*_build_finding_rows(finding, width), '')]
+    return [row for finding in first.values() for row in (*_build_finding_rows(finding), '')]
 
 
-def _build_evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
+def _build_evidence_rows(evidence: Piece, indent: str = '') -> Rows:
     label = Message('line {number:,}', number=evidence.line)
-    texts: Dict[str, str] = {label: join('', [_show(evidence.text.strip()[:_QUOTE])])}
-    return _build_label_rows(texts, width, indent)
+    return _build_label_rows({label: join('', [_show(evidence.text.strip()[:_QUOTE])])}, indent)
 
 
-def _build_possible_rows(ranked: RankedCause, mark: str, width: int) -> List[str]:
+def _build_possible_rows(ranked: RankedCause, mark: str) -> Rows:
     """Return the rows of a cause that nothing supports: the observation that decides comes before the cause."""
     texts: Dict[str, str] = {
         Message('look'): ranked.cause.look,
         Message('cause'): ranked.cause.text,
         Message('do'): ranked.advice,
     }
-    first, *more = _build_label_rows(texts, width, ' ' * len(mark))
-    return [f'{mark}{first.lstrip()}', *more]
+    return _build_label_rows(texts, ' ' * len(mark), mark)
 
 
-def _build_next_rows(ranked: RankedCause, width: int, indent: str = '') -> List[str]:
-    texts: Dict[str, str] = {Message('look'): ranked.cause.look, Message('do'): ranked.advice}
-    return _build_label_rows(texts, width, indent)
+def _build_next_rows(ranked: RankedCause, indent: str = '') -> Rows:
+    return _build_label_rows({Message('look'): ranked.cause.look, Message('do'): ranked.advice}, indent)
 
 
-def _build_label_rows(texts: Mapping[str, str], width: int, indent: str) -> List[str]:
-    """Return the texts, each with its label, without empty ones."""
-    rows = {label: as_message(text) for label, text in texts.items() if text}
-    lines = [indent + visible(translate('{label}: {text}', label=label, text=text)) for label, text in rows.items()]
-    return [row for line in lines for row in _wrap(line, width, f'{indent}  ')]
-
-
-def _is_confirmed(explanation: Explanation) -> bool:
-    return (
-        bool(explanation.causes)
-        and explanation.causes[0].standing == CONFIRMED
-        and bool(explanation.causes[0].findings)
-    )
+def _build_label_rows(texts: Mapping[str, str], indent: str, mark: str = '') -> Rows:
+    """Return the texts, each with its label, without empty ones; the first begins with a mark."""
+    rows = [Message('{label}: {text}', label=label, text=as_message(text)) for label, text in texts.items() if text]
+    return [Wrapped(row, indent if number or not mark else mark, f'{indent}  ') for number, row in enumerate(rows)]
 
 
 def advise(explanation: Explanation) -> str:
@@ -247,68 +226,60 @@ def _convert_error(error: LogError, exception: LoggedException, signature: Optio
     }
 
 
-def _build_error_rows(explanation: Explanation, name: str, width: int) -> List[str]:
+def _build_error_rows(explanation: Explanation, name: str) -> Rows:
     lines = explanation.raised.text.strip().split('\n')
     named = [line for line in lines[_MESSAGE:] if re.search('did not receive grad', line)]
     shown = [_show(line)[:400] for line in lines[:_MESSAGE] + named]
-    rows = [translate('error: {line}', line=shown[0]), *(f'       {line}' for line in shown[1:])]
+    rows: Rows = [Message('error: {line}', line=shown[0]), *(f'       {line}' for line in shown[1:])]
     if explanation.kernel:
-        rows.append(translate('kernel: {kernel}', kernel=visible(explanation.kernel)))
-    rows += [row for line in explanation.ranks for row in _wrap(visible(translate(line)), width, '       ')]
+        rows.append(Message('kernel: {kernel}', kernel=explanation.kernel))
+    rows += [Wrapped(line, rest=' ' * 7) for line in explanation.ranks]
     where = Message('line {number:,}', number=explanation.trouble.line)
-    where = Message('{line} of {name}', line=where, name=visible(name)) if name else where
+    where = Message('{line} of {name}', line=where, name=name) if name else where
     rank = [Message('rank {rank}', rank=explanation.trouble.rank)] if explanation.trouble.rank else []
     times = [quantity(explanation.trouble.times, 'time')] if explanation.trouble.times > 1 else []
-    rows.append(translate('in: {place}', place=join(', ', (where, *rank, *times))))
+    rows.append(Message('in: {place}', place=join(', ', (where, *rank, *times))))
     if explanation.place:
         at = 'noticed at: {place}' if explanation.is_asynchronous else 'at: {place}'
-        rows.append(translate(at, place=visible(str(explanation.place))))
+        rows.append(Message(at, place=str(explanation.place)))
     if explanation.own_place and explanation.own_place != explanation.place:
-        rows.append(translate('your line: {place}', place=visible(str(explanation.own_place))))
+        rows.append(Message('your line: {place}', place=str(explanation.own_place)))
     return rows
 
 
-def _build_cause_rows(number: int, ranked: RankedCause, width: int, shown: Dict[Any, int]) -> List[str]:
+def _build_cause_rows(number: int, ranked: RankedCause, shown: Dict[Any, int]) -> Rows:
     """Return the rows of a cause; ``shown`` holds the numbers of findings, each of which is printed once."""
     if ranked.standing == POSSIBLE:
-        return _build_possible_rows(ranked, f'{number}. ', width)
-    tag = ' [the log points to it]' if ranked.standing == SUPPORTED else ''
-    rows = _wrap(f'{number}. {translate(ranked.cause.text)}{translate(tag)}', width, '   ')
-    if ranked.evidence is not None:
-        rows += _build_evidence_rows(ranked.evidence, width, '   ')
+        return _build_possible_rows(ranked, f'{number}. ')
+    tag = [Message(' [the log points to it]')] if ranked.standing == SUPPORTED else []
+    rows: Rows = [Wrapped(join('', (f'{number}. ', as_message(ranked.cause.text), *tag)), rest='   ')]
+    rows += _build_evidence_rows(ranked.evidence, '   ') if ranked.evidence is not None else []
     for finding in ranked.findings[:3]:
         first = shown.setdefault((finding.code, finding.title), number)
-        rows += (
-            _build_finding_rows(finding, width, '   ')
-            if first == number
-            else [translate('   found: {code}, as under {number}', code=finding.code, number=first)]
-        )
-    return rows if ranked.findings else rows + _build_next_rows(ranked, width, '   ')
+        again = Message('   found: {code}, as under {number}', code=finding.code, number=first)
+        rows += _build_finding_rows(finding, '   ') if first == number else [again]
+    return rows if ranked.findings else rows + _build_next_rows(ranked, '   ')
 
 
-def _build_unknown_rows(explanation: Explanation, width: int, config: Optional[str]) -> List[str]:
+def _build_unknown_rows(explanation: Explanation, config: Optional[str]) -> Rows:
     is_open_mmlab = 'mmengine' in get_lineage(explanation.framework) and not explanation.more
-    command = _fill_in_config(
-        'mmguard dry-run CONFIG' if is_open_mmlab else choose(SCAN, explanation.framework), config
-    )
-    rows = [] if explanation.more else _wrap(translate(_UNKNOWN_NOTE), width)
-    return [*rows, translate('next: {command}', command=command)]
+    command = 'mmguard dry-run CONFIG' if is_open_mmlab else choose(SCAN, explanation.framework)
+    after = Message('next: {command}', command=_fill_in_config(command, config))
+    return [after] if explanation.more else [Wrapped(_UNKNOWN_NOTE), after]
 
 
-def _build_other_rows(explanation: Explanation, width: int) -> List[str]:
-    rows: List[str] = []
-    said = set()
+def _build_other_rows(explanation: Explanation) -> Rows:
+    rows: Dict[Any, Message] = {}
     for trouble, raised, signature in explanation.others:
         first = _show(raised.text.strip().split('\n')[0])[:160]
         rank = [Message('rank {rank}', rank=trouble.rank)] if trouble.rank else []
-        if (trouble.rank, first) not in said:
-            where = translate(join(', ', (*rank, Message('line {number:,}', number=trouble.line))))
-            rows.append(f'  {where}: {first}{f" ({signature.code})" if signature else ""}')
-        said.add((trouble.rank, first))
+        where = join(', ', (*rank, Message('line {number:,}', number=trouble.line)))
+        said = f': {first}{f" ({signature.code})" if signature else ""}'
+        rows.setdefault((trouble.rank, first), join('', ('  ', where, said)))
     if not rows:
         return []
-    more = [translate('  and {more:,} more', more=len(rows) - _OTHERS)] if len(rows) > _OTHERS else []
-    return ['', translate('Also in the log (it follows, or came later):'), *rows[:_OTHERS], *more]
+    more = [Message('  and {more:,} more', more=len(rows) - _OTHERS)] if len(rows) > _OTHERS else []
+    return ['', Message('Also in the log (it follows, or came later):'), *list(rows.values())[:_OTHERS], *more]
 
 
 def _show(line: str) -> str:
@@ -319,7 +290,3 @@ def _show(line: str) -> str:
 def _fill_in_config(command: str, config: Optional[str], scan: str = '') -> str:
     command = re.sub(r'mmguard scan [^;()\n]+', lambda _: scan, command) if scan else command
     return command if config is None else re.sub(r'\bCONFIG\b', lambda _: shlex.quote(config), command)
-
-
-def _wrap(text: str, width: int, indent: str = '') -> List[str]:
-    return wrap(text, max(width, 40), '', indent)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Sequence, Set, Tuple
 
+from mmguard.commands.explain.log_errors import Piece
 from mmguard.text import quantity, shorten_list
 
 #: A score is only found in a line with one of these.
@@ -50,14 +52,6 @@ _ENOUGH_LINES = 5
 _EPOCH = re.compile(rb'[Ee]poch(?:\((?:train|val|test)\))?\W{0,3}(\d{1,6})|^\s{1,9}(\d{1,6})/\d{1,6}\s', re.MULTILINE)
 
 
-class Sign(NamedTuple):
-    """A text that a signature recognizes, and the log line that shows it, with its number."""
-
-    text: str
-    line: int
-    quoted: str
-
-
 def find_lines(text: bytes, markers: Sequence[bytes]) -> Iterator[Tuple[int, bytes]]:
     """Yield the lines of a text that contain one of the words, in order, with their places."""
     places = set()
@@ -82,10 +76,8 @@ class ZeroLoss:
 
     def __init__(self, words: Sequence[bytes], pattern: Pattern[bytes]) -> None:
         self._words, self._pattern = words, pattern
-        self.lines = 0
-        self.is_zero = True
-        #: The last line with the loss, with its number.
-        self.last = (0, '')
+        self.lines, self.is_zero = 0, True
+        self.last = (0, '')  #: The last line with the loss, with its number.
 
     def take(self, text: bytes, first: int) -> None:
         """Read a piece of a log that begins at a line."""
@@ -109,17 +101,15 @@ class Scores:
         >>> scores = Scores()
         >>> scores.take(b'mAP@0.5: 0.0\\nmAP@0.5: 0.0\\nmAP@0.5: 0.001\\n', 1)
         >>> scores.sign
-        Sign(text='Score near 0: mAP@0.5 is at most 0.001 in 3 validations', line=3, quoted='mAP@0.5: 0.001')
+        Piece(line=3, text='mAP@0.5: 0.001', searched='Score near 0: mAP@0.5 is at most 0.001 in 3 validations')
     """
 
     def __init__(self) -> None:
         self.values: Dict[str, List[float]] = {}
         self._last: Dict[str, Tuple[int, str]] = {}
         self._epoch = 0
-        #: Column of the score in the table of a notebook, and its name.
-        self._column = (0, '')
+        self._column = (0, '')  #: Column of the score in the table of a notebook, and its name.
         self._boxes = ZeroLoss(_BOX_WORDS, _BOX_LOSS)
-        #: Loss of label maps.
         self.maps = ZeroLoss(_MAP_WORDS, _MAP_LOSS)
 
     def take(self, text: bytes, first: int) -> None:
@@ -129,9 +119,8 @@ class Scores:
                 group, kind = next((group, kind) for group, kind in found.groupdict().items() if kind)
                 name = {'ap': 'AP', 'all': 'mAP'}.get(group) or kind.decode('ascii', 'replace')
                 if group == 'ap':  # of boxes and of masks, in one validation
-                    name = ' '.join(
-                        [name, *[part.decode() for part in _AP_OF.findall(text[max(start - _NEAR, 0) : start])][-1:]]
-                    )
+                    kinds = _AP_OF.findall(text[max(start - _NEAR, 0) : start])
+                    name = ' '.join([name, *(one.decode() for one in kinds[-1:])])
                 if self._add(name, found.group(found.lastindex or 0), _number_row(text, start, line, first)):
                     for epoch in _EPOCH.finditer(text, max(start - _NEAR, 0), start + len(line)):
                         self._epoch = max(self._epoch, int(epoch.group(1) or epoch.group(2)))
@@ -159,29 +148,28 @@ class Scores:
                 self._epoch = max(self._epoch, int(cells[0]))
 
     @property
-    def sign(self) -> Optional[Sign]:
+    def sign(self) -> Optional[Piece]:
         """Sign given by the scores; ``None`` if they give none."""
         if self._boxes.is_sign:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._boxes.lines:,} lines'
-            return Sign(text, *self._boxes.last)
+            return Piece(*self._boxes.last, text)
         signs = [sign for sign in map(self._find_sign, self.values) if sign is not None]
         # If one kind of score is fine, a bad value of another is not reliable.
         return signs[0] if signs and len(signs) == len(self.values) else None
 
-    def _find_sign(self, name: str) -> Optional[Sign]:
+    def _find_sign(self, name: str) -> Optional[Piece]:
         values, last = self.values[name], self._last[name]
         best = max(values)
         if best < NEAR_0:
-            is_trend = len(values) >= _ENOUGH or self._epoch >= _EPOCHS or not self._epoch
-            times = quantity(len(values), 'validation')
-            return Sign(f'Score near 0: {name} is at most {best:g} in {times}', *last) if is_trend else None
+            if len(values) < _ENOUGH and 0 < self._epoch < _EPOCHS:
+                return None
+            return Piece(*last, f'Score near 0: {name} is at most {best:g} in {quantity(len(values), "validation")}')
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:
-            return Sign(
-                f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations', *last
-            )
+            said = f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations'
+            return Piece(*last, said)
         if len(values) >= _FALLS and values == sorted(values, reverse=True) and values[-1] <= _FALLEN * best:
-            return Sign(f'Score falls: {name} from {best:g} to {values[-1]:g} in {len(values)} validations', *last)
+            return Piece(*last, f'Score falls: {name} from {best:g} to {values[-1]:g} in {len(values)} validations')
         return None
 
 
@@ -241,18 +229,13 @@ class ClassScores:
     """
 
     def __init__(self) -> None:
-        #: Score -> number of validations with it, or of tables.
-        self._counted: Dict[_Score, int] = {}
-        #: Score and class -> number of validations that have no labels of the class.
-        self._nan: Dict[Tuple[_Score, str], int] = {}
-        #: Score of the last table.
-        self._table = _DICE
-        #: Classes of which an IoU of 0 shows that they are predicted.
-        self.predicted: Set[str] = set()
-        #: The last line with nan, with its number.
-        self.last = (0, '')
+        self._counted: Counter = Counter()  #: Score -> number of validations with it, or of tables.
+        self._nan: Counter = Counter()  #: Score and class -> number of validations that have no labels of the class.
+        self._table = _DICE  #: Score of the last table.
+        self.predicted: Set[str] = set()  #: Classes of which an IoU of 0 shows that they are predicted.
+        self.last = (0, '')  #: The last line with nan, with its number.
         #: The only class of the tables, its accuracy if that is the one of all pixels, and its line.
-        self.only: Optional[Sign] = None
+        self.only: Optional[Piece] = None
 
     def take(self, text: bytes, first: int) -> None:
         """Count the validations of a piece of a log that begins at a line."""
@@ -264,8 +247,7 @@ class ClassScores:
                 self._table = score
                 self._see_first_row(text, start, first)
             shown = _DICE if found else score
-            if shown is not None:
-                self._counted[shown] = self._counted.get(shown, 0) + 1
+            self._counted.update([] if shown is None else [shown])
             row = None if self._table is _DICE else _ROWS[self._table.value].search(line)
             nan = [row.group(1).decode('utf-8', 'replace')] if row else []
             if found:
@@ -274,9 +256,7 @@ class ClassScores:
                 self.last = _number_row(text, start, line, first)
             if row and row.group(2) == b'0.0':
                 self.predicted.update(nan)
-            for name in nan:
-                key = (shown or self._table, name)
-                self._nan[key] = self._nan.get(key, 0) + 1
+            self._nan.update((shown or self._table, name) for name in nan)
 
     def _see_first_row(self, text: bytes, start: int, first: int) -> None:
         """Record the class of a table that begins at a place, if it is the only one and every pixel is counted."""
@@ -291,7 +271,7 @@ class ClassScores:
                 said = f'the validation counts only {row.group(1).decode("utf-8", "replace")}, with Acc {own:g} = aAcc'
                 place = text.rfind(b'\n', 0, row.start(1)) + 1
                 line = text[place : text.find(b'\n', place)]
-                self.only = Sign(said, *_number_row(text, place, line, first))
+                self.only = Piece(*_number_row(text, place, line, first), said)
 
     @property
     def missing(self) -> Set[str]:
@@ -328,11 +308,13 @@ class ClassScores:
         return '; '.join(shorten_list(texts, 8))
 
 
-def find_one_class(only: Optional[Sign], loss: ZeroLoss) -> Optional[Sign]:
+def find_one_class(only: Optional[Piece], loss: ZeroLoss) -> Optional[Piece]:
     """Return the sign of a model or a metric with a single class; ``None`` if neither table nor loss shows it."""
     if loss.is_sign:
         said = f'the loss is 0 and acc_seg 100 in all of {loss.lines:,} lines'
-        return Sign(f'One channel or class: {f"{only.text}; " if only else ""}{said}', *loss.last)
+        return Piece(*loss.last, f'One channel or class: {f"{only.searched}; " if only else ""}{said}')
     if only is None:
         return None
-    return only._replace(text=f'One channel or class: {only.text}{"" if loss.is_zero else "; the loss is not 0"}')
+    return only._replace(
+        searched=f'One channel or class: {only.searched}{"" if loss.is_zero else "; the loss is not 0"}'
+    )

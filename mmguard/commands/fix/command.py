@@ -9,10 +9,10 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Sequence
 
-from mmguard.commands.arguments import class_names, label
-from mmguard.commands.exit_codes import CLEAN, FOUND
+from mmguard.commands import CLEAN, FOUND
+from mmguard.commands.arguments import add_arguments, class_names, label
 from mmguard.commands.scan.command import add_reading, add_split, add_valid, build_options
 from mmguard.files.regular import read_regular
 from mmguard.text import quantity, visible_name
@@ -20,10 +20,32 @@ from mmguard.text import quantity, visible_name
 if TYPE_CHECKING:
     from mmguard.commands.fix.copies import Copies
     from mmguard.formats.options import Color
-    from mmguard.scanning.plans import Plan
 
 #: Maximum number of files named per kind.
 _SHOWN = 10
+
+_PLACES = '-o, --out DIR  a new folder, outside of TARGET'
+_OPTIONS = """\
+--on-invalid  for pixels: set them to the ignored label, or clamp them into the classes (default: %(default)s)
+--classes cat,dog  names that VOC objects may have (or a file with one name per line); for COCO, the categories of the
+  corrected file, in this order: annotations of other classes are dropped, names that the file lacks are added
+--rename Cat:cat  rename categories: old name:new name, ...
+--renumber N  for a COCO JSON: number its categories N, N + 1, ... in their order
+--boxes  format of the boxes in TARGET, to convert them: for COCO corners (x1, y1, x2, y2) or fractions of the image,
+  for VOC fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not changed
+--keep-boxes  for a COCO JSON: leave boxes as they are: none is clamped, and no object is dropped because of its box
+--scale F  multiply the values of label maps by F: 255 where they were divided by it
+--no-crowds  turn crowds (VOC: difficult objects) into ordinary objects
+--images FOLDER  for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is missing
+--drop-empty  for a COCO JSON: leave out images without an object
+--colors TABLE  for label maps that are stored as colors: the label of each color, "{(128, 0, 0): 1, ...}", or a .json
+  file of {"128,0,0": 1, ...}
+"""
+_THRESHOLD = '--threshold V  for label maps of two classes: values above V become 1, the others 0'
+_EDIT = """\
+--edit, --edits N  write edit [N] of the scan; can be repeated; safe: all without a question. Several files: DIR/1,
+  DIR/2. A TARGET that is a config in Python is a program, and is run
+"""
 
 
 def add_to(commands: Any) -> None:
@@ -39,88 +61,26 @@ def add_to(commands: Any) -> None:
         'TARGET is scanned again, and the edits of label files that `mmguard scan TARGET` numbers are written instead.',
     )
     parser.add_argument('target', metavar='TARGET')
-    parser.add_argument('-o', '--out', type=Path, required=True, metavar='DIR', help='a new folder, outside of TARGET')
+    add_arguments(parser, _PLACES, out=dict(type=Path, required=True))
     add_valid(parser)
-    parser.add_argument(
-        '--on-invalid',
-        choices=('ignore', 'clip'),
-        default='ignore',
-        help='for pixels: set them to the ignored label, or clamp them into the classes (default: %(default)s)',
+    settings: Dict[str, Any] = dict(
+        on_invalid=dict(choices=('ignore', 'clip'), default='ignore'),
+        classes=class_names,
+        rename=dict(type=_name_pairs, default={}),
+        renumber=label,
+        boxes=dict(choices=('corners', 'sizes', 'fractions'), default=''),
+        scale=_factor,
+        colors=dict(type=_parse_colors, default={}),
     )
-    parser.add_argument(
-        '--classes',
-        type=class_names,
-        metavar='cat,dog',
-        help='names that VOC objects may have (or a file with one name per line); for COCO, the '
-        'categories of the corrected file, in this order: '
-        'annotations of other classes are dropped, names that the file lacks are added',
-    )
-    parser.add_argument(
-        '--rename', type=_name_pairs, default={}, metavar='Cat:cat', help='rename categories: old name:new name, ...'
-    )
-    parser.add_argument(
-        '--renumber',
-        type=label,
-        metavar='N',
-        help='for a COCO JSON: number its categories N, N + 1, ... in their order',
-    )
-    parser.add_argument(
-        '--boxes',
-        choices=('corners', 'sizes', 'fractions'),
-        default='',
-        help='format of the boxes in TARGET, to convert them: for COCO corners (x1, y1, x2, y2) or fractions of the '
-        'image, for VOC fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not '
-        'changed',
-    )
-    parser.add_argument(
-        '--keep-boxes',
-        action='store_true',
-        help='for a COCO JSON: leave boxes as they are: none is clamped, and no object is dropped because of its box',
-    )
-    parser.add_argument(
-        '--scale',
-        type=_factor,
-        metavar='F',
-        help='multiply the values of label maps by F: 255 where they were divided by it',
-    )
-    parser.add_argument(
-        '--no-crowds', action='store_true', help='turn crowds (VOC: difficult objects) into ordinary objects'
-    )
-    parser.add_argument(
-        '--images',
-        metavar='FOLDER',
-        help='for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is missing',
-    )
-    parser.add_argument('--drop-empty', action='store_true', help='for a COCO JSON: leave out images without an object')
-    parser.add_argument(
-        '--colors',
-        type=_parse_colors,
-        default={},
-        metavar='TABLE',
-        help='for label maps that are stored as colors: the label of each color, "{(128, 0, 0): 1, ...}", '
-        'or a .json file of {"128,0,0": 1, ...}',
-    )
+    add_arguments(parser, _OPTIONS, **settings)
     parser.add_argument('--colours', dest='colors', type=_parse_colors, help=argparse.SUPPRESS)  # its name until 0.2
-    parser.add_argument(
-        '--threshold',
-        type=float,
-        metavar='V',
-        help='for label maps of two classes: values above V become 1, the others 0',
-    )
+    add_arguments(parser, _THRESHOLD, threshold=float)
     edit = parser.add_argument_group(
         'edits that `mmguard scan TARGET` offers',
         'With --edit, the options --num-classes, --ignore-index, --label-map, --images and those below have the same '
         'meaning as in the scan: repeat the options of the scan, so that the numbers are the same.',
     )
-    edit.add_argument(
-        '--edit',
-        '--edits',
-        action='append',
-        default=[],
-        metavar='N',
-        help='write edit [N] of the scan; can be repeated; safe: all without a question. Several files: DIR/1, DIR/2. '
-        'A TARGET that is a config in Python is a program, and is run',
-    )
+    add_arguments(edit, _EDIT, edits=dict(action='append', default=[]))
     add_split(edit)
     add_reading(edit)
     parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; the files in DIR are complete, run it again')
@@ -198,22 +158,18 @@ def _write_edits(args: argparse.Namespace) -> int:
     code = _choose_exit_code(list(written.values()))
     if any(copies.left_out for copies in written.values()):
         return code
-    in_place = {
-        path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()
-    }
+    places = {path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()}
     with Spinner('fix', args.target), redirect_stdout(sys.stderr):
-        again = scan_again(offered.plan, in_place, written, chosen.guesses)
-    print('\n'.join(filter(None, [again, *_list_next_steps(offered.plan, in_place, chosen.config)])))
+        again = scan_again(offered.plan, places, written, chosen.guesses)
+    if again:
+        print(again)
+    is_config = offered.plan.tree is not None
+    print('train with the copies in place of the originals' + (', or name them in the config:' if is_config else ''))
+    for path, place in places.items() if is_config else ():
+        print(f'  {visible_name(path)} -> {visible_name(str(place))}')
+    if is_config and chosen.config:
+        print(f'the config changes, too: `{chosen.config}`')
     return code
-
-
-def _list_next_steps(plan: Plan, places: Mapping[str, Path], config: str) -> List[str]:
-    """Return how to train with the copies (``places``: original -> copy; ``config``: the command for the config)."""
-    if plan.tree is None:
-        return ['train with the copies in place of the originals']
-    steps = ['train with the copies in place of the originals, or name them in the config:']
-    steps += [f'  {visible_name(path)} -> {visible_name(str(place))}' for path, place in places.items()]
-    return [*steps, f'the config changes, too: `{config}`'] if config else steps
 
 
 def _choose_exit_code(copies: Sequence[Copies]) -> int:
@@ -227,31 +183,27 @@ def _show(out: Path, copies: Copies) -> None:
     """Print how many files are in ``out``, and the changes of the first of them."""
     from mmguard.formats.format import MANIFEST
 
-    changed = [record for record in copies.done if record['changes']]
+    def list_first(lines: Sequence[str]) -> None:
+        for line in lines[:_SHOWN]:
+            print(f'  {visible_name(line)}')
+        if len(lines) > _SHOWN:
+            print(f'  and {len(lines) - _SHOWN:,} more, see {visible_name(str(out / MANIFEST))}')
+
+    changed = [f'{one["file"]}: {"; ".join(one["changes"])}' for one in copies.done if one['changes']]
+    left_out = [f'{one["file"]}: {one["reason"]}' for one in copies.left_out]
     files, unchanged = quantity(len(copies.done), 'file'), len(copies.done) - len(changed)
     print(f'{files} in {visible_name(str(out))}: {len(changed):,} corrected, {unchanged:,} copied unchanged')
     if copies.linked:
         print(f'{quantity(copies.linked, "image")} linked, not copied: the same bytes on disk')
-    manifest = out / MANIFEST
-    _list_first(
-        [f'{visible_name(one["file"])}: {visible_name("; ".join(one["changes"]))}' for one in changed], manifest
-    )
-    if copies.left_out:
-        print(f'{len(copies.left_out):,} left out:')
-        for entry in copies.left_out[:_SHOWN]:
-            print(f'  {visible_name(entry["file"])}: {visible_name(entry["reason"])}')
+    list_first(changed)
+    if left_out:
+        print(f'{len(left_out):,} left out:')
+        list_first(left_out[:_SHOWN])
     invalid = copies.invalid
     if invalid:
         number = sum(sum(record['invalid'].values()) for record in invalid)
         where = f'{quantity(number, "label")} in {quantity(len(invalid), "file")}'
         print(f'{where} stay invalid (`mmguard scan TARGET` says what to do):')
-        _list_first([f'{visible_name(one["written"])}: {", ".join(one["invalid"])}' for one in invalid], manifest)
-    if not changed and not copies.left_out and not invalid:
+        list_first([f'{one["written"]}: {", ".join(one["invalid"])}' for one in invalid])
+    if not changed and not left_out and not invalid:
         print('nothing to change')
-
-
-def _list_first(lines: Sequence[str], manifest: Path) -> None:
-    for line in lines[:_SHOWN]:
-        print(f'  {line}')
-    if len(lines) > _SHOWN:
-        print(f'  and {len(lines) - _SHOWN:,} more, see {visible_name(str(manifest))}')

@@ -78,15 +78,6 @@ def _is_output(folder: Path) -> bool:
     return False
 
 
-def begin(out: Path, target: str, options: FixOptions) -> None:
-    """Mark a folder as written by mmguard, and remove partial files of a run that was killed."""
-    write_manifest(out, target, options, finished=False)
-    for place, _, names in os.walk(out):
-        for path in (Path(place, name) for name in names):
-            if _is_draft_file(path) and path.name != LOCK:
-                path.unlink()
-
-
 def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
     """Write the manifest; ``finished=False`` at the start of a run."""
     record = {
@@ -149,8 +140,7 @@ def link(file: str, path: Path, stays_link: bool) -> None:
 def write_copies(
     target: Union[str, Path], out: Path, options: FixOptions, data_format: Optional[Format] = None
 ) -> Copies:
-    """Write corrected copies of the label files of a target; ``data_format`` is its format, by default the detected
-    one."""
+    """Write corrected copies of the label files of a target, by default in the detected format."""
     target = os.fspath(target)
     check_places(Path(target), out)
     out = out.resolve()  # a link that takes its place later is refused
@@ -158,7 +148,11 @@ def write_copies(
     out.mkdir(parents=True, exist_ok=True)
     try:
         with hold_folder(out) as held:
-            begin(held, target, options)
+            write_manifest(held, target, options, finished=False)
+            for place, _, names in os.walk(held):  # partial files of a run that was killed
+                for path in (Path(place, name) for name in names):
+                    if _is_draft_file(path) and path.name != LOCK:
+                        path.unlink()
             copies = _write(target, held, files)
             write_manifest(held, target, options, files=copies.done, left_out=copies.left_out)
     except BlockingIOError as error:
@@ -198,9 +192,8 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
     linked = 0
 
     def leave_out(name: str, error: Exception) -> None:
-        left_out.append(
-            {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
-        )
+        reason = getattr(error, 'strerror', None) or str(error) or type(error).__name__
+        left_out.append({'file': name, 'reason': reason})
 
     for path, name in files.files:
         if is_really_inside(path, str(out)):  # a copy of an earlier run, next to a TARGET that is a file

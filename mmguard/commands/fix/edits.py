@@ -13,7 +13,7 @@ from mmguard.errors import CannotRun
 from mmguard.facts.labels import LabelFacts
 from mmguard.files.regular import read_regular
 from mmguard.findings.combined_edits import Offer, combine_edits, explain_conflict, select_first_safe
-from mmguard.findings.edits import ALL_SAFE, Edit
+from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import search, select_rules
 from mmguard.findings.file_edits import are_many, describe_format
 from mmguard.findings.finding import INFO, Finding
@@ -42,8 +42,8 @@ class ChosenEdits(NamedTuple):
     files: Dict[str, FixOptions]
     formats: Dict[str, Format]
     excluded: List[str]
-    config: str = ''
-    guesses: bool = False  #: True if an edit has a question.
+    config: str
+    guesses: bool  #: True if an edit has a question.
 
 
 def scan(target: str, options: ScanOptions) -> ScanOffers:
@@ -69,9 +69,8 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
     against = explain_conflict(chosen)
     if against:
         raise CannotCorrect(f'{against}; nothing was written. Apply one of them, then scan the copy')
-    for offer in (
-        select_first_safe([offer for offer in scan_offers.offers if offer.edit.files]) if ALL_SAFE in numbers else ()
-    ):
+    safe = select_first_safe([offer for offer in scan_offers.offers if offer.edit.files])
+    for offer in safe if ALL_SAFE in numbers else ():
         if offer.shares_finding(chosen):
             continue
         differs = _find_conflict(chosen, offer)
@@ -93,13 +92,8 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
         for path, _ in offer.edit.files
         if offer.facts.labels is not None
     }
-    return ChosenEdits(
-        files,
-        formats,
-        left,
-        _apply(scan_offers.plan, *both) if both else '',
-        any(offer.edit.question for offer in chosen),
-    )
+    command = _apply(scan_offers.plan, *both) if both else ''
+    return ChosenEdits(files, formats, left, command, any(offer.edit.question for offer in chosen))
 
 
 def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
@@ -199,16 +193,11 @@ def _check(labels: LabelFacts, data_format: Format) -> None:
         edits = list(rules[finding.code].edits(finding, facts))
         is_way = finding.code not in _SINGLE or are_many(wrong, labels) or bool(labels.boxes.off_axis)
         is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(labels))
-        if is_way and all(map(_converts, edits)) and (edits or is_other_format):
+        converts = all(any('boxes' in dict(options) for _, options in edit.files) for edit in edits)
+        if is_way and converts and (edits or is_other_format):
             ways = replace(finding, edits=tuple(edits)).next_step
-            as_they_are = (
-                '' if labels.yolo else f' If they are right as they are, add --boxes {data_format.right_boxes}.'
-            )
+            keep = '' if labels.yolo else f' If they are right as they are, add --boxes {data_format.right_boxes}.'
             raise CannotCorrect(
                 f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide that: nothing was '
-                f'written. {ways}{as_they_are}'
+                f'written. {ways}{keep}'
             )
-
-
-def _converts(edit: Edit) -> bool:
-    return any('boxes' in dict(options) for _, options in edit.files)

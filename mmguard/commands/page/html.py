@@ -12,8 +12,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from mmguard.commands.page.boxes import draw_boxes_panel
-from mmguard.commands.page.pictures import Panel, WorstFile, build_panels
+from mmguard.commands.page.pictures import Panel, WorstFile, build_panels, draw_boxes_panel
 from mmguard.files.regular import read_regular
 from mmguard.findings import LabelFacts
 from mmguard.findings.finding import SEVERITIES
@@ -177,16 +176,13 @@ class Row(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """Histogram of values; ``left`` is the number of values without a row."""
+    """Histogram of values."""
 
     title: str
     legend: List[Tuple[str, str]]
     rows: List[Row]
-    left: int
-
-    @property
-    def named(self) -> bool:
-        return any(row.name for row in self.rows)
+    left: int  #: Number of values without a row.
+    named: bool  #: True if a value has a name.
 
 
 def build_histogram(labels: LabelFacts) -> Optional[Histogram]:
@@ -209,12 +205,11 @@ def build_histogram(labels: LabelFacts) -> Optional[Histogram]:
     for value in sorted(shown):
         count, kind = counts[value], kinds[value]
         status = 'never seen' if not count else 'class' if kind == 'valid' else kind
-        rows.append(
-            Row(kind, value, status, labels.name_of(value), count, format_share(count, whole), count / max(most, 1))
-        )
+        share = format_share(count, whole)
+        rows.append(Row(kind, value, status, labels.name_of(value), count, share, count / max(most, 1)))
     legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
     title = f'{labels.kind.capitalize()} per {"" if labels.histogram else "invalid "}value'
-    return Histogram(title, legend, rows, len(counts) - len(rows))
+    return Histogram(title, legend, rows, len(counts) - len(rows), any(row.name for row in rows))
 
 
 def _classify_value(value: int, labels: LabelFacts) -> str:

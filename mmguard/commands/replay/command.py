@@ -5,8 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mmguard.commands.arguments import add_run_code, add_verbose, positive
-from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
+from mmguard.commands import CLEAN, COULD_NOT_RUN, FOUND
+from mmguard.commands.arguments import RUN_CODE, VERBOSE, add_arguments, positive
+
+_ARGUMENTS = f"""\
+config CONFIG  the config of the run
+record RECORD  its label_guard_flight.jsonl
+--last N  replay the last N batches; default: back to the first in which a sample raises
+--seeds K  how often a random pipeline is run; default: %(default)s
+{RUN_CODE}--json FILE  write the outcome as JSON (-: to standard output)
+"""
 
 
 def add_to(commands: Any) -> None:
@@ -18,24 +26,7 @@ def add_to(commands: Any) -> None:
         'CONFIG in Python is a program, and is run. Exit code: 0 none raises, 1 at least one raises or has a loss that '
         'is not finite, 2 could not run, or some were not found.',
     )
-    parser.add_argument('config', metavar='CONFIG', help='the config of the run')
-    parser.add_argument('record', metavar='RECORD', help='its label_guard_flight.jsonl')
-    parser.add_argument(
-        '--last',
-        type=positive,
-        metavar='N',
-        help='replay the last N batches; default: back to the first in which a sample raises',
-    )
-    parser.add_argument(
-        '--seeds',
-        type=positive,
-        default=3,
-        metavar='K',
-        help='how often a random pipeline is run; default: %(default)s',
-    )
-    add_run_code(parser)
-    parser.add_argument('--json', metavar='FILE', help='write the outcome as JSON (-: to standard output)')
-    add_verbose(parser)
+    add_arguments(parser, _ARGUMENTS + VERBOSE, last=positive, seeds=dict(type=positive, default=3))
     parser.set_defaults(run=run)
 
 

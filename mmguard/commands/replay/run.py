@@ -83,9 +83,8 @@ class Replay:
         if missing:
             lines.append(f'not found here: {quantity(len(missing), "sample")}, which may be the cause')
         elif not raising:
-            lines.append(
-                'Not tried: more random crops (--seeds 20), trained weights, half precision, memory, several ranks.'
-            )
+            untried = 'more random crops (--seeds 20), trained weights, half precision, memory, several ranks'
+            lines.append(f'Not tried: {untried}.')
         if self.older:
             lines.append(f'not replayed: {quantity(self.older, "older batch")}; --last N replays N batches')
         return lines
@@ -140,20 +139,10 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Replay:
 
 
 class Replayer:
-    """Runner of samples, one at a time, with random pipelines several times.
-
-    Args:
-        samples (Samples): Those of the training set.
-        model (nn.Module): Never changed.
-        spaces (LabelSpaces): The valid labels.
-        seeds (int): Runs of a random pipeline.
-    """
+    """Runner of samples, one at a time, with random pipelines several times (``seeds``)."""
 
     def __init__(self, samples: Samples, model: Any, spaces: LabelSpaces, seeds: int) -> None:
-        self._samples = samples
-        self._model = model
-        self._spaces = spaces
-        self._seeds = seeds
+        self._samples, self._model, self._spaces, self._seeds = samples, model, spaces, seeds
         self._offending: ByKind = group_tallies()
 
     def replay_batch(self, batch: FlightBatch) -> List[ReplayedSample]:
@@ -212,12 +201,7 @@ class Replayer:
 
 
 def run_sample(model: Any, packed: Any, seed: int) -> None:
-    """Train a copy of a model on a batch of twice the same sample: batch norm can refuse a batch of one.
-
-    Args:
-        model (nn.Module): With mmengine's interface; not changed.
-        packed (dict): A sample as the pipeline packs it; not changed.
-        seed (int): Seed of dropout and random sampling.
+    """Train a copy of a model on a batch of twice the same packed sample: batch norm can refuse a batch of one.
 
     Raises:
         FloatingPointError: A loss is not finite.

@@ -8,17 +8,18 @@ from contextlib import ExitStack, redirect_stdout
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Dict
 
+from mmguard.commands import COULD_NOT_RUN
 from mmguard.commands.arguments import (
-    add_no_verify,
-    add_run_code,
-    add_verbose,
+    NO_VERIFY,
+    RUN_CODE,
+    VERBOSE,
+    add_arguments,
     class_names,
     label,
     label_map,
     positive,
     processes,
 )
-from mmguard.commands.exit_codes import COULD_NOT_RUN
 from mmguard.commands.selection import add_selection, read_selection
 from mmguard.errors import collect_failures
 from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS
@@ -28,67 +29,54 @@ if TYPE_CHECKING:
     from mmguard.formats.options import ScanOptions
 
 _SPLITS = ('train', 'val', 'test')
+_VALID = """\
+--num-classes N  valid labels are 0..N-1
+--ignore-index V  the label that is not trained on; default: 255
+--label-map 7:0,8:1  value in the file:class, applied first, *:255 for all others; or a .json file of {"7": 0, "8": 1}
+"""
+_LABELS = """\
+--classes cat,dog  for VOC and class folders: the names of the classes, in their order, or a file with one name per line
+--images DIR  folder of the images, to compare names and sizes
+"""
+_READING = f"""\
+--reduce-zero-label  as in mmseg: 0 is ignored, and 1 is the first class
+--framework NAME  for a COCO JSON: the framework that trains on it: {', '.join(FRAMEWORKS)}
+--labels  for a COCO JSON: what a label is, the position of its category (mmdet, detectron2, YOLOX) or its id (DETR and
+  similar models, torchvision); default: that of --framework. Without either, both are checked
+--masks  for a COCO JSON: check the masks, too (a config says whether it needs them)
+--suffix END  read only label maps whose names end with END
+"""
+_WORKERS = """\
+--processes N  number of processes; default: one per core
+--dask HOST:PORT  read label maps, YOLO and nnU-Net in the workers of this dask scheduler, which need the same paths
+  (mmguard[dask])
+"""
+_OUTPUT = """\
+--json FILE  write everything as JSON (-: to standard output)
+--html FILE  write one self-contained page with pictures of the worst files
+"""
 
 
 def add_split(parser: Any) -> None:
-    parser.add_argument(
-        '--split',
-        dest='splits',
-        nargs='+',
-        choices=_SPLITS,
-        default=list(_SPLITS),
-        help='the splits to read; default: all three',
-    )
+    splits = dict(dest='splits', nargs='+', choices=_SPLITS, default=list(_SPLITS))
+    add_arguments(parser, '--split  the splits to read; default: all three', split=splits)
 
 
 def add_valid(group: Any) -> None:
     """Add the options that say which labels are valid."""
-    group.add_argument('--num-classes', type=positive, metavar='N', help='valid labels are 0..N-1')
-    group.add_argument('--ignore-index', type=label, metavar='V', help='the label that is not trained on; default: 255')
-    group.add_argument(
-        '--label-map',
-        type=label_map,
-        default={},
-        metavar='7:0,8:1',
-        help='value in the file:class, applied first, *:255 for all others; or a .json file of {"7": 0, "8": 1}',
-    )
+    mapped = dict(type=label_map, default={})
+    add_arguments(group, _VALID, num_classes=positive, ignore_index=label, label_map=mapped)
 
 
 def add_labels(group: Any) -> None:
     """Add the options that describe the labels."""
     add_valid(group)
-    group.add_argument(
-        '--classes',
-        type=class_names,
-        metavar='cat,dog',
-        help='for VOC and class folders: the names of the classes, in their order, or a file with one name per line',
-    )
-    group.add_argument('--images', metavar='DIR', help='folder of the images, to compare names and sizes')
+    add_arguments(group, _LABELS, classes=class_names)
 
 
 def add_reading(group: Any) -> None:
     """Add the options that control how labels are read."""
-    group.add_argument(
-        '--reduce-zero-label', action='store_true', help='as in mmseg: 0 is ignored, and 1 is the first class'
-    )
-    group.add_argument(
-        '--framework',
-        choices=list(FRAMEWORKS),
-        metavar='NAME',
-        help=f'for a COCO JSON: the framework that trains on it: {", ".join(FRAMEWORKS)}',
-    )
-    group.add_argument(
-        '--labels',
-        choices=NUMBERINGS,
-        help='for a COCO JSON: what a label is, the position of its category (mmdet, detectron2, YOLOX) or its id '
-        '(DETR and similar models, torchvision); default: that of --framework. Without either, both are checked',
-    )
-    group.add_argument(
-        '--masks',
-        action='store_true',
-        help='for a COCO JSON: check the masks, too (a config says whether it needs them)',
-    )
-    group.add_argument('--suffix', metavar='END', help='read only label maps whose names end with END')
+    add_arguments(group, _READING, framework=list(FRAMEWORKS), labels=NUMBERINGS)
 
 
 def build_options(args: argparse.Namespace) -> ScanOptions:
@@ -116,22 +104,13 @@ def add_to(commands: Any) -> None:
     labels = parser.add_argument_group('options that a config would set')
     add_labels(labels)
     add_reading(labels)
-    add_run_code(labels)
-    add_no_verify(labels)
+    add_arguments(labels, RUN_CODE + NO_VERIFY)
     where = parser.add_argument_group('how the scan runs')
-    workers = where.add_mutually_exclusive_group()
-    workers.add_argument('--processes', type=processes, metavar='N', help='number of processes; default: one per core')
-    workers.add_argument(
-        '--dask',
-        metavar='HOST:PORT',
-        help='read label maps, YOLO and nnU-Net in the workers of this dask scheduler, which need the same paths '
-        '(mmguard[dask])',
-    )
+    add_arguments(where.add_mutually_exclusive_group(), _WORKERS, processes=processes)
     out = parser.add_argument_group('output')
-    out.add_argument('--json', metavar='FILE', help='write everything as JSON (-: to standard output)')
-    out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
+    add_arguments(out, _OUTPUT)
     add_selection(out)
-    add_verbose(out)
+    add_arguments(out, VERBOSE)
     parser.set_defaults(run=run)
 
 

@@ -6,11 +6,12 @@ import io
 import os
 import sys
 from dataclasses import asdict, replace
+from math import log
+from statistics import median
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.commands.console import Console, Table, Text, render_finding
 from mmguard.commands.machine_formats import locate_file
-from mmguard.commands.scan.class_weights import list_unseen_classes, weigh_classes
 from mmguard.commands.spinner import Spinner
 from mmguard.facts.volumes import VolumeFacts
 from mmguard.findings import LabelFacts
@@ -42,33 +43,8 @@ class ScanProgress:
         self._spinner.text = translate(join(': ', (self._name, join(' / ', (quantity(self._done, 'file'), *total)))))
 
 
-#: Maximum number of rows on the screen; the JSON has all.
-_MOST_CASES = 60
-
-
-def show_cases(console: Console, volumes: VolumeFacts) -> None:
-    """Print the faults of each case: its file, voxels and slices."""
-    rows = sorted(
-        (fault.case, fault.file, kind, number, fault)
-        for kind in volumes.faults
-        for number, fault in enumerate(volumes.find_faults(kind))
-    )
-    if not rows:
-        return
-    lines = [
-        (
-            f'{fault.voxels:,}' if fault.voxels else '',
-            make_printable(': '.join(filter(None, (case, file, kind, fault.detail)))),
-        )
-        for case, file, kind, _number, fault in rows[:_MOST_CASES]
-    ]
-    console.print(_list_files('cases', 'voxels', 'case: file: what', lines))
-    if len(rows) > _MOST_CASES:
-        console.print(Text(f'... and {len(rows) - _MOST_CASES:,} more: --json FILE lists all', style='dim'))
-
-
-_MOST_ROWS = 40
-_MOST_FILES = 10
+#: Maximum number of cases, of rows of a table, and of files on the screen; the JSON has all.
+_MOST_CASES, _MOST_ROWS, _MOST_FILES = 60, 40, 10
 #: Columns of the longest bar, and of a table without bars.
 _BAR, _WITHOUT_BAR = 24, 56
 
@@ -141,10 +117,8 @@ def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 10
 def _describe_counts(result: SetResult) -> str:
     facts = result.facts
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
-    # The number of classes is not known.
-    unknown = not facts.has_known_classes
     classes = quantity(facts.num_classes, 'class')
-    if unknown:
+    if not facts.has_known_classes:
         classes = Message('any value below {number:,} is valid', number=facts.num_classes)
     return translate(
         '{files}; {total:,} {kind}, {invalid:,} of them invalid in {offending}; {classes}',
@@ -194,7 +168,7 @@ def _show_class_weights(console: Console, labels: LabelFacts) -> None:
     for formula, values in weights.items():
         line = f'class_weight=[{", ".join(f"{value:.4g}" for value in values)}],  # {formula}'
         console.print(Text(line), soft_wrap=True)  # one line to paste
-    unseen = list_unseen_classes(labels) if weights else []
+    unseen = [label for label, count in enumerate(_count_pixels(labels)) if not count] if weights else []
     if unseen:
         named = ', '.join(map(str, unseen[:_MOST_ROWS])) + (', ...' if len(unseen) > _MOST_ROWS else '')
         console.print(Text(translate('(weight 1 for classes without a pixel: {classes})', classes=named)))
@@ -225,6 +199,20 @@ def _find_worst(result: SetResult) -> Text:
         lines.append((f'{file["invalid"]:,}', f'{file["file"]}  {values}'.rstrip()))
     heading = f'{translate("file")}  {translate("values in the file (times)")}'
     return _list_files(translate('worst files'), translate('invalid'), heading, lines)
+
+
+def show_cases(console: Console, volumes: VolumeFacts) -> None:
+    """Print the faults of each case: its file, voxels and slices."""
+    rows = [(fault.case, fault.file, kind, fault) for kind in volumes.faults for fault in volumes.find_faults(kind)]
+    rows.sort(key=lambda row: row[:3])
+    lines = [
+        (f'{fault.voxels:,}' if fault.voxels else '', make_printable(': '.join(filter(None, (*names, fault.detail)))))
+        for *names, fault in rows[:_MOST_CASES]
+    ]
+    if lines:
+        console.print(_list_files('cases', 'voxels', 'case: file: what', lines))
+    if len(rows) > _MOST_CASES:
+        console.print(Text(f'... and {len(rows) - _MOST_CASES:,} more: --json FILE lists all', style='dim'))
 
 
 def _list_files(title: str, number: str, name: str, lines: Sequence[Tuple[str, str]]) -> Text:
@@ -276,3 +264,62 @@ def _convert_keys(value: Any) -> Any:
                 plain[','.join(map(str, key)) if isinstance(key, tuple) else str(key)] = _convert_keys(item)
         return plain
     return [_convert_keys(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+#: Weight of a class without a pixel: its frequency has no inverse, and 1 is what a loss without weights uses.
+UNSEEN = 1.0
+
+
+def compute_enet_weights(pixels: Sequence[int]) -> List[float]:
+    """Return 1 / ln(1.02 + p) for each class, with its share p of all pixels.
+
+    The weights are between 1.4 and 50.5. Source: Paszke et al., "ENet", arXiv:1606.02147.
+
+    Example:
+        >>> [round(weight, 2) for weight in compute_enet_weights([90, 10, 0])]
+        [1.53, 8.82, 1.0]
+    """
+    total = sum(pixels)
+    return [1 / log(1.02 + count / total) if count else UNSEEN for count in pixels]
+
+
+def compute_median_frequency_weights(pixels: Sequence[int], pixels_of_files: Sequence[int]) -> List[float]:
+    """Return median(f) / f for each class, with its share f of the pixels of those files that contain it.
+
+    Source: Eigen and Fergus, "Predicting Depth, Surface Normals and Semantic Labels", arXiv:1411.4734.
+
+    Args:
+        pixels (Sequence[int]): Pixels of each class.
+        pixels_of_files (Sequence[int]): For each class, the pixels of all classes in the files that contain it.
+
+    Example:
+        >>> compute_median_frequency_weights([80, 20, 10, 0], [100, 100, 50, 0])
+        [0.25, 1.0, 1.0, 1.0]
+    """
+    shares = [count / whole if count else 0.0 for count, whole in zip(pixels, pixels_of_files)]
+    middle = median(share for share in shares if share)
+    return [middle / share if share else UNSEEN for share in shares]
+
+
+def weigh_classes(labels: LabelFacts) -> Dict[str, List[float]]:
+    """Return formula -> weights of the classes, from the pixels that are neither ignored nor invalid.
+
+    Returns:
+        dict[str, list[float]]: Empty if the data set is not for training, has no label maps or no valid pixel, if the
+        number of classes is unknown, or if the labels that the config's loader returns differ from those of the scan.
+    """
+    is_training = not labels.split or 'train' in labels.split.split(', ')
+    if labels.maps is None or not is_training or not labels.has_known_classes:
+        return {}
+    pixels = _count_pixels(labels)
+    if not any(pixels) or (labels.loader is not None and labels.loader.differing):
+        return {}
+    pixels_of_files = [labels.maps.pixels_with_class.get(label, 0) for label in range(labels.num_classes)]
+    median_frequency = compute_median_frequency_weights(pixels, pixels_of_files)
+    return {'enet': compute_enet_weights(pixels), 'median_frequency': median_frequency}
+
+
+def _count_pixels(labels: LabelFacts) -> List[int]:
+    """Return the pixels of each class; none for a class that is ignored."""
+    counts = {**labels.histogram, **({} if labels.ignore_index is None else {labels.ignore_index: 0})}
+    return [counts.get(label, 0) for label in range(labels.num_classes)]

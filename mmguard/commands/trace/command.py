@@ -9,12 +9,26 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Dict, List
 
-from mmguard.commands.arguments import add_run_code, label, positive
-from mmguard.commands.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
+from mmguard.commands import CLEAN, COULD_NOT_RUN, FOUND
+from mmguard.commands.arguments import RUN_CODE, add_arguments, label, positive
 from mmguard.errors import CannotRun
 
 if TYPE_CHECKING:
     from mmguard.commands.trace.tracer import SampleTrace, Tracer
+
+_ARGUMENTS = f"""\
+config CONFIG  a config of MMSegmentation or MMDetection
+--sample N|PATH  number of a sample, or its image or label file; default: the first
+--value V  count this value at each step; without --sample, in the first sample that has it
+--samples N  trace N samples (or one of them N times, with --sample), each with another seed, and show the first with an
+  invalid value; default: %(default)s
+--split  split to read; default: %(default)s
+--seed N  seed of random transforms; default: %(default)s
+--num-classes N  number of classes; default: that of guards or heads
+--pictures N  trace N samples, and write a page with each before and after the pipeline, its labels drawn; to --html
+--html FILE  file of the page of --pictures; default: trace.html
+{RUN_CODE}--json FILE  write all steps as JSON (-: to standard output)
+"""
 
 
 def add_to(commands: Any) -> None:
@@ -27,42 +41,15 @@ def add_to(commands: Any) -> None:
         'CONFIG in Python is a program, and is run. Exit code: 0 what was checked is valid (or the value was not '
         'found), 1 invalid at some step, 2 could not run.',
     )
-    parser.add_argument('config', metavar='CONFIG', help='a config of MMSegmentation or MMDetection')
-    parser.add_argument(
-        '--sample', metavar='N|PATH', help='number of a sample, or its image or label file; default: the first'
+    settings: Dict[str, Any] = dict(
+        value=label,
+        samples=dict(type=positive, default=1),
+        split=dict(choices=('train', 'val', 'test'), default='train'),
+        seed=dict(type=label, default=0),
+        num_classes=positive,
+        pictures=positive,
     )
-    parser.add_argument(
-        '--value',
-        type=label,
-        metavar='V',
-        help='count this value at each step; without --sample, in the first sample that has it',
-    )
-    parser.add_argument(
-        '--samples',
-        type=positive,
-        default=1,
-        metavar='N',
-        help='trace N samples (or one of them N times, with --sample), each with another seed, and show the first '
-        'with an invalid value; default: %(default)s',
-    )
-    parser.add_argument(
-        '--split', choices=('train', 'val', 'test'), default='train', help='split to read; default: %(default)s'
-    )
-    parser.add_argument(
-        '--seed', type=label, default=0, metavar='N', help='seed of random transforms; default: %(default)s'
-    )
-    parser.add_argument(
-        '--num-classes', type=positive, metavar='N', help='number of classes; default: that of guards or heads'
-    )
-    parser.add_argument(
-        '--pictures',
-        type=positive,
-        metavar='N',
-        help='trace N samples, and write a page with each before and after the pipeline, its labels drawn; to --html',
-    )
-    parser.add_argument('--html', metavar='FILE', help='file of the page of --pictures; default: trace.html')
-    add_run_code(parser)
-    parser.add_argument('--json', metavar='FILE', help='write all steps as JSON (-: to standard output)')
+    add_arguments(parser, _ARGUMENTS, **settings)
     parser.set_defaults(run=run)
 
 
@@ -85,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.commands.samples import load_config
         from mmguard.commands.trace.render import as_json, find_mistakes, print_trace, print_verdict
         from mmguard.commands.trace.tracer import Tracer
-        from mmguard.config.label_spaces import from_config
+        from mmguard.config.parts import from_config
         from mmguard.config.read import from_mmengine
         from mmguard.labels.spaces import from_options
 

@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.commands.page import pictures as page
-from mmguard.commands.page.boxes import View, draw_outline
 from mmguard.commands.trace.snapshot import Snapshot, take
 from mmguard.labels.spaces import KINDS, LabelSpaces, Space
 from mmguard.properties.samples import read_parts
@@ -63,11 +62,11 @@ def _draw(name: str, pixels: np.ndarray, size: Tuple[int, int], shot: Snapshot, 
             pixels = _paint(pixels, shot.integers, colors)
     height, width = pixels.shape[:2]
     canvas: Any = Image.fromarray(np.ascontiguousarray(pixels))
-    pen, view = ImageDraw.Draw(canvas), View(0, 0, width / max(size[1], 1), width, height)
+    pen, view = ImageDraw.Draw(canvas), page.View(0, 0, width / max(size[1], 1), width, height)
     boxed = [one for one in shot.instances or () if one.box is not None and np.isfinite(one.box).all()]
     for one in boxed[:MOST_BOXES]:
         color = page.IGNORED if one.ignored else _choose_color(spaces.instances, one.label)
-        draw_outline(pen, view, one.box or (), color)
+        page.draw_outline(pen, view, one.box or (), color)
         (x, y), text = view.place(*(one.box or ())[:2]), str(one.label)
         pen.rectangle((x, y, x + 4 + 6 * len(text), y + 12), fill=color)
         pen.text((x + 2, y), text, fill=(0, 0, 0) if one.ignored else (255, 255, 255))

@@ -7,8 +7,7 @@ from itertools import groupby
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.commands.console import Table, Text
-from mmguard.commands.trace.changes import Change
-from mmguard.commands.trace.snapshot import Snapshot
+from mmguard.commands.trace.snapshot import Change, Snapshot
 from mmguard.commands.trace.tracer import SampleTrace, StepTrace
 from mmguard.labels.spaces import KINDS, LabelSpaces
 from mmguard.text import quantity, visible_name
@@ -63,7 +62,7 @@ def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[
     """Return a sentence per origin, ``+ 225, 241 appear (17 px, invalid): ...``, and True if any is invalid."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
-        invalid = change.makes is not None and is_invalid(spaces, change.makes, change.kind)
+        invalid = change.makes is not None and _is_invalid(spaces, change.makes, change.kind)
         key = (change.what, change.to, change.kind, change.origin, invalid)
         groups.setdefault(key, []).append(change)
     shown = []
@@ -84,8 +83,7 @@ def format_ranges(values: List[int]) -> str:
     return ', '.join(shown[:MAX_SENTENCES]) + more
 
 
-def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
-    """Return True if a label is known to be invalid."""
+def _is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
     space = spaces.get(kind)
     return space is not None and not space.is_valid(value)
 
@@ -95,7 +93,7 @@ def find_invalid(trace: SampleTrace, spaces: LabelSpaces) -> Dict[str, List[int]
     found: Dict[str, Set[int]] = {kind: set() for kind in KINDS}
     for leg in trace.legs:
         for kind, counts in zip(KINDS, (leg.after.values, leg.after.labels)):
-            found[kind].update(value for value in counts if is_invalid(spaces, value, kind))
+            found[kind].update(value for value in counts if _is_invalid(spaces, value, kind))
     return {kind: sorted(values) for kind, values in found.items()}
 
 
@@ -164,8 +162,8 @@ def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any
             {
                 'step': leg.name,
                 'size': leg.after.size,
-                'values': _as_text(leg.after.values),
-                'labels': None if leg.after.instances is None else _as_text(leg.after.labels),
+                'values': leg.after.values,
+                'labels': None if leg.after.instances is None else leg.after.labels,
                 'note': leg.after.note,
                 'faults': [fault._asdict() for fault in leg.faults],
                 'changes': list(map(asdict, leg.changes)),
@@ -173,7 +171,3 @@ def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any
             for leg in story.legs
         ],
     }
-
-
-def _as_text(counts: Dict[int, int]) -> Dict[str, int]:
-    return {str(value): count for value, count in counts.items()}

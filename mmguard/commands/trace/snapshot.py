@@ -1,10 +1,11 @@
-"""Snapshot of a sample after one step of its pipeline."""
+"""Snapshots of a sample after each step of its pipeline, and their changes with the reasons."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from mmguard.files.regular import open_regular
 from mmguard.formats.faults import Faults
 from mmguard.formats.voc.records import read_voc
 from mmguard.labels.instances import BOX_REASONS, describe_boxes, find_corner_faults
-from mmguard.labels.rules import count_values
+from mmguard.labels.rules import BaseRule, count_values
 from mmguard.properties.samples import Instance, read_parts
 from mmguard.text import quantity
 
@@ -30,35 +31,26 @@ class Fault(NamedTuple):
 
 @dataclass
 class Snapshot:
-    """State of a sample after a step.
+    """State of a sample after a step."""
 
-    Args:
-        step (str): ``'disk'``, ``'LoadAnnotations'``, ...
-        label (np.ndarray, optional): The label map; a copy.
-        instances (list[Instance], optional): In the order of the sample; ``None``: not loaded yet.
-        size (tuple, optional): (height, width) of the label map, or else of the image.
-        label_map (dict[int, int]): Before loading: the label_map that the data set passes to its loader.
-        note (str): Reason if anything could not be inspected.
-        unchecked (set[str]): Fields with annotations of other kinds.
-        written (dict[tuple, tuple]): Box as loaded -> its corners in the file, if they differ (VOC counts from 1).
-    """
-
-    step: str
-    label: Optional[np.ndarray] = None
-    instances: Optional[List[Instance]] = None
-    size: Optional[Tuple[int, int]] = None
+    step: str  #: ``'disk'``, ``'LoadAnnotations'``, ...
+    label: Optional[np.ndarray] = None  #: The label map; a copy.
+    instances: Optional[List[Instance]] = None  #: In the order of the sample; ``None``: not loaded yet.
+    size: Optional[Tuple[int, int]] = None  #: (height, width) of the label map, or else of the image.
+    #: Before loading: the label_map that the data set passes to its loader.
     label_map: Dict[int, int] = field(default_factory=dict)
-    note: str = ''
-    unchecked: Set[str] = field(default_factory=set)
+    note: str = ''  #: Reason if anything could not be inspected.
+    unchecked: Set[str] = field(default_factory=set)  #: Fields with annotations of other kinds.
+    #: Box as loaded -> its corners in the file, if they differ (VOC counts from 1).
     written: Dict[Tuple[float, ...], Tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def integers(self) -> np.ndarray:
         """The label map, with fractions truncated; an empty array without one."""
         whole = np.zeros(0, np.uint8) if self.label is None else self.label
-        if whole.dtype.kind == 'f':
-            whole = np.nan_to_num(whole, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
-        return whole
+        if whole.dtype.kind != 'f':
+            return whole
+        return np.nan_to_num(whole, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
 
     @property
     def values(self) -> Dict[int, int]:
@@ -134,3 +126,197 @@ def take(step: str, results: Any) -> Snapshot:
         unchecked.add('gt_masks')
     label = None if parts.label is None else np.array(parts.label)
     return Snapshot(step, label, parts.instances, parts.size, unchecked=unchecked)
+
+
+_FILL = re.compile(r'pad_val|pal_val|fill|border_val|cval|ignore_(label|index)|mask_value|seg_pad')
+_IMAGE = re.compile(r'img|image|bbox')
+_DEPTH = 4
+
+
+@dataclass
+class Change:
+    """Change of the count of a value or label by a step."""
+
+    what: str  #: ``'appears'``, ``'vanishes'``, ``'grows'``, ``'shrinks'``, ``'becomes'`` (another value).
+    value: int  #: The value or label, before the step if it existed.
+    count: int  #: Pixels or instances.
+    origin: str = ''  #: The reason, if known.
+    to: Optional[int] = None  #: The value that it becomes.
+    kind: str = 'pixels'  #: Or ``'instances'``.
+
+    @property
+    def makes(self) -> Optional[int]:
+        """Value that the step created or made more frequent; ``None`` if it did neither."""
+        return {'becomes': self.to, 'appears': self.value, 'grows': self.value}.get(self.what)
+
+
+def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Mapping[str, Snapshot]) -> List[Change]:
+    """Return the changes that a transform made to the label map and the instances of a sample.
+
+    Args:
+        before (Snapshot): The sample before the step; label map and instances as stored if the step loads them.
+        after (Snapshot): The sample after it.
+        transform (Any): The step.
+        mixed (dict[str, Snapshot]): Image -> sample, for those that the step mixes in.
+    """
+    given = before, after, transform, mixed
+    return [*_find_label_changes(*given), *_find_instance_changes(*given)]
+
+
+def _find_label_changes(
+    before: Snapshot, after: Snapshot, transform: Any, mixed: Mapping[str, Snapshot]
+) -> List[Change]:
+    old, new = before.values, after.values
+    if after.label is None:
+        return [Change('vanishes', value, count, 'the label map is gone') for value, count in old.items()]
+    if before.label is None or before.label.ndim != after.label.ndim:
+        how = f'from {after.step}'
+        if after.label.ndim > 2:
+            how = f'{after.step} leaves an array of shape {after.label.shape}: colors, not one value per pixel'
+        return [Change('appears', value, count, how) for value, count in new.items()]
+    mapping = find_pointwise_map(before.label, after.label)
+    if mapping is not None:
+        return [
+            Change('becomes', raw, old[raw], _explain_mapping(raw, label, transform, before, after), label)
+            for raw, label in mapping.items()
+            if raw != label
+        ]
+    filled = find_fills(transform)
+    # Scaling down, cutting and turning take pixels away from every value; padding does not.
+    share = min(1.0, after.label.size / max(1, before.label.size))
+    found = []
+    for value, count in new.items():
+        gained = count - round(old.get(value, 0) * share)
+        if value not in old:
+            found.append(Change('appears', value, count, _find_origin(value, before, after, transform, mixed)))
+        elif value in filled and gained > 0:
+            found.append(Change('grows', value, gained, f'fill value {filled[value]} of {after.step}'))
+    gone = [Change('vanishes', value, n, f'gone after {after.step}') for value, n in old.items() if value not in new]
+    return found + gone
+
+
+def find_pointwise_map(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]:
+    """Return value -> value if every pixel kept its place and equal values stayed equal; else ``None``."""
+    if before.shape != after.shape or 'f' in (before.dtype.kind, after.dtype.kind):
+        return None
+    old, old_index = np.unique(before, return_inverse=True)
+    new, new_index = np.unique(after, return_inverse=True)
+    pairs = np.unique(old_index.ravel().astype(np.int64) * len(new) + new_index.ravel())
+    if len(pairs) != len(old):
+        return None
+    return {int(old[pair // len(new)]): int(new[pair % len(new)]) for pair in pairs.tolist()}
+
+
+def _explain_mapping(raw: int, label: int, transform: Any, before: Snapshot, after: Snapshot) -> str:
+    """Explain why ``raw`` became ``label``, as far as the transform's attributes show.
+
+    mmseg's loader casts to uint8, then shifts (``reduce_zero_label``), then maps (``label_map``), in this order.
+    """
+    assert after.label is not None
+    name = after.step
+    if isinstance(getattr(transform, 'rule', None), BaseRule):
+        return _explain_guard(raw, transform.rule, name)
+    is_uint8 = after.label.dtype == 'uint8'
+    wrapped = raw % 256 if is_uint8 else raw
+    shifted = wrapped
+    if getattr(transform, 'reduce_zero_label', False):
+        shifted = 255 if wrapped in (0, 255) else wrapped - 1
+    mapped = before.label_map.get(shifted, shifted)
+    reasons = [
+        *([f'{name} casts to uint8: {raw} wraps to {wrapped} (modulo 256)'] if wrapped != raw else []),
+        *([f'reduce_zero_label: {wrapped} to {shifted}'] if shifted != wrapped else []),
+        *([f'label_map of the data set: {{{shifted}: {mapped}}}'] if mapped != shifted else []),
+    ]
+    explained = reasons and label == (mapped % 256 if is_uint8 else mapped)
+    return ', then '.join(reasons) if explained else f'{name} maps {raw} to {label}'
+
+
+def _explain_guard(raw: int, rule: BaseRule, name: str) -> str:
+    if raw in rule.label_map:
+        return f'label_map of {name}: {{{raw}: {rule.label_map[raw]}}}'
+    return f'{name} sanitizes it: on_invalid={rule.on_invalid!r}'
+
+
+def find_map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]:
+    """Return a fault for each value that a loader mapped differently from the label_map of the data set."""
+    said = {} if getattr(transform, 'reduce_zero_label', False) else before.label_map
+    if not said or before.label is None or after.label is None:
+        return []
+    became = find_pointwise_map(before.label, after.label) or {}
+    wrong = [(raw, label) for raw, label in became.items() if raw in said and raw < 256 and label != said[raw] % 256]
+    return [Fault(f'{raw} became {label}, but label_map says {{{raw}: {said[raw]}}}') for raw, label in wrong]
+
+
+def _find_origin(value: int, before: Snapshot, after: Snapshot, transform: Any, mixed: Mapping[str, Snapshot]) -> str:
+    assert before.label is not None
+    assert after.label is not None
+    sources = [image for image, shot in mixed.items() if value in shot.values]
+    if sources:
+        return f'mixed in from {" or ".join(sources)}'
+    filled = find_fills(transform)
+    if value in filled:
+        return f'fill value {filled[value]} of {after.step}'
+    if after.label.dtype != before.label.dtype:
+        return f'{after.step} made {after.label.dtype} of {before.label.dtype}'
+    how = [
+        f'{name}={used!r}'
+        for name, used in _walk_attributes(transform)
+        if 'interpolation' in name and used != 'nearest'
+    ]
+    if how and np.nanmin(before.label) < value < np.nanmax(before.label):
+        return f'interpolation by {after.step} ({how[0]}); label maps need nearest'
+    return f'made by {after.step}'
+
+
+def find_fills(transform: Any) -> Dict[int, str]:
+    """Return the fill values of label maps, each with the argument that sets it, ``seg_pad_val=255``."""
+    found: Dict[int, str] = {}
+    # Arguments that name the label map come first: if pad_val=0 fills the image, it does not fill the label map.
+    named = sorted(_walk_attributes(transform), key=lambda item: 'seg' not in item[0] and 'mask' not in item[0])
+    for name, value in named:
+        if _FILL.search(name) and not _IMAGE.search(name) and isinstance(value, (int, float)) and value == int(value):
+            found.setdefault(int(value), f'{name}={int(value)}')
+    return found
+
+
+def _walk_attributes(item: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
+    """Yield the plain values among the attributes of an object, including those of nested dicts and transforms."""
+    if depth > _DEPTH:
+        return
+    if isinstance(item, dict):
+        items = [(str(key), value) for key, value in item.items()]
+    elif isinstance(item, (list, tuple)):
+        items = [('', value) for value in item]
+    else:
+        items = list(getattr(item, '__dict__', {}).items())
+    for key, value in items:
+        name = f'{path}.{key}' if path and key else path or key
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+            yield name, value
+        elif isinstance(value, (dict, list, tuple)) or hasattr(value, 'transform') or hasattr(value, 'transforms'):
+            # Nested transforms are described by their own arguments.
+            yield from _walk_attributes(value, name if isinstance(value, dict) else '', depth + 1)
+
+
+def _find_instance_changes(
+    before: Snapshot, after: Snapshot, transform: Any, mixed: Mapping[str, Snapshot]
+) -> List[Change]:
+    """Return the changes of the number of trained instances per label."""
+    old, new = before.labels, after.labels
+    found = []
+    for label in sorted({*old, *new}):
+        gained = new.get(label, 0) - old.get(label, 0)
+        sources = [image for image, shot in mixed.items() if label in shot.labels]
+        if isinstance(getattr(transform, 'rule', None), BaseRule):
+            origin = _explain_guard(label, transform.rule, after.step)
+        elif gained < 0:
+            origin = f'gone after {after.step}'
+        elif before.instances is None:
+            origin = f'from {after.step}'
+        else:
+            origin = f'mixed in from {" or ".join(sources)}' if sources else f'made by {after.step}'
+        if gained > 0:
+            found.append(Change('grows' if label in old else 'appears', label, gained, origin, kind='instances'))
+        elif gained < 0:
+            found.append(Change('shrinks' if label in new else 'vanishes', label, -gained, origin, kind='instances'))
+    return found

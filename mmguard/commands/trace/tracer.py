@@ -8,8 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional
 
 from mmguard.commands.samples import Sample, Samples, build_dataset, get_random_state, open_program
-from mmguard.commands.trace.changes import Change, find_changes, find_map_faults
-from mmguard.commands.trace.snapshot import Fault, Snapshot, read_annotations, take
+from mmguard.commands.trace.snapshot import (
+    Change,
+    Fault,
+    Snapshot,
+    find_changes,
+    find_map_faults,
+    read_annotations,
+    take,
+)
 from mmguard.errors import CannotRun
 from mmguard.properties.datasets import find_innermost, seed_all, walk_datasets, watch_steps
 from mmguard.properties.pipelines import preprocess

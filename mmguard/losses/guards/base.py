@@ -7,16 +7,12 @@ from typing import Any, ClassVar, Tuple
 import torch
 from torch import Tensor, nn
 
-from mmguard.functional.checks import check_index_target
-from mmguard.functional.sanitize import Sanitized
+from mmguard.functional.format import Sanitized
+from mmguard.functional.validate import OPENMMLAB, validate_class_target
 
 
 class LossGuard:
-    """Guard that calls one kind of stock loss so that excluded elements do not affect it.
-
-    Args:
-        loss (nn.Module): The stock loss.
-    """
+    """Guard that calls one kind of stock loss so that excluded elements do not affect it."""
 
     #: ``package.Class`` of the stock losses that it guards.
     serves: ClassVar[Tuple[str, ...]] = ()
@@ -44,7 +40,7 @@ class LossGuard:
         return target, ()
 
     def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
-        check_index_target(pred, label)
+        validate_class_target(pred, label, OPENMMLAB)
 
     def num_classes(self, pred: Tensor) -> int:
         """Return the number of classes that the scores distinguish."""
@@ -56,14 +52,7 @@ class LossGuard:
         return select_scores(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1), pred)
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        """Call the stock loss.
-
-        Args:
-            pred (Tensor): Scores from :meth:`blank_scores`.
-            sanitized (Sanitized): Labels, and which of them stay in the loss.
-            num_classes (int): Number of classes.
-            args, kwargs: The rest of the target, then the caller's other arguments.
-        """
+        """Call the stock loss; ``args`` are the rest of the target, then the caller's other arguments."""
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 
 

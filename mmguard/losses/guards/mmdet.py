@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
-from mmguard.functional.checks import check_index_target, format_shape
-from mmguard.functional.reduction import AvgFactor, correct_for_excluded, correct_mean, scale_avg_factor
-from mmguard.functional.sanitize import CERTAIN, Sanitized
+from mmguard.functional.compute import AvgFactor, correct_for_excluded, correct_mean, scale_avg_factor
+from mmguard.functional.format import CERTAIN, Sanitized
+from mmguard.functional.validate import OPENMMLAB, format_shape, validate_class_target
 from mmguard.labels.loss_selection import DENSE
 from mmguard.losses.guards.base import LossGuard, mark
 
@@ -48,8 +48,7 @@ def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
 def count_weighted(counted: Tensor, skipped: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tuple[Tensor, Tensor]:
     """Count what a factor includes whose caller counted ``counted`` and ``skipped`` elements of non-zero weight.
 
-    Returns:
-        tuple[Tensor, Tensor]: 0-d: the valid elements, and all of them.
+    Returns the number of the valid ones, and of all of them: 0-d tensors.
     """
     if weight is not None:
         weighs = (reshape_weight(weight, pred) != 0).any(dim=1)
@@ -110,7 +109,7 @@ class QualityFocalGuard(FocalDetectionGuard):
         return label, (quality,)
 
     def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
-        check_index_target(pred, label)
+        validate_class_target(pred, label, OPENMMLAB)
         (quality,) = others
         if quality.shape != label.shape:
             raise ValueError(

@@ -10,9 +10,10 @@ from typing import Any, Optional
 import torch
 from torch import Tensor, nn
 
-from mmguard.functional.checks import format_shape
-from mmguard.functional.reduction import AvgFactor, correct_for_excluded, correct_mean
-from mmguard.functional.sanitize import Sanitized, count_for_factor
+from mmguard.functional.compute import AvgFactor, correct_for_excluded, correct_mean
+from mmguard.functional.format import Sanitized
+from mmguard.functional.update import count_for_factor
+from mmguard.functional.validate import format_shape
 from mmguard.losses.guards.base import LossGuard, mark, select_scores
 
 

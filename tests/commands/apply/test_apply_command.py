@@ -14,8 +14,7 @@ from this_stack import base_line
 import mmguard
 from mmguard.cli import main
 from mmguard.commands.apply.command import apply
-from mmguard.commands.apply.output import remove_scopes
-from mmguard.commands.apply.overlay import write_overlay
+from mmguard.commands.apply.output import remove_scopes, write_overlay
 from mmguard.compat.stack import find_config_file
 from mmguard.config.read import ReadConfig
 from mmguard.findings import plugins

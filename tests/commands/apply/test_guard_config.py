@@ -15,7 +15,7 @@ from mmguard.commands.apply.guarded import build_tree
 from mmguard.commands.apply.output import remove_scopes
 from mmguard.compat.stack import find_config_file
 from mmguard.config.classes import get_type_name
-from mmguard.config.guarded_tree import guard_tree
+from mmguard.config.guards import guard_tree
 
 pytest.importorskip('mmseg')
 

@@ -15,10 +15,9 @@ from torch import nn
 from mmguard import guard_config
 from mmguard.cli import main
 from mmguard.commands.apply.guarded import build_tree
-from mmguard.config.guarded_tree import guard_tree
+from mmguard.config.guards import guard_tree
 from mmguard.config.read import load_config
-from mmguard.hooks.guard_run import guard_run
-from mmguard.losses.guard_model import guard_model
+from mmguard.hooks.guard_run import guard_model, guard_run
 
 #: Config with ``custom_imports`` of mmpretrain.models and its ConvNeXt -> number of classes, where its heads set it.
 CONVNEXT = {

@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 import pytest
 
+from mmguard.commands.demo.command import empty_folder
 from mmguard.commands.demo.dataset import RAW_IDS, SIZE, SLIP, write_dataset
-from mmguard.commands.demo.story import empty_folder
 
 
 def image_of(dataset, file):

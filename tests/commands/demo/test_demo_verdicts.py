@@ -37,7 +37,7 @@ def test_somebody_elses_folder_and_one_that_cannot_be_made(capsys, tmp_path):
     ],
 )
 def test_stock_must_die_and_of_a_label(name, code, output, dataset, monkeypatch, capsys, tmp_path, snapshot):
-    monkeypatch.setattr('mmguard.commands.demo.story.train_in_child', lambda stem, folder: (code, output))
-    monkeypatch.setattr('mmguard.commands.demo.story.write_dataset', lambda folder: dataset.planted)  # drawn once
+    monkeypatch.setattr('mmguard.commands.demo.train.train_in_child', lambda stem, folder: (code, output))
+    monkeypatch.setattr('mmguard.commands.demo.dataset.write_dataset', lambda folder: dataset.planted)  # drawn once
     assert main(['demo', '--out', str(tmp_path / 'demo')]) == 2
     snapshot('demo', name, capsys.readouterr().err)

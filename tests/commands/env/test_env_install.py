@@ -10,7 +10,7 @@ from typing import Any, Dict, Optional
 import pytest
 
 from mmguard.cli import main
-from mmguard.commands.env.install import EXECUTED, build_install_line
+from mmguard.commands.env import EXECUTED, build_install_line
 from mmguard.facts.environment import Cuda, EnvironmentFacts
 
 ROOT = Path(__file__).parents[3]
@@ -106,7 +106,7 @@ def test_the_page_has_the_rows_that_were_executed() -> None:
 
 
 def test_env_ends_with_the_line_of_this_machine(tmp_path: Path, capsys: Any) -> None:
-    from mmguard.commands.env.facts import gather
+    from mmguard.commands.env import gather
 
     out = tmp_path / 'env.json'
     main(['env', '--no-import', '--json', str(out)])

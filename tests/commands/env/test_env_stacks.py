@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from mmguard.commands.env.facts import describe_environment, gather, read_matrix
+from mmguard.commands.env import describe_environment, gather, read_matrix
 from mmguard.facts.environment import EnvironmentFacts
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.edits import Edit

@@ -14,7 +14,7 @@ import pytest
 
 from mmguard.cli import main
 from mmguard.commands.child import build_python_command
-from mmguard.commands.env.facts import gather, import_errors
+from mmguard.commands.env import gather, import_errors
 from mmguard.facts.environment import EnvironmentFacts
 from mmguard.findings import diagnose
 from mmguard.findings.finding import ERROR, WARNING
@@ -131,7 +131,7 @@ def test_files_alone_say_what_is_here() -> None:
 def test_nothing_heavy_is_imported() -> None:
     code = (
         'import sys\nfrom mmguard.findings import diagnose\nbefore = set(sys.modules)\n'
-        'from mmguard.commands.env.facts import gather\ndiagnose(environment=gather(try_imports=False))\n'
+        'from mmguard.commands.env import gather\ndiagnose(environment=gather(try_imports=False))\n'
         'print(sorted({n.split(".")[0] for n in set(sys.modules) - before} & {"mmseg", "mmdet", "cv2"}))'
     )
     env = {**os.environ, 'OMP_NUM_THREADS': '1'}

@@ -337,3 +337,17 @@ def test_the_end_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
         assert 'rank 1' in texts[-1]
         assert texts[-1].index('look: ') < texts[-1].index('cause: ')
     assert texts[0].count('cause: ') < texts[1].count('cause: ')
+
+
+@pytest.mark.skipif(IS_ONEDL, reason='needs mmdet')
+def test_a_data_set_without_an_annotation_file_is_no_coco_file_that_cannot_be_read(
+    tmp_path: Path, log: str, capsys: pytest.CaptureFixture
+) -> None:
+    (tmp_path / 'flowers' / 'rose').mkdir(parents=True)
+    folders, model = dict(type='Flowers', data_prefix=str(tmp_path / 'flowers')), dict(type='ImageClassifier')
+    config = tmp_path / 'old.py'
+    config.write_text(f'model = {model}\ndata = dict(samples_per_gpu=2, train={folders})\n')
+    record = explained(capsys, log, '--config', str(config))
+    assert 'MG132' not in [*record['more'], *(code for cause in record['causes'] for code in cause['findings'])]
+    assert main(['explain', log, '--config', str(config)]) == 1
+    assert 'Flowers' in capsys.readouterr().out  # it says why nothing was read

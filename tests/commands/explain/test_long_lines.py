@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict, List, Pattern
 
 import pytest
 
+from mmguard.commands import report
 from mmguard.commands.explain import explanation, log_errors, log_facts, reader
 from mmguard.commands.explain.explanation import explain_text
-from mmguard.commands.report import causes
 from mmguard.findings.signatures import read_signatures
 
 FRAME = '  File "x", line 1, in a'
@@ -53,7 +53,7 @@ def patterns() -> Dict[str, Pattern[str]]:
         for text in (s.pattern, s.place, c.context, c.supports, c.refutes)
     ]
     found = {text: explanation._compile(text) for text in texts if text}
-    for module in (reader, log_errors, log_facts, causes):
+    for module in (reader, log_errors, log_facts, report):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})
     return found
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Tuple
 
 import pytest
-from explained_data import CALL, CONFIG, coco, explained, finding, labels
+from explained_data import CALL, coco, explained, finding, labels
 from explained_logs import explain_log, format_traceback
 
 import mmguard
@@ -157,17 +157,6 @@ def test_a_log_without_an_error_is_reported_with_what_the_labels_show(
     seen = mmguard.explain(str(log), data=folder, num_classes=int(options[1]))
     assert [one.code for one in seen.findings] == record['more']
     assert bool(seen) is not bool(code)
-
-
-def test_a_log_without_an_error_is_reported_with_what_the_config_shows(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    pytest.importorskip('mmengine')
-    log, config = tmp_path / 'train.log', tmp_path / 'config.py'
-    log.write_text('epoch 1 loss 0.5\nepoch 2 loss 0.4\ntraining finished\n')
-    config.write_text(CONFIG.replace('1.0, 2.0, 3.0', '1.0, 2.0'))
-    assert main(['explain', str(log), '--config', str(config)]) == 1
-    assert 'found: MG207 ' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

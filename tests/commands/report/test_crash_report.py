@@ -11,7 +11,7 @@ import pytest
 from small_runs import LOAD, PACK, Run, tiny_config
 
 from mmguard.cli import main
-from mmguard.commands.report.causes import read_ends
+from mmguard.commands.report import read_ends
 from mmguard.log.flight_record import FlightRecord
 from mmguard.log.run_log import name_for_rank
 

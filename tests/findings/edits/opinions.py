@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
-from mmguard.config.guarded_tree import guard_tree
-from mmguard.config.label_spaces import GUARD_KINDS, from_config
+from mmguard.config.guards import guard_tree
+from mmguard.config.parts import GUARD_KINDS, from_config
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.finding import POSSIBLE

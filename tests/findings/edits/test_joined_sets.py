@@ -18,8 +18,8 @@ from mmguard.config.changes import change_config
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import diagnose
 from mmguard.properties.builder import Builder
-from mmguard.properties.evaluation import check_labels, check_marks
 from mmguard.properties.program import Program
+from mmguard.properties.validation import check_labels, check_marks
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple
 
-from mmguard.config.head_classes import (
+from mmguard.config.agreement import (
     Count,
     count_data_classes,
     find_class_counts,

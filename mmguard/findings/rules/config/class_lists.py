@@ -6,8 +6,7 @@ import inspect
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.changes import REMOVED
-from mmguard.config.head_classes import (
+from mmguard.config.agreement import (
     find_class_counts,
     find_joined_lists,
     has_open_vocabulary,
@@ -15,6 +14,7 @@ from mmguard.config.head_classes import (
     lists_untrained_classes,
     read_part_of_classes,
 )
+from mmguard.config.changes import REMOVED
 from mmguard.config.parts import (
     Part,
     find_datasets,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Iterator, List, Sequence
 
 from mmguard.compat.stack import weighs_ignored_labels
-from mmguard.config.ignored_labels import find_ignored_labels
+from mmguard.config.agreement import find_ignored_labels
 from mmguard.config.losses import (
     count_expected_weights,
     find_ignore_index,

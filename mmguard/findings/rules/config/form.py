@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from mmguard.config.read import ReadConfig
-from mmguard.config.types import name_type
+from mmguard.config.tree import name_type
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.text import quantity

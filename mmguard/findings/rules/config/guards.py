@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator, List
 
+from mmguard.config.agreement import (
+    find_guards,
+    find_mismatched_guards,
+    find_misplaced_guards,
+    find_unguarded_evaluation,
+)
+from mmguard.config.guarded_pipelines import ALWAYS, has_threshold
 from mmguard.config.guards import add_reporting
-from mmguard.config.ignored_labels import ALWAYS, has_threshold
-from mmguard.config.label_spaces import GUARD_KINDS, from_config
 from mmguard.config.parts import (
+    GUARD_KINDS,
     HOOK,
     Part,
     find_assigners,
@@ -17,14 +23,9 @@ from mmguard.config.parts import (
     find_losses,
     find_pipelines,
     find_transforms,
+    from_config,
 )
 from mmguard.config.read import ReadConfig
-from mmguard.config.start_check import (
-    find_guards,
-    find_mismatched_guards,
-    find_misplaced_guards,
-    find_unguarded_evaluation,
-)
 from mmguard.findings.edits import Code, Edit, as_code, format_config_lines
 from mmguard.findings.finding import LIKELY, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator, List
 
-from mmguard.config.head_classes import count_classes
-from mmguard.config.ignored_labels import IgnoredLabel, find_disagreeing_labels, find_ignored_labels
+from mmguard.config.agreement import IgnoredLabel, count_classes, find_disagreeing_labels, find_ignored_labels
 from mmguard.config.parts import find_datasets
 from mmguard.config.read import ReadConfig
 from mmguard.facts.config import find_label_map

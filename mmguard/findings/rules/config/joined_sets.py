@@ -6,11 +6,18 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 
+from mmguard.config.agreement import find_class_counts, find_joined_lists, has_open_vocabulary
 from mmguard.config.changes import change_config
 from mmguard.config.guards import add_reporting
-from mmguard.config.head_classes import find_class_counts, find_joined_lists, has_open_vocabulary
-from mmguard.config.label_spaces import from_config
-from mmguard.config.parts import Part, find_datasets, get_class_names, get_classes_path, get_metainfo, says_classes
+from mmguard.config.parts import (
+    Part,
+    find_datasets,
+    from_config,
+    get_class_names,
+    get_classes_path,
+    get_metainfo,
+    says_classes,
+)
 from mmguard.config.read import ReadConfig
 from mmguard.findings.class_edits import name_classes
 from mmguard.findings.edits import Edit

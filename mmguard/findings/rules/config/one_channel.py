@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator, List, Sequence
 
+from mmguard.config.agreement import find_class_counts
 from mmguard.config.changes import REMOVED, Changes
-from mmguard.config.head_classes import find_class_counts
 from mmguard.config.losses import find_one_channel_softmax, get_output_channels, is_softmax
 from mmguard.config.parts import (
     Part,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Iterator, List
 
+from mmguard.config.agreement import GUARD_TRANSFORMS, HOOKS, find_replaced_hooks
 from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, build_full_name, get_type_name
 from mmguard.config.guards import (
     add_reporting,
@@ -15,7 +16,6 @@ from mmguard.config.guards import (
 )
 from mmguard.config.parts import Part
 from mmguard.config.read import ReadConfig
-from mmguard.config.start_check import GUARD_TRANSFORMS, HOOKS, find_replaced_hooks
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.detr_yaml import fits_coco_ids, is_remapped
+from mmguard.config.other_styles import fits_coco_ids, is_remapped
 from mmguard.facts.labels import LabelFacts
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite

@@ -1,40 +1,30 @@
-"""Sanitizing of label tensors without a host synchronization."""
+"""Second stage of a loss: labels in the form that it takes, sanitized without a host synchronization."""
 
 from __future__ import annotations
 
 import math
-from typing import Callable, NamedTuple, Optional, Tuple, Union
+from typing import Callable, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.compat.torch_names import runs_triton
+from mmguard.functional.update import HIGHEST, LOWEST, TABLE_FROM, build_counts, count_values, is_in_table
 from mmguard.labels.rules import build_label_error
 from mmguard.labels.tally import LabelGuardError, Tally
 
 
 class Sanitized(NamedTuple):
-    """Result of ``sanitize_target``.
+    """Result of ``sanitize_target``; all tensors but ``valid`` have the shape of the input."""
 
-    Attributes:
-        target (Tensor): int64, the shape of the input, every element a class in ``[0, num_classes)``, or the
-            background ``num_classes`` if that is a label.
-        keep (Tensor): bool, the same shape: True for elements in the loss; the others have a harmless ``target``.
-        invalid (Tensor): bool, the same shape: was neither a class nor ``ignore_index``.
-        ignored (Tensor): bool, the same shape: equal to ``ignore_index`` (with ``'clip'``: after clamping).
-        valid (Tensor): int64, 0-d: number of elements that were a class or ``ignore_index``.
-        skipped (Tensor): bool, the same shape: True for elements that are excluded because they were invalid.
-        on_invalid (str): As given.
-    """
-
-    target: Tensor
-    keep: Tensor
-    invalid: Tensor
-    ignored: Tensor
-    valid: Tensor
-    skipped: Tensor
-    on_invalid: str
+    target: Tensor  #: int64: a class in ``[0, num_classes)``, or the background ``num_classes`` if that is a label.
+    keep: Tensor  #: bool: True for elements in the loss; the others have a harmless ``target``.
+    invalid: Tensor  #: bool: was neither a class nor ``ignore_index``.
+    ignored: Tensor  #: bool: equal to ``ignore_index`` (with ``'clip'``: after clamping).
+    valid: Tensor  #: int64, 0-d: number of elements that were a class or ``ignore_index``.
+    skipped: Tensor  #: bool: True for elements that are excluded because they were invalid.
+    on_invalid: str  #: As given.
 
     @property
     def counts(self) -> Tensor:
@@ -91,24 +81,6 @@ def sanitize_target(
     return Sanitized(clamped, keep, invalid, ignored, valid, invalid, on_invalid)
 
 
-def build_counts(seen: Union[int, Tensor], valid: Tensor, on_invalid: str) -> Tensor:
-    """Return the numbers of elements seen, skipped and remapped: int64, shape (3,).
-
-    Args:
-        seen (int or Tensor): Number of elements.
-        valid (Tensor): int64, 0-d: number of valid ones.
-        on_invalid (str): With ``'clip'`` the others were remapped, else skipped.
-
-    Example:
-        >>> build_counts(4, torch.tensor(3), 'ignore').tolist()
-        [4, 1, 0]
-    """
-    invalid, none = seen - valid, torch.zeros_like(valid)
-    # torch.full on the device, since a tensor from a Python number is a blocking copy on CUDA.
-    total = seen if isinstance(seen, Tensor) else torch.full_like(valid, seen)
-    return torch.stack((total, none, invalid) if on_invalid == 'clip' else (total, invalid, none))
-
-
 def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: Optional[int]) -> None:
     """Raise ``LabelGuardError`` if ``invalid`` has any True. It synchronizes, so it is for debugging."""
     if not invalid.any():
@@ -138,31 +110,18 @@ def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
     )
 
 
-def count_for_factor(is_valid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """Count the elements that an ``avg_factor`` includes: the valid ones, and all of them."""
-    return (counts_for_factor & is_valid).sum(), counts_for_factor.sum()
-
-
 #: Score whose sigmoid is exactly 1 in every dtype; that of ``-CERTAIN`` is exactly 0.
 CERTAIN = 1e4
 
 
 class BinaryTarget(NamedTuple):
-    """Result of ``sanitize_binary_target``; all have the shape of the input.
+    """Result of ``sanitize_binary_target``; all but ``valid`` have the shape of the input."""
 
-    Attributes:
-        target (Tensor): In [0, 1], of the requested dtype; 0 for excluded elements.
-        excluded (Tensor): bool: True for elements that are not in the loss.
-        is_valid (Tensor): bool: was in [0, 1], or ``ignore_index``.
-        valid (Tensor): int64, 0-d: number of those.
-        ignored (Tensor, optional): bool: equal to ``ignore_index``; ``None``: no such value.
-    """
-
-    target: Tensor
-    excluded: Tensor
-    is_valid: Tensor
-    valid: Tensor
-    ignored: Optional[Tensor]
+    target: Tensor  #: In [0, 1], of the requested dtype; 0 for excluded elements.
+    excluded: Tensor  #: bool: True for elements that are not in the loss.
+    is_valid: Tensor  #: bool: was in [0, 1], or ``ignore_index``.
+    valid: Tensor  #: int64, 0-d: number of those.
+    ignored: Optional[Tensor]  #: bool: equal to ``ignore_index``; ``None``: no such value.
 
 
 def sanitize_binary_target(
@@ -170,14 +129,8 @@ def sanitize_binary_target(
 ) -> BinaryTarget:
     """Exclude values, including NaN, that are neither in [0, 1] (up to rounding) nor ignored.
 
-    Args:
-        target (Tensor): Any dtype.
-        dtype (torch.dtype): Of the sanitized target.
-        ignore_index (float, optional): The value that is excluded; it may be NaN. ``None``: no such value.
-        on_invalid (str): ``'ignore'``, ``'clip'`` (clamped; NaN becomes 0) or ``'raise'`` (which synchronizes).
-
-    Raises:
-        LabelGuardError: An invalid target, with ``on_invalid='raise'``.
+    ``ignore_index`` may be NaN. ``on_invalid='clip'`` clamps invalid values, and NaN becomes 0; ``'raise'`` raises
+    ``LabelGuardError``, and synchronizes.
 
     Example:
         >>> sanitized = sanitize_binary_target(torch.tensor([0.0, 1.0, 255.0, -1.0]), torch.float32, -1, 'ignore')
@@ -224,72 +177,20 @@ def _is_slice(tensor: Tensor) -> bool:
     return True
 
 
-#: Values that are counted individually: those of 8-bit maps, off-by-one labels and negative marks. Others are rare.
-LOWEST, HIGHEST = -256, 1023
-#: Offset of the table in the result of :data:`kernel`: kept, valid, seen, skipped and remapped come first.
-TABLE_FROM = 5
-#: Number of tables that are filled in parallel.
-LANES = 16
-
-
-def is_in_table(value: int) -> bool:
-    """Return True if a value is counted individually."""
-    return LOWEST <= value <= HIGHEST
-
-
-def count_values(label: Tensor) -> Tensor:
-    """Count each value from ``LOWEST`` to ``HIGHEST``: int64, shape (1280,).
-
-    Example:
-        >>> count_values(torch.tensor([0, 11, -1, 11, 99999]))[-LOWEST + 11].item()
-        2
-    """
-    label = label.detach().long().reshape(-1, label.shape[-1] if label.dim() and label.numel() else 1)
-    # Values outside of the table go to a slot at either end, which is cut off.
-    width = HIGHEST - LOWEST + 3
-    # On a GPU additions to one address wait for each other, and most labels belong to few classes.
-    lanes = torch.arange(label.shape[1], device=label.device).remainder_(LANES).mul_(width)
-    slots = label.clamp(LOWEST - 1, HIGHEST + 1).add_(lanes.sub_(LOWEST - 1)).flatten()
-    ones = torch.ones((), dtype=torch.int64, device=label.device).expand(slots.shape)
-    empty = torch.zeros(LANES * width, dtype=torch.int64, device=label.device)
-    return empty.index_add(0, slots, ones).view(LANES, width).sum(0)[1:-1]
-
-
-def read_tally(counts: Tensor) -> Tally:
-    """Read running counts: elements seen, skipped and remapped, then the table of invalid values, if any.
-
-    Example:
-        >>> read_tally(torch.cat((torch.tensor([6, 3, 0]), count_values(torch.tensor([11, 11])))))
-        Tally(total=6, skipped=3, remapped=0, values={11: 2}, source=None, reasons={}, mapped=0, other_values=1)
-    """
-    total, skipped, remapped, *table = counts.tolist()
-    values = {LOWEST + place: count for place, count in enumerate(table) if count}
-    others = skipped + remapped - sum(values.values()) if table else 0
-    return Tally(total=total, skipped=skipped, remapped=remapped, values=values, other_values=others)
-
-
 #: ``mmguard.functional.label_kernel.sanitize_labels``, if it is enabled.
 kernel: Optional[Callable[[Tensor, int, int, bool], Tensor]] = None
 
 
 class ClassTarget(NamedTuple):
-    """Result of ``sanitize_class_target``.
+    """Result of ``sanitize_class_target``, with its arguments."""
 
-    Attributes:
-        target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``excluded``.
-        given (Tensor): The input, int64.
-        num_classes, ignore_index (int), on_invalid (str): As given.
-        excluded (int): The label of what is not in the loss, to be passed to PyTorch as ``ignore_index``.
-        counted (Tensor, optional): Numbers from :data:`kernel`, which counts in the same pass.
-    """
-
-    target: Tensor
-    given: Tensor
+    target: Tensor  #: int64, the shape of the input: a class in ``[0, num_classes)``, or ``excluded``.
+    given: Tensor  #: The input, int64.
     num_classes: int
     ignore_index: int
     on_invalid: str
-    excluded: int
-    counted: Optional[Tensor] = None
+    excluded: int  #: The label of what is not in the loss, to be passed to PyTorch as ``ignore_index``.
+    counted: Optional[Tensor] = None  #: Numbers from :data:`kernel`, which counts in the same pass.
 
     def count_kept(self) -> Tensor:
         """Count the elements in the loss: int64, 0-d."""
@@ -346,18 +247,10 @@ class ClassTarget(NamedTuple):
 def sanitize_class_target(
     target: Tensor, num_classes: int, ignore_index: int, on_invalid: str, mark_ignored: bool = False
 ) -> ClassTarget:
-    """Give every excluded element one label; nothing else has a copy of the labels.
+    """Give every excluded element one label, ``num_classes``; nothing else has a copy of the labels.
 
-    Args:
-        target (Tensor): Labels, any integer dtype and shape.
-        num_classes (int): Valid classes are ``[0, num_classes)``.
-        ignore_index (int): The label that is excluded from the loss; it may be one of the classes.
-        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronizes).
-        mark_ignored (bool): Use ``ignore_index`` as that label where it is not a class, instead of ``num_classes``:
-            one comparison then finds the valid elements.
-
-    Raises:
-        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+    With ``mark_ignored`` that label is ``ignore_index``, where it is not a class: one comparison then finds the valid
+    elements. ``on_invalid='raise'`` raises ``LabelGuardError``, and synchronizes.
 
     Example:
         >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')

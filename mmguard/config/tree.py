@@ -1,13 +1,110 @@
-"""Values of the wrong type in a config, collected once for all readers."""
+"""Configs as trees of plain dicts and lists: traversal, and the values of a wrong type."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+import re
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from mmguard.config.classes import get_type_name, is_lazy
+from mmguard.config.classes import build_full_name, get_type_name, is_lazy
 from mmguard.errors import CannotRun
 from mmguard.text import shorten
+
+Path = Tuple[Union[str, int], ...]
+
+
+def get_value(tree: Any, path: Iterable[Union[str, int]]) -> Any:
+    """Return the value at a path of a tree; ``None`` if it has no such place."""
+    try:
+        for key in path:
+            tree = tree[key]
+    except (LookupError, TypeError):
+        return None
+    return tree
+
+
+def split_path(path: str) -> List[Union[str, int]]:
+    """Split a path into its keys and positions.
+
+    Example:
+        >>> split_path('model.decode_head[1].num_classes')
+        ['model', 'decode_head', 1, 'num_classes']
+    """
+    return [int(step) if step.isdigit() else step for step in re.findall(r'[^.\[\]]+', path)]
+
+
+def copy_tree(value: Any) -> Any:
+    """Return a copy of dicts, lists and tuples, and of nothing else."""
+    # Not deepcopy: two places that share one object would still share it in the copy, and change together.
+    if isinstance(value, dict):
+        return {key: copy_tree(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(copy_tree, value)) if type(value) in (list, tuple) else value
+    return value
+
+
+def walk(node: Any, path: Path = ()) -> Iterator[Tuple[Path, Dict[str, Any]]]:
+    """Yield all dicts of a tree with their paths, outer dicts first."""
+    if isinstance(node, dict):
+        yield path, node
+        for key, value in list(node.items()):
+            yield from walk(value, (*path, key))
+    elif isinstance(node, (list, tuple)):
+        for number, value in enumerate(node):
+            yield from walk(value, (*path, number))
+
+
+def join_path(path: Path) -> str:
+    """Join a path: ``('model', 'decode_head', 'loss_decode', 0)`` -> ``'model.decode_head.loss_decode[0]'``.
+
+    Example:
+        >>> join_path(('model', 'heads', 0, 'loss_cls'))
+        'model.heads[0].loss_cls'
+    """
+    return ''.join(f'[{key}]' if isinstance(key, int) else f'.{key}' for key in path).lstrip('.')
+
+
+def get_last_key(path: Path) -> str:
+    """Return the last name of a path; for a list element, the name of the list."""
+    return next((key for key in reversed(path) if isinstance(key, str)), '')
+
+
+def is_type_name(type_: Any) -> bool:
+    """Return True if a type is given by name; in new-style configs it is a class."""
+    return isinstance(type_, str)
+
+
+def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a copy of a tree with a function applied to everything but dicts, lists and tuples."""
+    if isinstance(node, dict):
+        return {key: map_leaves(value, change) for key, value in node.items()}
+    if isinstance(node, (list, tuple)):
+        values = [map_leaves(value, change) for value in node]
+        return values if isinstance(node, list) else tuple(values)
+    return change(node)
+
+
+def name_types(tree: Any) -> Any:
+    """Return a copy of a tree with classes replaced by their full names, which mmengine's registries understand."""
+    return map_leaves(tree, lambda leaf: build_full_name(leaf) or leaf)
+
+
+def find_scope(tree: Dict[str, Any], path: Path) -> str:
+    """Return the scope in which a part is built: the innermost ``_scope_`` around it.
+
+    The prefix of a type applies only to that type: ``mmdet.MaskFormerHead`` in a config of mmseg builds its losses in
+    mmseg's scope. A path may go on with a part that the tree leaves to a default.
+    """
+    scope = str(tree.get('default_scope') or '')
+    node: Any = tree
+    for key in path:
+        if isinstance(node, dict) and key not in node:
+            break
+        node = node[key]
+        if isinstance(node, dict):
+            scope = str(node.get('_scope_') or scope)
+    return scope
+
 
 #: Maximum depth; deeper trees would cause a RecursionError.
 _DEEPEST = 100
@@ -149,7 +246,7 @@ def describe_wrong_types(wrong_types: Sequence[WrongTypeValue], limit: int = 3) 
 
 def _copy(node: Any, keys: Tuple[Any, ...], wrong: List[WrongTypeValue]) -> Any:
     if len(keys) > _DEEPEST:
-        raise CannotRun(f'{_format_path(keys[:8])}...: nested more than {_DEEPEST} levels deep')
+        raise CannotRun(f'{join_path(keys[:8])}...: nested more than {_DEEPEST} levels deep')
     if isinstance(node, dict):
         wanted = _find_wanted(node, keys)
         copy = {}
@@ -172,11 +269,11 @@ def _fits(value: Any, accepted: Optional[AcceptedType], keys: Tuple[Any, ...], w
     if _is_int(value) and value.bit_length() > 64:
         # It may have more digits than Python prints.
         words = accepted.description if accepted is not None else 'a number that fits 64 bits'
-        wrong.append(WrongTypeValue(_format_path(keys), f'an integer of {value.bit_length():,} bits', words))
+        wrong.append(WrongTypeValue(join_path(keys), f'an integer of {value.bit_length():,} bits', words))
         return False
     if accepted is None or value is None or accepted.accepts(value):
         return True
-    wrong.append(WrongTypeValue(_format_path(keys), _make_showable(value), accepted.description))
+    wrong.append(WrongTypeValue(join_path(keys), _make_showable(value), accepted.description))
     return False
 
 
@@ -226,7 +323,3 @@ def _find_wanted(node: Dict[str, Any], keys: Tuple[Any, ...]) -> Dict[str, Accep
     if first in _BUILT or first.endswith(('_dataloader', '_evaluator')):
         wanted['type'] = _TYPE
     return wanted
-
-
-def _format_path(keys: Sequence[Any]) -> str:
-    return ''.join(f'[{step}]' if isinstance(step, int) else f'.{step}' for step in keys).lstrip('.')

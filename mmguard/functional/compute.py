@@ -1,4 +1,4 @@
-"""Weighting and averaging, in float32 whatever the dtype of the scores."""
+"""Last stage of a loss: weighting and averaging, in float32 whatever the dtype of the scores."""
 
 from __future__ import annotations
 
@@ -89,9 +89,6 @@ def correct_mean(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor
 
     Without invalid elements it is exactly 1, so that such a mean stays what the framework computes.
 
-    Args:
-        avg_factor, kept, counted: As in :func:`scale_avg_factor`.
-
     Example:
         >>> correct_mean(2.7, torch.tensor(4), torch.tensor(4)), correct_mean(100, torch.tensor(1), torch.tensor(4))
         (tensor(1.), tensor(1.0309))
@@ -104,11 +101,6 @@ def correct_for_excluded(kept: Tensor, seen: int, dtype: torch.dtype = torch.flo
     """Return the ratio that turns a mean over all elements, excluded ones as 0, into the mean of the kept ones.
 
     Without excluded elements it is exactly 1.
-
-    Args:
-        kept (Tensor): 0-d, number of elements in the loss.
-        seen (int): Number of all elements.
-        dtype (torch.dtype): Of the result.
 
     Example:
         >>> correct_for_excluded(torch.tensor(49), 49), correct_for_excluded(torch.tensor(2), 4)

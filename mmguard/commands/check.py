@@ -9,8 +9,8 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
 
-from mmguard.commands.arguments import add_no_verify, add_run_code, add_verbose
-from mmguard.commands.exit_codes import COULD_NOT_RUN
+from mmguard.commands import COULD_NOT_RUN
+from mmguard.commands.arguments import NO_VERIFY, RUN_CODE, VERBOSE, add_arguments
 from mmguard.commands.selection import RuleSelection, add_selection, read_selection
 from mmguard.errors import CannotRun, collect_failures
 from mmguard.language import Message, as_message, join, translate
@@ -37,16 +37,10 @@ def add_to(commands: Any) -> None:
         'network, for at most 20 s. CONFIG in Python is a program, and is run. Exit code: 0 nothing found, 1 findings, '
         '2 could not run. `mmguard explain CODE` says more about a finding.',
     )
-    parser.add_argument(
-        'configs', metavar='CONFIG', nargs='+', help='a file, or a shipped one as mmseg::pidnet/NAME.py'
-    )
+    add_arguments(parser, 'configs CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py', configs=dict(nargs='+'))
     add_selection(parser)
-    parser.add_argument(
-        '--json', metavar='FILE', help='write the findings as JSON (-: to standard output); for one CONFIG only'
-    )
-    add_run_code(parser)
-    add_no_verify(parser)
-    add_verbose(parser)
+    text = '--json FILE  write the findings as JSON (-: to standard output); for one CONFIG only\n'
+    add_arguments(parser, text + RUN_CODE + NO_VERIFY + VERBOSE)
     parser.set_defaults(run=run)
 
 
@@ -103,7 +97,7 @@ def check_config(
     file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
 ) -> Tuple[ReadConfig, List[Finding]]:
     """Return a config and its findings: those of the rules with edits that break nothing, then all others."""
-    from mmguard.config.detr_yaml import is_detr_yaml, read_with_includes
+    from mmguard.config.other_styles import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import diagnose, verify_edits
     from mmguard.findings.messages import number_edits

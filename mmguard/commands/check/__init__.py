@@ -1,1 +1,0 @@
-"""``mmguard check``: the rules that read a config before training."""

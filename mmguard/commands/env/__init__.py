@@ -1,1 +1,0 @@
-"""Installed packages, their conflicts, and corrections."""

@@ -1,0 +1,235 @@
+"""Configs of other styles, read without running code: of MMDetection 2.x and MMSegmentation 0.x, and YAML of RT-DETR.
+
+The data sets of the former are translated to the keys of later versions; of YAML configs of RT-DETR, D-FINE and DEIM
+only the label settings are read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from mmguard.config.classes import find_class, get_default, get_type_name
+from mmguard.config.parts import LOADERS
+from mmguard.config.read import ReadConfig
+from mmguard.config.recognition import read_text
+from mmguard.errors import CannotRun
+from mmguard.files.plain_data import NotPlain, parse_data
+from mmguard.files.regular import read_regular
+from mmguard.labels.numbering import COCO_IDS
+
+#: Settings of mmseg's data sets that have kept their names.
+_KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'pipeline', 'test_mode')
+
+
+def add_loaders(config: ReadConfig) -> ReadConfig:
+    """Return a config with ``train_dataloader`` etc. in place of ``data=dict(train=...)``; a current one unchanged.
+
+    It names the same files and classes, so that readers of data sets need to support only one generation. It is neither
+    written nor shown.
+    """
+    if not config.is_old:
+        return config
+    notes: List[str] = []
+    loaders = {
+        loader: dict(dataset=_translate_dataset(config.data['data'][split], config.scope, split, notes))
+        for split, loader in LOADERS.items()
+        if isinstance(config.data['data'].get(split), (dict, list, tuple))
+    }
+    data = {key: value for key, value in config.data.items() if key != 'data'}
+    return ReadConfig(
+        {**loaders, **data, 'default_scope': config.scope}, config.file, [*config.notes, *dict.fromkeys(notes)]
+    )
+
+
+def _translate_dataset(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any]:
+    """Translate a data set, keeping its wrappers."""
+    if isinstance(old, (list, tuple)):
+        return dict(type='ConcatDataset', datasets=[_translate_dataset(one, scope, split, notes) for one in old])
+    inner = next((key for key in ('dataset', 'datasets') if isinstance(old.get(key), (dict, list, tuple))), None)
+    if inner is not None:
+        value = old[inner]
+        parts = value if inner == 'datasets' and _is_list(value) else [value]
+        sets = [_translate_dataset(one, scope, split, notes) for one in parts]
+        return {**old, inner: sets if parts is value else sets[0]}
+    several = [key for key in ('ann_file', 'img_prefix', 'img_dir', 'ann_dir', 'split') if _is_list(old.get(key))]
+    if several:
+        count = max(len(old[key]) for key in several)
+        parts = [
+            {**old, **{key: old[key][min(at, len(old[key]) - 1)] for key in several if old[key]}} for at in range(count)
+        ]
+        return _translate_dataset(parts, scope, split, notes)
+    leaf = dict(old, type=_choose_type(old, scope, notes))
+    return _translate_maps(leaf) if scope == 'mmseg' else _translate_boxes(leaf, split)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _choose_type(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
+    """Return the type if the current framework has it, else the class that reads this kind of file."""
+    kind = old.get('type')
+    # Without an annotation file nothing says that a class that is not installed reads one.
+    if find_class(kind, 'DATASETS', scope) is not None or (scope != 'mmseg' and not old.get('ann_file')):
+        return kind
+    lists_xml = str(old.get('ann_file')).endswith('.txt')
+    usual = 'BaseSegDataset' if scope == 'mmseg' else 'XMLDataset' if lists_xml else 'CocoDataset'
+    if get_type_name(kind) != 'CustomDataset':
+        notes.append(f'{get_type_name(kind)} is not installed: its files are read as those of {usual}')
+    return usual
+
+
+def _translate_boxes(old: Dict[str, Any], split: str) -> Dict[str, Any]:
+    is_voc = str(old.get('ann_file')).endswith('.txt')
+    prefix = {'sub_data_root' if is_voc else 'img': old.get('img_prefix') or ''}
+    if isinstance(old.get('seg_prefix'), str):
+        prefix['seg'] = old['seg_prefix']
+    filters: Dict[str, Any] = dict(filter_empty_gt=old.get('filter_empty_gt', True), min_size=32)
+    if is_voc and old.get('min_size'):
+        filters['bbox_min_size'] = old['min_size']
+    kept = {key: old[key] for key in ('type', 'data_root', 'ann_file', 'img_subdir', 'ann_subdir') if old.get(key)}
+    new: Dict[str, Any] = dict(
+        kept, data_prefix=prefix, filter_cfg=filters, test_mode=split != 'train', pipeline=old.get('pipeline') or []
+    )
+    return _add_classes(new, old)
+
+
+def _translate_maps(old: Dict[str, Any]) -> Dict[str, Any]:
+    kept = {key: old[key] for key in _KEPT if old.get(key) is not None}
+    places = dict(img_path=old.get('img_dir') or '', seg_map_path=old.get('ann_dir') or '')
+    new = dict(kept, data_prefix=places, ann_file=old.get('split') or '')
+    steps = [one for one in old.get('pipeline') or () if isinstance(one, dict)]
+    loaders = [one for one in steps if get_type_name(one.get('type')) == 'LoadAnnotations']
+    if not loaders:  # the evaluation loaded the labels outside of the pipeline
+        new['pipeline'] = [dict(type='LoadAnnotations'), *steps]
+    # In training only the loader's reduce_zero_label counted, in the evaluation only that of the data set.
+    usual = False if loaders else get_default(find_class(old['type'], 'DATASETS', 'mmseg'), 'reduce_zero_label')
+    new['reduce_zero_label'] = (loaders[0] if loaders else old).get('reduce_zero_label', usual) is True
+    return _add_classes(new, old)
+
+
+def _add_classes(new: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
+    """Add the old config's classes, if it has any."""
+    said = {key: old[key] for key in ('classes', 'palette') if old.get(key) is not None}
+    return {**new, 'metainfo': said} if said else new
+
+
+#: Deepest chain of includes.
+_DEEPEST = 20
+#: Maximum size of an annotation file that is read.
+_LARGEST = 1 << 30
+_SPLITS = ('train', 'val')
+#: Numbers of outputs of models for COCO's classes: one for each class, or for each id.
+COCO_COUNTS = (80, 90, 91)
+
+
+class DetrYaml(NamedTuple):
+    """A config with its includes: number of model outputs, and annotation file and image folder per split.
+
+    ``remaps``: labels are positions among COCO's own ids (``remap_mscoco_category``, off by default).
+    """
+
+    num_classes: Optional[int]
+    remaps: bool
+    files: List[Tuple[str, str, str]]
+
+
+def is_detr_yaml(path: str) -> bool:
+    """Return True if a file is a config of this family: it, or an included file, names a JSON."""
+    if os.path.splitext(path)[1].lower() not in ('.yml', '.yaml'):
+        return False
+    try:
+        data = _read_data(path)
+    except (CannotRun, RecursionError, MemoryError):
+        return False
+    return '_base_' not in data and ('__include__' in data or 'remap_mscoco_category' in data)
+
+
+def is_remapped(data: Mapping[str, Any]) -> bool:
+    """Return True if labels are looked up among COCO's ids although the model has other classes."""
+    number = data.get('num_classes')
+    return bool(data.get('remap_mscoco_category')) and isinstance(number, int) and number not in COCO_COUNTS
+
+
+def fits_coco_ids(path: str) -> bool:
+    """Return True if all annotation files of a config are readable and COCO's table gives them valid labels.
+
+    Some sets fit by chance, and `scan` finds nothing: numbering a few classes from 1 gives 0..N-1.
+    """
+    try:
+        said = read_detr_yaml(path)
+        return bool(said.files) and all(_fits(file, said.num_classes or 0) for _, file, _ in said.files)
+    except (CannotRun, OSError, ValueError, KeyError, TypeError, RecursionError, MemoryError):
+        return False  # nothing is known about the other files
+
+
+def _fits(path: str, num_classes: int) -> bool:
+    data = json.loads(read_regular(path, _LARGEST))
+    listed = {category['id'] for category in data['categories']}
+    used = {annotation['category_id'] for annotation in data['annotations']}
+    return listed <= set(COCO_IDS) and used <= set(COCO_IDS[:num_classes])
+
+
+def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
+    """Read a file with its includes; its own keys take precedence, as in those repositories.
+
+    Raises:
+        CannotRun: The file, or one that it includes, cannot be read.
+    """
+    here = os.path.realpath(path)
+    if here in around or len(around) >= _DEEPEST:
+        raise CannotRun(f'{path} includes itself, or is included too deeply')
+    data = _read_data(path)
+    names = data.pop('__include__', None) or []
+    joined: Dict[str, Any] = {}
+    for name in names if isinstance(names, list) else [names]:
+        beside = os.path.join(os.path.dirname(path), os.path.expanduser(str(name)))
+        _merge_into(joined, read_with_includes(beside, [*around, here]))
+    return _merge_into(joined, data)
+
+
+def read_detr_yaml(path: str) -> DetrYaml:
+    """Read a config with its includes."""
+    data = read_with_includes(path)
+    number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', False)
+    files = []
+    for split in _SPLITS:
+        loader = data.get(f'{split}_dataloader')
+        dataset = loader.get('dataset') if isinstance(loader, Mapping) else None
+        dataset = dataset if isinstance(dataset, Mapping) else {}
+        if isinstance(dataset.get('ann_file'), str):
+            folder = dataset.get('img_folder')
+            files.append(
+                (split, _resolve_path(dataset['ann_file'], path), _resolve_path(folder, path) if folder else '')
+            )
+    whole = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 1_000_000
+    return DetrYaml(number if whole else None, bool(remaps), files)
+
+
+def _read_data(path: str) -> Dict[str, Any]:
+    text = read_text(path)
+    if text is None:
+        raise CannotRun(f'{path} cannot be read')
+    try:
+        data = parse_data(text, '.yml')
+    except (NotPlain, ValueError) as error:
+        raise CannotRun(f'{path} cannot be read: {error}') from error
+    if not isinstance(data, dict):
+        raise CannotRun(f'{path} has no keys')
+    return data
+
+
+def _merge_into(base: Dict[str, Any], overrides: Mapping[str, Any]) -> Dict[str, Any]:
+    for key, value in overrides.items():
+        known = base.get(key)
+        base[key] = _merge_into(known, value) if isinstance(known, dict) and isinstance(value, Mapping) else value
+    return base
+
+
+def _resolve_path(name: Any, path: str) -> str:
+    """Return a path relative to the working directory, as training does, else relative to the config."""
+    name = str(name)
+    beside = os.path.join(os.path.dirname(path), name)
+    return beside if not os.path.exists(name) and os.path.exists(beside) else name
