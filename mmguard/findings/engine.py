@@ -73,7 +73,7 @@ def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rule
 
 
 def _offer(finding: Finding, edits: Sequence[Edit]) -> Finding:
-    """Return a finding with these edits; a question without an alternative gets the advice as its answer "no"."""
+    """Return a finding with ``edits``; if the last question has no alternative, its "no" leads to the advice."""
     if edits and edits[-1].question and not edits[-1].if_not:
         edits = [*edits[:-1], replace(edits[-1], if_not=finding.advice)]
     return replace(finding, edits=tuple(edits))
@@ -220,8 +220,8 @@ def _passes_recheck_in(
     return _keeps_training_data(edit, facts.labels, after.labels, is_here)
 
 
-#: Maximum share and number of trainable objects that an edit may leave out; more are not slips.
-SLIPS, FEW = 0.01, 3
+#: Maximum share and number of trainable objects that an edit may leave out; more are not mistakes.
+SMALL_SHARE, FEW = 0.01, 3
 
 
 def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
@@ -233,7 +233,7 @@ def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]
     )
     if left >= objects:
         return [edit]
-    if taught - taught_after > max(FEW, SLIPS * taught):
+    if taught - taught_after > max(FEW, SMALL_SHARE * taught):
         return []
     count = Message('{number:,} of {objects}', number=objects - left, objects=quantity(objects, 'object'))
     faults: Counter[str] = Counter()  # `fix` also leaves out the objects of other findings
@@ -250,7 +250,7 @@ def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]]:
-    """Return the number of objects (unreadable ones, too), how many of them train, and fault -> objects with it."""
+    """Return the number of objects (unreadable ones, too), how many of them train, and {fault: objects}."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0, Counter()
@@ -312,7 +312,7 @@ def _lists(config: Optional[ReadConfig], names: Sequence[str]) -> bool:
 
 
 def _count_meant(labels: LabelFacts) -> Dict[int, int]:
-    """Return class -> elements of the class, including those that the loader misreads."""
+    """Count the elements of each class, as {class: count}, including those that the loader misreads."""
     if not _is_misread(labels) or labels.maps is None:
         return count_trained_classes(labels)
     return count_trained_classes(replace(labels, histogram=labels.maps.raw))
@@ -323,7 +323,7 @@ def _is_misread(labels: LabelFacts) -> bool:
 
 
 def count_trained_classes(labels: LabelFacts) -> Dict[int, int]:
-    """Return class -> trained elements of the class."""
+    """Count the trained elements of each class, as {class: count}."""
     counts = labels.histogram if labels.annotations is None else labels.annotations.usable
     return {
         label: count

@@ -78,7 +78,7 @@ def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
 
 
 def number_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
-    """Yield an edit that numbers the classes of YOLO label files from 0, if there are as many as names."""
+    """Yield an edit that renumbers the class ids in YOLO label files from 0, if there are as many ids as names."""
     labels = facts.labels
     ids = sorted(label for label, count in labels.histogram.items() if count) if labels is not None else []
     if labels is not None and labels.yolo is not None and 0 < len(ids) == labels.num_classes:

@@ -56,7 +56,7 @@ _CITYSCAPES_VOID: Tuple[Color, ...] = (
 
 
 def compute_grays(palette: Iterable[Tuple[Color, int]]) -> Dict[int, int]:
-    """Return gray -> label, with grays rounded as by OpenCV and Pillow, or truncated as by older versions.
+    """Return {gray: label}, with grays rounded as by OpenCV and Pillow, or truncated as by older versions.
 
     If two labels share a gray (1 and 16 of VOC: 38), the first is the more common one.
     """
@@ -81,7 +81,7 @@ _BY_CHANCE = 0.005
 
 
 def match_grays(palette: Iterable[Tuple[Color, int]], values: Set[int]) -> Dict[int, int]:
-    """Return value -> label if all values are grays of a palette's colors; nothing if several labels are possible.
+    """Return {value: label} if all values are grays of a palette's colors, or {} if several labels are possible.
 
     Example:
         >>> match_grays([((0, 0, 0), 0), ((0, 0, 200), 1), ((120, 120, 120), 2)], {0, 23, 120})

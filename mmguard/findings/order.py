@@ -15,7 +15,7 @@ _CODES = (
     'MG203 MG162 MG140 MG149 MG134 MG138 MG581 MG178 MG160 MG172 MG168 MG393 MG394 MG176 MG157 '
     # Numberings of well-known data sets before those that are only inferred from counts: values that compression made,
     # and void that was shifted, before void that is not ignored; a name twice before a head that counts it once; few
-    # files with a value, a slip, before a forgotten class; gaps where no known numbering explains them.
+    # files with a value (an annotation mistake) before a forgotten class; gaps where no known numbering explains them.
     'MG101 MG136 MG133 MG125 MG115 MG156 MG384 MG108 MG117 MG119 MG127 MG104 MG106 MG116 '
     # Records and files that cannot be used, one by one: a name with two ids makes one label too many; sizes differ, so
     # boxes are outside of the image.

@@ -100,7 +100,7 @@ class Rule:
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         """Yield the findings that the facts support."""
-        raise TypeError(f'{type(self).__name__} does not look at the facts')
+        raise TypeError(f'{type(self).__name__} must define find()')
 
     def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
         """Return edits, the most likely first. Each is tried before it is offered."""
@@ -150,7 +150,7 @@ class ConfigRule(Rule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         """Yield one finding for each place where the config makes this mistake."""
-        raise TypeError(f'{type(self).__name__} does not look at the config')
+        raise TypeError(f'{type(self).__name__} must define look()')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         # Mistakes in val mostly occur in test, too: one finding with both places.
@@ -208,7 +208,7 @@ class DataRule(Rule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         """Yield the findings that the labels support; ``labels`` are those of ``facts``."""
-        raise TypeError(f'{type(self).__name__} does not look at the labels')
+        raise TypeError(f'{type(self).__name__} must define look()')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         labels = facts.labels
@@ -296,7 +296,7 @@ class EnvironmentRule(Rule):
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         """Yield the faults of this kind in the installation."""
-        raise TypeError(f'{type(self).__name__} does not look at the environment')
+        raise TypeError(f'{type(self).__name__} must define look()')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         assert facts.environment is not None

@@ -54,12 +54,12 @@ def is_trained_on(labels: LabelFacts) -> bool:
 
 
 def count_trained(labels: LabelFacts) -> Dict[int, int]:
-    """Return value -> count as seen in training; only the invalid values if no others are known."""
+    """Count the values as seen in training, as {value: count}; only invalid values if no others are known."""
     return {value: count for value, count in (labels.histogram or labels.values).items() if count > 0}
 
 
 def count_stored(labels: LabelFacts) -> Dict[int, int]:
-    """Return value -> count as stored in the files."""
+    """Count the values as stored in the files, as {value: count}."""
     raw = get_maps(labels).raw
     return {value: count for value, count in raw.items() if count > 0} if raw else count_trained(labels)
 
@@ -174,9 +174,9 @@ def _list_forms(name: str) -> List[Tuple[str, Tuple[int, ...]]]:
 
 
 def find_nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[str, str]:
-    """Map each name to the ``known`` name with the most similar spelling, or to nothing; see :func:`find_alike`.
+    """Map each name to the ``known`` name with the most similar spelling, or to ``''`` if no name is similar.
 
-    Of very many names only those are found that :func:`find_alike` finds.
+    Above ``COMPARED`` pairs of names, find only the matches of :func:`find_alike`.
 
     Example:
         >>> find_nearest(['trafic light', 'boat', 'car_2'], ['traffic light', 'car', 'car_1'], 0.7)
@@ -200,7 +200,7 @@ def _find_numbers(name: str) -> Tuple[int, ...]:
 
 
 def find_class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
-    """Return path -> class names: from the config, else from the data set."""
+    """Return the class lists of the config, else of the data set, as {path: names}."""
     listed = {path: list(names) for path, names in get_config(labels).dataset_classes.items() if names}
     if not listed and labels.class_names:
         listed = {'metainfo.classes': list(labels.class_names)}

@@ -171,7 +171,7 @@ class HookAroundTraining(Hook):
 
     def around_training(self, runner: Any) -> ContextManager[Any]:
         """Create the context in which the training runs."""
-        raise TypeError(f'{type(self).__name__} has no context for a training')
+        raise TypeError(f'{type(self).__name__} must define around_training()')
 
     def before_run(self, runner: Any) -> None:
         loop = get_built_loop(runner)

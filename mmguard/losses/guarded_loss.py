@@ -122,10 +122,9 @@ class GuardedLossBase(CountsLabels, nn.Module):
         config = merge_arguments(loss, arguments) if isinstance(loss, dict) else {'type': loss, **arguments}
         if is_nested and self.heads_read_config and config.get('use_sigmoid') and 'use_sigmoid' not in arguments:
             raise ValueError(
-                "use_sigmoid=True is nested in loss=dict(...), where mmdet's heads do not see it: they read it next "
-                "to type='GuardedLoss' and would create one channel too many. Write it flat: "
-                f"dict(type='GuardedLoss', loss={config.get('type')!r}, use_sigmoid=True, ...) with its other "
-                'arguments next to it'
+                "mmdet's heads ignore use_sigmoid=True inside loss=dict(...) and would create one channel too many. "
+                'Move all arguments of the loss up: '
+                f"dict(type='GuardedLoss', loss={config.get('type')!r}, use_sigmoid=True, ...)"
             )
         if self.scope is not None:
             config.setdefault('_scope_', self.scope)
@@ -258,7 +257,7 @@ def map_parts(loss: Result, change: Callable[[Tensor], Tensor]) -> Result:
 
 
 def _attach(loss: Tensor, pred: Tensor) -> Tensor:
-    """Attach a loss to the graph: without one, parameters get no gradient, and DDP waits for them."""
+    """Attach a loss to the graph of the scores; without a graph, DDP waits for gradients that never come."""
     if loss.requires_grad or not pred.requires_grad:
         return loss
     return loss + pred[:0].sum()  # the sum of nothing is exactly 0, whatever the scores hold

@@ -18,10 +18,8 @@ from mmguard.version import __version__
 #: Number of possible causes on the first screen; one more is shown, too, rather than a line about it.
 _POSSIBLE = 3
 _TRUE_LINE_ADVICE = Message(
-    'The line that Python shows is only where it waited for the device. To see the true line, run the same command '
-    'with `CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an '
-    'IndexError that names the label; `TORCH_USE_CUDA_DSA=1` works only if torch was built with it. After the error '
-    'the process can no longer use the device: start again.'
+    'CUDA reports errors late: the line that Python shows is not the one that failed. For the true line, restart the '
+    'process with `CUDA_LAUNCH_BLOCKING=1`, or run the failing batch on the CPU, where an IndexError names the label.'
 )
 _TRUE_LINE_HINT = Message('true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; Python shows a later line')
 _NO_CAUSE_NOTE = Message('None of the known causes fits what the log, the config and the labels show.')
@@ -94,7 +92,7 @@ def _build_first_rows(explanation: Explanation, signature: Signature) -> Rows:
         rows += [row for one in explanation.causes[:shown] for row in _build_possible_rows(one, '- ')]
     rows += [Wrapped(_TRUE_LINE_HINT, rest='  ')] if explanation.is_asynchronous else []
     left = len(explanation.causes) - shown
-    more = quantity(left, 'other cause') if left > 0 else Message('everything known about it')
+    more = quantity(left, 'other cause') if left > 0 else Message('all details of this error')
     return [*rows, Message('more with --verbose: {more}', more=more)]
 
 

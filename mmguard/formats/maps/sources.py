@@ -111,7 +111,7 @@ class MapSource(Source):
 
     def items(self) -> Iterator[MapItem]:
         """Yield the files one by one, only once."""
-        raise TypeError(f'{type(self).__name__} lists no files')
+        raise TypeError(f'{type(self).__name__} must define items()')
 
     def list_items(self) -> Optional[List[MapItem]]:
         """Return the files if a config names them, since another config may name others; else ``None``."""
@@ -176,7 +176,7 @@ class MapSource(Source):
 
 
 def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
-    """Return name of the copy -> corrected content for a few label maps.
+    """Correct a few label maps, as {name of the copy: content}.
 
     Raises:
         NotTried: A readable file would be left out.

@@ -53,7 +53,7 @@ class LossGuard:
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         """Call the stock loss; ``args`` are the rest of the target, then the caller's other arguments."""
-        raise TypeError(f'{type(self).__name__} does not say how to call its loss')
+        raise TypeError(f'{type(self).__name__} must define __call__()')
 
 
 def select_scores(keep: Tensor, pred: Tensor, fill: float = 0) -> Tensor:

@@ -15,8 +15,8 @@ from mmguard.language import Message
 from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.text import quantity, shorten
 
-#: Maximum ratio of a slip's count to that of the adjacent value.
-_SLIP = 0.01
+#: Maximum ratio of the count of an annotation mistake to that of the adjacent value.
+_RARE = 0.01
 
 
 def get_volumes(labels: LabelFacts) -> VolumeFacts:
@@ -24,7 +24,7 @@ def get_volumes(labels: LabelFacts) -> VolumeFacts:
 
 
 def get_labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
-    """Return name -> value of the labels in dataset.json, of any type; nothing if they are not an object."""
+    """Return the labels of dataset.json as {name: value}, or {} if they are not a JSON object."""
     labels = get_volumes(facts).content.get('labels')
     if not isinstance(labels, dict):
         return {}
@@ -41,17 +41,17 @@ def is_old(labels: LabelFacts) -> bool:
 
 
 def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
-    """Convert name -> value to the layout of dataset.json: v1 has value -> name."""
+    """Convert {name: value} to the layout of dataset.json: v1 has {value: name}."""
     return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
 
 
-def find_slips(labels: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
+def find_mistakes(labels: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
     """Map each rare invalid value to an adjacent frequent value in ``counts``."""
     return {
         value: near
         for value, count in labels.values.items()
         for near in (value - 1, value + 1)
-        if near and count < _SLIP * counts.get(near, 0)
+        if near and count < _RARE * counts.get(near, 0)
     }
 
 
@@ -203,9 +203,9 @@ class LabelList(DeclaredCause):
             pairs, called = {}, {label: name for name, label in names.items()}
             asked = [f'Is {value} in the label files {called[value]}?' for value in held if value not in values]
         else:
-            slips = {value: number[near] for value, near in find_slips(labels, held).items() if near in number}
-            pairs = {**{old: new for old, new in number.items() if old != new}, **slips}
-            asked = [f'Is {value} a slip of {ordered[new]}?' for value, new in slips.items()]
+            mistakes = {value: number[near] for value, near in find_mistakes(labels, held).items() if near in number}
+            pairs = {**{old: new for old, new in number.items() if old != new}, **mistakes}
+            asked = [f'Is {value} a mistake for {ordered[new]}?' for value, new in mistakes.items()]
         asked += ['Is 0 the background?'] if asks_zero else []
         title = 'Correct the labels in dataset.json; the label files stay as they are.'
         title = 'Number the labels without a gap, in dataset.json and in all label files.' if pairs else title

@@ -14,7 +14,7 @@ from mmguard.nnunet.rules.dataset_json import (
     VolumeCause,
     as_written,
     find_ignore_value,
-    find_slips,
+    find_mistakes,
     get_labels_by_name,
     get_volumes,
     is_old,
@@ -24,7 +24,7 @@ from mmguard.nnunet.rules.dataset_json import (
 )
 from mmguard.text import quantity, shorten
 
-#: Share of voxels up to which a value is a slip rather than a class.
+#: Share of voxels up to which a value is an annotation mistake rather than a class.
 RARE_VOXELS = 1e-4
 #: Maximum distance of gray levels near 0 and near 255.
 _NEAR = 32
@@ -60,11 +60,11 @@ class UnexpectedValues(VolumeCause):
         wrong='"labels": {"background": 0, "liver": 1}, files with 0, 1 and 2',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
-    limits = 'It cannot tell a slip, a forgotten class and "not annotated" apart: look at the slices.'
+    limits = 'It cannot tell an annotation mistake, a forgotten class and "not annotated" apart: look at the slices.'
     advice = (
-        'Look at the slices named (valid labels are {valid}): correct a slip, declare a class in `"labels"`, '
-        'renumber values by the names of the classes, threshold gray levels. If a value (255, -1) marks voxels '
-        'that were not annotated, write {next} and declare `"ignore": {next}`: do not make it background.'
+        'Look at the slices named (valid labels are {valid}): correct an annotation mistake, declare a class in '
+        '`"labels"`, renumber values by the names of the classes, threshold gray levels. If a value (255, -1) marks '
+        'voxels that were not annotated, write {next} and declare `"ignore": {next}`: do not make it background.'
     )
 
     needs = ()
@@ -140,7 +140,7 @@ class UnexpectedValues(VolumeCause):
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
     def _match_names(self, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-        """Return a well-known data set, and value -> label of the same name, if they are unambiguous."""
+        """Return the well-known data set whose numbering the files use, and its {value: declared label}."""
         found = [value for value in labels.histogram if value not in (0, labels.ignore_index)]
         names = {
             value: labels.name_of(value)
@@ -152,14 +152,14 @@ class UnexpectedValues(VolumeCause):
 
     def _find_numbering(self, labels: LabelFacts) -> Dict[int, int]:
         """Map old values to new ones if as many are found as declared, not counting ignored ones."""
-        found = sorted(set(labels.histogram) - {labels.ignore_index} - set(find_slips(labels, labels.values)))
+        found = sorted(set(labels.histogram) - {labels.ignore_index} - set(find_mistakes(labels, labels.values)))
         classes = sorted(set(get_volumes(labels).expected) - {labels.ignore_index})
         if not labels.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
             return {}
         pairs = {old: new for old, new in zip(found, classes) if old != new}
         return {
             **pairs,
-            **{value: pairs[meant] for value, meant in find_slips(labels, labels.values).items() if meant in pairs},
+            **{value: pairs[meant] for value, meant in find_mistakes(labels, labels.values).items() if meant in pairs},
         }
 
 

@@ -220,7 +220,7 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
 
 
 def _is_same_kind(one: Part, other: Part) -> bool:
-    """Return True if two data sets have the same type, or that of the first derives from that of the other."""
+    """Return True if two data sets have the same type, or the type of ``one`` is a subclass of that of ``other``."""
     base: Any = other.cls
     is_derived = inspect.isclass(one.cls) and inspect.isclass(base) and issubclass(one.cls, base)
     return one.name == other.name or is_derived

@@ -140,7 +140,7 @@ def _unite(config: ReadConfig, union: Sequence[str]) -> List[Edit]:
 
 
 def _find_table(dataset: Part, union: Sequence[str], void: int) -> Dict[int, int]:
-    """Return value as loaded -> label for the values of a data set that have another number in a list."""
+    """Return {loaded value: label} for the classes of a data set that have another number in ``union``."""
     own = list(map(str, get_metainfo(dataset).get('classes') or ()))
     if own and set(union) <= set(own):  # mmseg maps the classes of its own types by name
         return {}

@@ -17,7 +17,7 @@ from mmguard.text import quantity
 
 #: Share of the boxes that are inside their images if read in the right format.
 NEARLY_ALL_INSIDE = 0.98
-#: Minimum share of boxes for a convention rather than slips, and minimum number of boxes.
+#: Minimum share of boxes for a convention rather than single mistakes, and minimum number of boxes.
 MANY_FAULTY_BOXES, ENOUGH_BOXES = 0.2, 10
 
 

@@ -252,7 +252,7 @@ class UncountedCategories(DataRule):
             yield self.report_in(facts, certainty, evidence, words, severity=severity, files=found.sources)
         elif coco.parents:
             names = join_items(map(repr, coco.parents))
-            evidence = Message('other categories name it as their supercategory: {names}', names=names)
+            evidence = Message('named as supercategory by other categories: {names}', names=names)
             words = {'parents': names}
             yield self.report_in(facts, PROVEN, evidence, words, self.title_parents, files=found.sources)
 

@@ -363,7 +363,7 @@ class BackgroundListed(Rule):
 
 
 def _find_background_lists(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
-    """Return the class lists of a detection config that contain it."""
+    """Return the class lists of a detection config that contain a background class."""
     found = []
     for dataset in find_datasets(config) if config is not None and config.framework == 'mmdet' else ():
         names = get_class_names(dataset) or []

@@ -202,7 +202,7 @@ def _find_palette(colors: Set[Color]) -> Optional[Dict[Color, int]]:
 
 
 def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-    """Return the name of a palette, and stored value -> label, if the files of all splits hold the gray of its colors.
+    """Return a palette and {stored value: label} if the files of all splits hold the grays of its colors.
 
     The palette is one of the config, or of Cityscapes.
     """

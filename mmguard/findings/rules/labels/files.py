@@ -99,7 +99,7 @@ class UnpairedFiles(DataRule):
         return bool(labels) and count_listed(maps, 'missing_images') == labels
 
     def _find_unpaired(self, labels: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
-        """Return kind -> number of files, and the first of them (for volumes with details)."""
+        """Return {kind: (number of files, first files)}; for volumes, the files have details."""
         if labels.volumes is not None:
             faults = {kind: labels.volumes.find_faults(kind) for kind in FILE_NOUNS}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
@@ -157,7 +157,7 @@ class SizeMismatch(DataRule):
                 title = self.title_swapped
         yield self.report_in(
             facts,
-            LIKELY if maps.size_mismatches else PROVEN,  # one or two may be slips in the list
+            LIKELY if maps.size_mismatches else PROVEN,  # one or two may be mistakes in the list
             evidence,
             {'number': quantity(number, 'file')},
             title,

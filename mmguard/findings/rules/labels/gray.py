@@ -107,7 +107,7 @@ def may_be_subtracted(labels: LabelFacts) -> bool:
     return set(counts) == {0, VOID} and labels.num_classes <= 2 and much and not subtracts_one(labels)
 
 
-#: Number of distinct invalid values above which they are neither slips nor forgotten classes.
+#: Number of distinct invalid values above which they are neither annotation mistakes nor forgotten classes.
 MANY_VALUES = 16
 #: More classes than any 8-bit data set has.
 MOST_IDS = 190

@@ -191,7 +191,7 @@ class RawCocoIds(DataRule):
             yield self.report_in(facts, PROVEN, words={'span': span, 'contiguous': labels.num_classes})
 
     def _are_raw(self, labels: LabelFacts) -> bool:
-        """Return True if the invalid values are ids of COCO, and no other values contradict it."""
+        """Return True if the invalid values are ids of COCO, and few values are ids that COCO never uses."""
         ids = select_ids(count_trained(labels))
         if min(labels.values) < 0 or not ids:
             return False

@@ -111,7 +111,7 @@ class GapsInIds(OutsideRule):
     title = 'The ids have gaps: {ids} are {number} ids, but the highest is {most} and num_classes={num_classes}.'
     why = 'A loss indexes by label: ids above num_classes - 1 are out of range, however few ids there are.'
     example = Example(wrong='labels 0, 1, 4 with num_classes=3', right='label_map={4: 2}')
-    limits = 'An id after the gap may also be void or a slip; its edit asks.'
+    limits = 'An id after the gap may also be void or an annotation mistake; its edit asks.'
     advice = (
         'If all ids are classes, renumber them in the order of the class list, with one table for all splits: '
         '`label_map={pairs}` in GuardSegLabels, in annotations the category ids. Do not raise num_classes to the '

@@ -49,9 +49,9 @@ _FROM_ONE = (
     ('impervious_surface', 'building', 'low_vegetation'),
 )
 
-#: Maximum number of values that are slips.
+#: Maximum number of distinct values that are annotation mistakes.
 FEW_VALUES = 4
-#: For few files: their minimum number, and the maximum share of files and elements with a slip.
+#: For few files: their minimum number, and the maximum share of files and elements with an annotation mistake.
 SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
 #: Ids from here on are not a numbering with gaps.
 MOST_IDS = 1000
@@ -73,7 +73,7 @@ class OutsideRule(DataRule):
 
 
 def read_pattern(labels: LabelFacts) -> Dict[str, str]:
-    """Return code -> certainty of the rules that explain the labels outside the classes; MG107 explains any."""
+    """Return the rules that explain the labels outside the classes as {code: certainty}; MG107 explains any labels."""
     values, classes, listed = set(labels.values), labels.num_classes, len(labels.class_names)
     found: Dict[str, str] = {}
     if counts_from_one(labels):
@@ -93,7 +93,7 @@ def read_pattern(labels: LabelFacts) -> Dict[str, str]:
             found['MG127'] = LIKELY
     if _has_gaps(labels):
         # Not proven in three cases. The last id may be the void of a known set, and the gap a class without files; a
-        # rare last id may be a slip, and the gap the last class; ids far apart may not be a numbering at all.
+        # rare last id may be a mistake, and the gap the last class; ids far apart may not be a numbering at all.
         ids = list_ids(labels)
         is_void_behind = ids[-1] == classes and classes in VOID_EQUALS_NUM_CLASSES
         found['MG116'] = LIKELY if is_void_behind or is_rare(labels) or are_far(ids) else PROVEN
@@ -138,7 +138,7 @@ def _has_gaps(labels: LabelFacts) -> bool:
 def _is_rarer_than_classes(labels: LabelFacts) -> bool:
     """Return True if the first value after the classes is in fewer files than any class, and in only a few.
 
-    A class missing in the list is drawn as often as the others; a listed value is not a slip.
+    A class missing in the list is drawn as often as the others; a listed value is not an annotation mistake.
     """
     beyond, count, of_pixels = labels.num_classes, sum(labels.values.values()), labels.kind == 'pixels'
     if set(labels.values) != {beyond} or beyond < 1 + of_pixels or len(labels.class_names) > beyond:
@@ -168,15 +168,15 @@ class OutOfRange(OutsideRule):
         wrong='head: num_classes=19; labels in the files: 0..18 and 33',
         right='33 corrected in the files, or mapped: label_map={33: 255}',
     )
-    limits = 'It cannot tell a slip from a class that the config does not count: that is the question of its edits.'
+    limits = 'It cannot tell an annotation mistake from a class that the config does not count: its edits ask.'
     advice = (
-        'Open one of these files: correct a slip there, or add a class to metainfo.classes and to num_classes of '
-        'every head. If the files have another numbering, write a label_map from value to class for all of them.'
+        'Open one of these files: correct an annotation mistake there, or add a class to metainfo.classes and to '
+        'num_classes of every head. If the files have another numbering, write one label_map from value to class.'
     )
     pytorch = (
-        'Valid labels are 0..{last}: find whether the others are slips, a class that is not counted, or another '
-        'numbering. A class needs an output of the model (in YOLO a name in data.yaml), a numbering a table from '
-        'id to class.'
+        'Valid labels are 0..{last}: find whether the others are annotation mistakes, a class that is not counted, or '
+        'another numbering. A class needs an output of the model (in YOLO a name in data.yaml), a numbering a table '
+        'from id to class.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -208,11 +208,11 @@ class OutOfRange(OutsideRule):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
                 yield from convert_files(facts, 'Rewrite the files, every value above 0 as 1.', question, threshold=0)
         if compute_share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH_INVALID:
-            question = Message('Does {seen} mean no class (void, or slips of an annotator)?', seen=join_items(seen))
+            question = Message('Does {seen} mean no class (void, or annotation mistakes)?', seen=join_items(seen))
             yield from renumber(facts, dict.fromkeys(seen, labels.void), question)
 
     def _continues(self, labels: LabelFacts) -> bool:
-        """True if the labels continue after num_classes in many files: classes, not slips."""
+        """True if the labels continue after num_classes in many files, so they are classes, not annotation mistakes."""
         ids = select_ids(count_trained(labels))
         whole = bool(labels.histogram) and ids == set(range(len(ids)))
         return whole and len(labels.values) > 1 and not is_rare(labels) and set(labels.values) <= ids
@@ -320,8 +320,8 @@ class OneTooMany(OutsideRule):
 class StrayValue(OutsideRule):
     code = 'MG127'
     follows = ('MG102', 'MG107', 'MG116')
-    summary = 'Only a few files hold an invalid label: a slip of the annotator, not a class.'
-    title = 'Only a few files hold {values}: a slip of the annotator, not a class.'
+    summary = 'Only a few files hold an invalid label: an annotation mistake, not a class.'
+    title = 'Only a few files hold {values}: an annotation mistake, not a class.'
     why = 'One such label ends a stock training, at the iteration that happens to draw its file.'
     example = Example(
         wrong='num_classes=2, value 77 in 9 pixels of one file',
@@ -339,7 +339,7 @@ class StrayValue(OutsideRule):
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         question = Message(
-            'Is {values} a slip of the annotator (num_classes is right then)?', values=join_items(sorted(labels.values))
+            'Is {values} an annotation mistake (then num_classes is right)?', values=join_items(sorted(labels.values))
         )
         table = dict.fromkeys(labels.values, labels.void)
         is_map = labels.kind == 'pixels'

@@ -124,7 +124,7 @@ class FaultRule(AnnotationRule):
 
 
 def is_about_records(reason: str) -> bool:
-    """True if a fault is in single records, not in the whole file, and no rule of its own is about it.
+    """True if a fault is in single records, not in the whole file, and no other rule reports the fault.
 
     Example:
         >>> is_about_records('bbox is not four numbers'), is_about_records('is damaged: invalid literal')

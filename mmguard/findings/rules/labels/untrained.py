@@ -202,7 +202,7 @@ class NoUsableInstance(AnnotationRule):
             yield from rewrite(self, facts, 'Train them as single objects.', question, no_crowds=True)
 
     def _count_reasons(self, labels: LabelFacts) -> Dict[str, int]:
-        """Return reason -> annotations excluded for it, the most frequent first."""
+        """Count the excluded annotations as {reason: count}, the most frequent reason first."""
         found = get_annotations(labels)
         if not found.annotations:
             return {'the file has no annotations': 0}

@@ -56,7 +56,7 @@ class RefusedRows(AnnotationRule):
         yield from rewrite(self, facts, 'Leave these rows out, and cut what follows a box.', question)
 
 
-#: Share of the rows above which pixels are a convention, not a slip.
+#: Share of the rows above which pixels are a convention, not a mistake.
 NEARLY_ALL_IN_PIXELS = 0.9
 
 
