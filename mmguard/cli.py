@@ -85,7 +85,7 @@ def _has_streams() -> bool:
 
 
 def _write_every_character() -> None:
-    """Escape characters that standard output cannot write, as Python does on standard error, and commands of GitHub."""
+    """Escape characters that standard output cannot encode; in GitHub Actions, break up workflow commands in texts."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
     streams: List[Any] = [sys.stdout, sys.stderr] if os.environ.get('GITHUB_ACTIONS') else []

@@ -143,7 +143,8 @@ def _reads_objects() -> Optional[bool]:
 def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[Cuda]]:
     """Import modules in a child process, so that a crash or hang does no harm.
 
-    Return name -> why the module cannot be imported, and the CUDA of torch (``None``: unknown).
+    Returns:
+        tuple: {name: reason} of the modules that cannot be imported, and torch's CUDA; ``None`` if it is unknown.
     """
     errors: Dict[str, str] = {}
     cuda: Optional[Cuda] = None
@@ -175,7 +176,7 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[Cuda]]
 
 
 def describe_environment(environment: EnvironmentFacts) -> Dict[str, str]:
-    """Return the lines of the command: name -> what was found."""
+    """Return the lines of the command as {name: version or state}."""
     lines = {'python': f'{environment.python} on {environment.system}', 'stack': _describe_stack(environment)}
     for module, distributions in DISTRIBUTIONS.items():
         found = ', '.join(f'{name} {version}' for name, version in environment.find_installed(module).items())

@@ -1,4 +1,4 @@
-"""Findings for programs that read them: annotations of GitHub, SARIF 2.1.0, and JUnit XML."""
+"""Findings for programs that read them: GitHub Actions annotations, SARIF 2.1.0, and JUnit XML."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
 
 
 def name_missing_package(function: _Function) -> _Function:
-    """Return a public function that names the package that it lacks, and how to install it."""
+    """Wrap a public function so that a missing package is named, with the command that installs the package."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

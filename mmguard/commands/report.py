@@ -125,7 +125,7 @@ def find_rank_causes(log: GuardLog, ranks: Sequence[RankFacts], silent: List[int
 
 
 def find_causes(log: GuardLog) -> Dict[str, List[Finding]]:
-    """Return mode and kind -> the likely causes of the invalid labels, the most likely first."""
+    """Return the likely causes of invalid labels as {mode and kind: causes}, the most likely first."""
     from mmguard.findings import LabelFacts
     from mmguard.findings.engine import diagnose_for
     from mmguard.log.statistics import KINDS

@@ -103,7 +103,7 @@ def add_selection(parser: Any) -> None:
 
 
 def add_outcome(parser: Any) -> None:
-    """Add the options for exit code and form."""
+    """Add the options for exit code and output format."""
     add_arguments(parser, _OUTCOME, fail_on=SEVERITIES, format=FORMATS)
 
 

@@ -355,7 +355,7 @@ def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool
 
 
 def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
-    """Return a folder and those above it up to the nearest that holds the first mark that exists; else only itself."""
+    """Return a folder and its parents up to the root of the project; only the folder if no parent holds a mark."""
     folders = [folder, *map(str, Path(folder).parents)]
     roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
     return folders[: next(roots, 0) + 1]

@@ -211,7 +211,7 @@ def align_losses(losses: Losses, module: nn.Module, samples: Sequence[str] = (),
 
 
 def build_layout(losses: Mapping[str, Any]) -> Layout:
-    """Return key -> entry.
+    """Return the layout of losses as {key: entry}.
 
     Raises:
         TypeError: A value that is neither a tensor nor a list of tensors.

@@ -74,7 +74,7 @@ class EnvironmentFacts:
     reads_objects: Optional[bool] = None
 
     def find_installed(self, module: str) -> Dict[str, str]:
-        """Return distribution -> version for the installed distributions of a module."""
+        """Return the installed distributions of a module as {name: version}."""
         return {name: self.versions[name] for name in DISTRIBUTIONS[module] if name in self.versions}
 
     def get_version(self, module: str) -> str:

@@ -158,6 +158,6 @@ class Faults:
             self._more[what] = self._more.get(what, 0) + more
 
     def to_dict(self) -> Dict[str, List[str]]:
-        """Return fault -> places; the last entry gives the number of places that are not named."""
+        """Return the faults as {fault: places}; the last place gives the number of places that are not named."""
         more = {what: [f'and {count:,} more'] for what, count in self._more.items()}
         return {what: [*places, *more.get(what, ())] for what, places in self._places.items()}

@@ -75,7 +75,7 @@ _BOX_ROW = re.compile(rb'\s*\S+([ ,]+-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def find_class_splits(target: str) -> Dict[str, str]:
-    """Return split -> folder of its class folders, training first; the key is ``''`` for a folder without splits."""
+    """Return the folders of class folders as {split: folder}, training first; without splits, the key is ``''``."""
     path = os.path.abspath(target)
     if not os.path.isdir(path) or _LABELLED_ELSEWHERE.intersection(path.lower().split(os.sep)):
         return {}

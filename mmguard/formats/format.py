@@ -130,7 +130,7 @@ def get_ending(name: str) -> str:
 
 
 def list_names_below(folder: str) -> Iterator[str]:
-    """Yield the names of all files in a folder and its subfolders that a scan sees, relative to it."""
+    """Yield the paths, relative to ``folder``, of the files in the folder and its subfolders that a scan reads."""
     for place, names in walk(folder, lambda *_: None):
         for name in names:
             path = os.path.relpath(os.path.join(place, name), folder)

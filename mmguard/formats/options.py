@@ -18,7 +18,7 @@ Color = Tuple[int, int, int]
 
 
 def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
-    """Convert a label map into the form of :class:`MapSettings`."""
+    """Convert a label map into the sorted pairs of :class:`MapSettings`."""
     checked: Dict[Any, int] = {}
     for raw, label in (label_map or {}).items():
         checked[raw if raw == OTHERS else int(raw)] = int(label)

@@ -209,7 +209,7 @@ def stack_columns(*columns: np.ndarray) -> np.ndarray:
 
 
 def count_codes(values: np.ndarray) -> Dict[int, int]:
-    """Return value -> count, in ascending order."""
+    """Count the values of an array, as {value: count} in ascending order."""
     if not len(values):
         return {}
     low, high = int(values.min()), int(values.max())
@@ -266,7 +266,7 @@ def _count_images(table: Table, usable: np.ndarray, faulty: np.ndarray, annotati
 def _describe_boxes(
     table: Table, codes: np.ndarray, extents: np.ndarray, boxes: BoxFacts, are_other_sizes: bool
 ) -> Dict[str, np.ndarray]:
-    """Count the faults of boxes; return fault -> bool (N,), the boxes that have it."""
+    """Count the faults of boxes; return {fault: mask}, bool (N,), True for the boxes with the fault."""
     looked_at = table.boxed & table.judged & (table.image >= 0) & (codes != NOT_FINITE)
     negative = looked_at & (table.corners < 0).any(axis=1)
     over = (table.corners[:, 2] > extents[:, 1] + EDGE) | (table.corners[:, 3] > extents[:, 0] + EDGE)
@@ -286,12 +286,12 @@ def _describe_boxes(
     return {**faults, 'unit': _describe_convention(table, looked_at, extents, boxes, are_other_sizes)}
 
 
-#: Share of the boxes that end outside in one direction which cannot be slips, and rounding, as a share of the image.
+#: Share of the boxes beyond an edge that cannot be single mistakes, and rounding, as a share of the image.
 _OFTEN, _ROUNDING = 0.1, 0.01
 
 
 def find_off_axis(first: np.ndarray, second: np.ndarray) -> str:
-    """Return ``'x'`` or ``'y'`` if many boxes end outside in this direction and none is outside in the other.
+    """Return the axis, ``'x'`` or ``'y'``, along which many boxes leave the image, if no box does along the other axis.
 
     Args:
         first, second (np.ndarray): (N, 2), corners of the boxes as fractions of their images.

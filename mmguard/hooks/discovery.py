@@ -57,7 +57,7 @@ def get_dataset(runner: Any, mode: str) -> Any:
 
 
 def find_guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
-    """Return name in the model -> guarded loss; wrappers such as DDP do not enter the names."""
+    """Return the guarded losses as {name: loss}; names omit wrappers such as DDP."""
     model = unwrap(model)
     return {name: module for name, module in model.named_modules() if isinstance(module, CountsLabels)}
 

@@ -291,7 +291,7 @@ class LabelGuardHook(Hook):
     # ---- the parts
 
     def _guard(self, runner: Any) -> None:
-        """Guard the run; name each change once."""
+        """Guard the losses, assigners and pipelines of the run; log each guarded or unguarded part once."""
         from mmguard.hooks.guard_run import guard_run  # reads configs, which other runs need not do
 
         changed, left = guard_run(runner, self._guard_options)

@@ -64,7 +64,7 @@ class LabelSpaces:
         return self.instances if kind == 'instances' else self.pixels
 
     def to_dict(self) -> Dict[str, Space]:
-        """Return kind -> space, without kinds that have none."""
+        """Return the spaces as {kind: space}, without kinds that have no space."""
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
     def override(self, other: LabelSpaces) -> LabelSpaces:
@@ -288,7 +288,7 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
 
 
 def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
-    """Return kind -> valid labels of a loss, ``'decode_head.loss_decode.0'``: those of the head that owns it.
+    """Return the valid labels of a loss (``'decode_head.loss_decode.0'``) as {kind: space}, from the head that owns it.
 
     A ``num_classes`` of the loss itself overrides that of its head. A loss outside of known heads may be of either
     kind. Empty if nothing counts classes, as for region proposals.

@@ -100,7 +100,7 @@ class GuardLog:
         ]
 
     def totals(self, mode: str) -> Stats:
-        """Return the sums of a mode: over all iterations, or over those in the log if it has no record of them."""
+        """Return the sums of a mode over all iterations, or over the logged ones if the record is missing."""
         lines, totals = self.lines[mode], self.run.modes[mode].totals
         if lines.sums and not totals:  # the record is missing, or that of a training that died in its first minute
             totals = lines.totals()

@@ -190,7 +190,7 @@ class LoggedStats(ModeStats):
 
 
 def sum_lines(*logs: Iterable[LogLine]) -> Dict[str, LoggedStats]:
-    """Return mode -> the sums over the logs of all ranks, in the order in which the modes appear."""
+    """Return the sums over the logs of all ranks as {mode: sums}, in the order in which the modes appear."""
     modes: Dict[str, LoggedStats] = {}
     for number, lines in enumerate(logs):
         for line in lines:

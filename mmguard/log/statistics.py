@@ -38,7 +38,7 @@ ByKind = Dict[str, List[Tally]]
 
 
 def group_tallies(pixels: Sequence[Tally] = (), instances: Sequence[Tally] = ()) -> ByKind:
-    """Return kind -> tallies."""
+    """Return tallies as {kind: tallies}."""
     return {'pixels': list(pixels), 'instances': list(instances)}
 
 

@@ -89,7 +89,7 @@ def walk_objects(leaf: Any, limit: int) -> Iterator[Dict[str, Any]]:
 
 
 class WatchedStep:
-    """Step of a pipeline that is run by something else; otherwise it behaves as the step."""
+    """Proxy of a pipeline step: a call runs ``on_step(step, results)``, attributes are those of the step."""
 
     def __init__(self, step: Any, on_step: OnStep) -> None:
         self._step = step

@@ -191,7 +191,7 @@ def describe_failure(error: Exception) -> str:
 
 
 def enter_autocast(program: Program) -> ContextManager[Any]:
-    """Return the context of mixed precision if the config asks for it."""
+    """Return the autocast context of AmpOptimWrapper; a null context for other optimizer wrappers."""
     if get_type_name((program.config.get('optim_wrapper') or {}).get('type')) != 'AmpOptimWrapper':
         return contextlib.nullcontext()
     # Some kernels are missing for half precision on the CPU.

@@ -331,7 +331,7 @@ def _cut_after_loader(dataset: DetDataset) -> List[Any]:
 
 
 def _count_labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[int, int]:
-    """Return label -> number of instances trained on, for the samples of an annotation file."""
+    """Count the trained instances of an annotation file, as {label: count}."""
     from mmdet.registry import DATASETS
     from mmengine.dataset import Compose
 

@@ -102,7 +102,7 @@ def run_ahead(
 
 
 def run_suspects(chunk: List[Any], settings: Task) -> Iterator[Any]:
-    """Run a chunk that was in flight when a process died: in one of its own, and if that dies, file by file.
+    """Run a chunk again after a process died: in a process of its own, or file by file if that process dies, too.
 
     One after the other: in parallel, files that are not to blame would be reported.
     """

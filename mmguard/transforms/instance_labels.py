@@ -94,7 +94,7 @@ class GuardInstanceLabels(BaseTransform):
         return results
 
     def _adapt_to(self, sample: Any) -> GuardInstanceLabels:
-        """Return the guard for a sample whose labels an earlier guard may have mapped or moved."""
+        """Return this guard, or a copy with an adapted rule if an earlier guard has processed the sample."""
         if not sample.get(LABEL_GUARD):
             return self
         guard = copy.copy(self)

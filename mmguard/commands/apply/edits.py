@@ -105,7 +105,7 @@ def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], veri
 
 
 def _find_remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
-    """Return the places where the rule of a finding still finds it."""
+    """Return the places of a finding that its rule still reports."""
     again = diagnose(config=ReadConfig(name_types(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))

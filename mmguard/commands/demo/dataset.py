@@ -15,7 +15,7 @@ ROAD, SIDEWALK, BUILDING, TREE, TERRAIN, SKY = 0, 1, 2, 8, 9, 10
 PERSON, RIDER, CAR, BICYCLE, IGNORED = 11, 12, 13, 18, 255
 #: Train id -> raw Cityscapes id of moving objects, as in an export that translated only the rest.
 RAW_IDS = {PERSON: 24, RIDER: 25, CAR: 26, BICYCLE: 33}
-#: A meaningless value, as if by a slip in an annotation tool.
+#: A meaningless value, as if from a mistake in an annotation tool.
 SLIP = 200
 #: City -> fault of each of its training images ('' = none).
 TRAIN: Dict[str, Tuple[str, ...]] = {
@@ -95,7 +95,7 @@ def draw_street(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndar
 def write_dataset(root: Path) -> Dict[str, Dict[int, int]]:
     """Draw and write the data set, below ``leftImg8bit/`` and ``gtFine/`` of the data root.
 
-    Return label file -> invalid value -> number of pixels, empty for a file without a fault.
+    Return {label file: {invalid value: pixels}}, with an empty dict for a file without a fault.
     """
     planted: Dict[str, Dict[int, int]] = {}
     for city, faults in TRAIN.items():

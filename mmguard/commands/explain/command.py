@@ -84,7 +84,7 @@ def _is_message(what: str) -> bool:
 
 
 def _summarize_codes() -> Dict[str, str]:
-    """Return code -> summary, sorted."""
+    """Return the summaries of all codes as {code: summary}, sorted."""
     from mmguard.findings.plugins import list_rules
     from mmguard.findings.signatures import read_signatures
 

@@ -35,7 +35,7 @@ class Frame(NamedTuple):
 
     @property
     def is_installed(self) -> bool:
-        """True if it is in an installed package or in Python itself."""
+        """True if the line is in an installed package or in Python itself."""
         return bool(re.search(r'site-packages|dist-packages|[/\\]lib[/\\]python\d|<frozen|<string>', self.file))
 
 

@@ -90,7 +90,7 @@ class ZeroLoss:
 
     @property
     def is_sign(self) -> bool:
-        """True if the loss is 0 in enough lines, and in all."""
+        """True if the loss is 0 in all lines, and there are enough lines."""
         return self.is_zero and self.lines >= _ENOUGH_LINES
 
 

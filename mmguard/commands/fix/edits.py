@@ -108,7 +108,7 @@ def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
 
 
 def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies], guesses: bool) -> str:
-    """Describe the findings of a scan of the copies; empty if they cannot simply replace the originals."""
+    """Describe what a scan of the copies finds; empty if the copies cannot simply replace the originals in a scan."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(places) != {plan.target}:
         return ''

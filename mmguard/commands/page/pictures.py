@@ -372,7 +372,7 @@ def _mark(pen: Any, view: View, corners: Sequence[float], size: Tuple[float, flo
 
 
 def _find_wrong_edges(corners: Sequence[float], size: Tuple[float, float]) -> List[bool]:
-    """Return for left, top, right and bottom: True if it is outside of the image, or not on its side of the other."""
+    """Return four bools (left, top, right, bottom): True if the edge is outside of the image or swapped."""
     height, width = size
     left, top, right, bottom = corners
     no_width, no_height = right <= left, bottom <= top

@@ -302,7 +302,7 @@ def compute_median_frequency_weights(pixels: Sequence[int], pixels_of_files: Seq
 
 
 def weigh_classes(labels: LabelFacts) -> Dict[str, List[float]]:
-    """Return formula -> weights of the classes, from the pixels that are neither ignored nor invalid.
+    """Compute class weights from the pixels that are neither ignored nor invalid, as {formula: weights}.
 
     Returns:
         dict[str, list[float]]: Empty if the data set is not for training, has no label maps or no valid pixel, if the

@@ -17,7 +17,7 @@ MOST_SAMPLES, MOST_BOXES, NAMED = 100, 200, 24
 
 
 def draw_sample(spaces: LabelSpaces, info: Dict[str, Any], stored: Snapshot, results: Any) -> List[page.Panel]:
-    """Return the pictures of a sample: of its files, and of ``results``, which its pipeline delivers."""
+    """Return the pictures of a sample before its pipeline (from its files) and after it (from ``results``)."""
     try:
         pixels, size = page.read_photo(str(info.get('img_path')))
         panels = [_draw('before:', pixels, stored.size or size, stored, LabelSpaces())]

@@ -89,7 +89,7 @@ def _is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
 
 
 def find_invalid(trace: SampleTrace, spaces: LabelSpaces) -> Dict[str, List[int]]:
-    """Return kind -> values that are invalid at any step."""
+    """Return the values that are invalid at any step, as {kind: values}."""
     found: Dict[str, Set[int]] = {kind: set() for kind in KINDS}
     for leg in trace.legs:
         for kind, counts in zip(KINDS, (leg.after.values, leg.after.labels)):

@@ -196,7 +196,7 @@ def _find_label_changes(
 
 
 def find_pointwise_map(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]:
-    """Return value -> value if every pixel kept its place and equal values stayed equal; else ``None``."""
+    """Return {old: new} values if every pixel kept its place and equal values stayed equal; else ``None``."""
     if before.shape != after.shape or 'f' in (before.dtype.kind, after.dtype.kind):
         return None
     old, old_index = np.unique(before, return_inverse=True)

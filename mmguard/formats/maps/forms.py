@@ -1,4 +1,4 @@
-"""Storage forms of label maps (images as pillow describes them, NumPy arrays), and their correction to 8-bit PNGs."""
+"""Pixel formats of label maps (color mode and depth of images, dtype of arrays); correction to 8-bit PNGs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 
 
 def get_form(image: Any) -> str:
-    """Return the form of an opened file, ``'gray8'``; ``'other'`` for one that never holds labels (CMYK, LAB)."""
+    """Return the pixel format of an opened file, ``'gray8'``; ``'other'`` for formats without labels (CMYK, LAB)."""
     mode = image.mode
     if mode.startswith('I;16'):
         return 'gray16'
@@ -135,7 +135,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
 
 
 def get_array_form(values: np.ndarray) -> str:
-    """Return the form of an array, named as in :func:`get_form`, by its values: numpy's integers are wide by
+    """Return the pixel format of an array as :func:`get_form` names it, by its values: numpy's integers are wide by
     default."""
     if values.dtype.kind in 'bf':
         return 'bool' if values.dtype.kind == 'b' else 'float'

@@ -142,7 +142,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
 
 
 def _check_header(image: Any) -> None:
-    """Refuse forms that never hold labels."""
+    """Refuse images that never hold labels: CMYK or LAB colors, several pages, a single row or column."""
     if forms.get_form(image) == 'other':
         raise NoLabels(f'colors ({image.mode})')
     if image.format == 'TIFF':  # a loader reads the first page

@@ -160,7 +160,7 @@ def _add_maps(sets: Sets, found: YoloSet, options: ScanOptions) -> None:
 
 
 def is_yolo(target: str) -> bool:
-    """Return True if a target is a data.yaml, an image list, a label file, or a folder with the first or the last."""
+    """Return True if a target is a data.yaml, an image list, a label file, or a folder with a data.yaml or labels."""
     if os.path.isdir(target):
         return bool(find_data_yaml(target)) or _has_texts(os.path.abspath(target))
     root = os.path.abspath(target)

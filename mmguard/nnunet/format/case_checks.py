@@ -215,7 +215,7 @@ class CaseChecker:
 
 
 def _count_along_z(file: FileRecord, value: str) -> Dict[int, int]:
-    """Return z -> number of voxels of a value, summed over channels."""
+    """Count the voxels of a value in each slice, summed over channels, as {z: count}."""
     counts: Dict[int, int] = {}
     for place, count in file.slices.get(value, {}).items():
         z = place % file.shape[1]

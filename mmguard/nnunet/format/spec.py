@@ -173,7 +173,7 @@ def _read_labels(spec: DatasetSpec) -> None:
 
 
 def _swap_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
-    """Return name -> value for labels written as value -> name; entries with duplicate names are all kept."""
+    """Convert labels from {value: name} to {name: value}; keep all entries with duplicate names."""
     names: Dict[str, Optional[int]] = {}
     for value, name in labels.items():
         names[f'{name} ({value})' if name in names else name] = _as_int(value)
