@@ -43,10 +43,11 @@ PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
             'tests/hooks/test_discovery.py',
         ],
     ),
+    'facts': (['mmguard/facts/labels.py'], ['tests/findings/test_any_facts.py', 'tests/findings/test_engine.py']),
     'findings': (
-        [f'mmguard/findings/{name}.py' for name in ('engine', 'facts', 'finding', 'rule', 'edits')],
+        [f'mmguard/findings/{name}.py' for name in ('engine', 'finding', 'rule', 'edits')],
         [
-            *[f'tests/findings/test_{name}.py' for name in ('engine', 'finding', 'edits', 'examples', 'map_edits')],
+            *[f'tests/findings/test_{name}.py' for name in ('engine', 'examples', 'any_facts', 'consequences')],
             *[f'tests/findings/test_{name}.py' for name in ('edits_of_maps', 'run_rules', 'causes')],
             'tests/commands/check/test_check_rules.py',
             'tests/commands/env/test_env_verdicts.py',
