@@ -36,7 +36,7 @@ CHECKED = {
     NONE: ('', []),
 }
 #: `dry-run` has no warnings.
-TRIED = {'error': HEADS.format(12), 'info': HEADS.format(25), NONE: ''}
+TRIED = {'error': "load_from = 'gone.pth'", 'info': "load_from = 'https://example.com/some.pth'", NONE: ''}
 
 
 def expected(severity: str, fail_on: str) -> int:
@@ -82,9 +82,9 @@ def test_check(tmp_path, severity, fail_on):
 @pytest.mark.parametrize('fail_on', SEVERITIES)
 @pytest.mark.parametrize('severity', TRIED)
 def test_dry_run(tmp_path, clean_cityscapes, severity, fail_on):
-    data = f'train_dataloader = dict(dataset=dict(data_root={clean_cityscapes!r}))'
+    data = f'train_dataloader = val_dataloader = dict(dataset=dict(data_root={clean_cityscapes!r}))'
     (tmp_path / 'mine.py').write_text(f'{FCN}\n{data}\n{TRIED[severity]}\n')
-    code, found = run_json(tmp_path, 'dry-run', 'mine.py', '--only', 'labels-reach-outputs', '--fail-on', fail_on)
+    code, found = run_json(tmp_path, 'dry-run', 'mine.py', '--only', 'build', '--fail-on', fail_on)
     outcomes = {'error': 'broken', 'info': 'note', NONE: 'ran'}
     assert outcomes[severity] in [one['outcome'] for one in found['properties'][0]['results']]
     assert code == expected(severity, fail_on)
