@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.facts.volumes import VolumeFacts
 from mmguard.facts.yolo import YoloFacts
@@ -12,6 +12,9 @@ from mmguard.labels.spaces import VOID
 from mmguard.labels.tally import Tally
 from mmguard.language import Message, join
 from mmguard.text import join_with_or
+
+#: File or folder -> options of `mmguard fix`, named as in ``FixOptions``: how label files would be corrected.
+FileChanges = Mapping[str, Mapping[str, Any]]
 
 #: Maximum number of values listed as evidence.
 _FEW = 6

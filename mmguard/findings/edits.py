@@ -9,11 +9,9 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from mmguard.config.changes import REMOVED, Changes, change_data
 from mmguard.config.tree import Path, join_path, split_path
 from mmguard.facts.environment import EnvironmentChanges
+from mmguard.facts.labels import FileChanges
 from mmguard.language import Message
 from mmguard.text import quantity, shorten
-
-#: File or folder -> options of `mmguard fix`, named as in ``FixOptions``.
-FileChanges = Mapping[str, Mapping[str, Any]]
 
 #: Ways in which an edit may be written. ``'safe'``: automatically, because it guesses the meaning of no label.
 #: ``'asks'``: after the user has answered its question. ``'manual'``: by hand.

@@ -11,9 +11,9 @@ from mmguard.config.read import ReadConfig
 from mmguard.config.tree import walk
 from mmguard.errors import CannotRun
 from mmguard.facts.config import collect_config_facts
-from mmguard.facts.labels import LabelFacts
+from mmguard.facts.labels import FileChanges, LabelFacts
 from mmguard.findings.config_edits import guard_evaluation
-from mmguard.findings.edits import Edit, FileChanges
+from mmguard.findings.edits import Edit
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.order import sort_key
 from mmguard.findings.plugins import check_findings, contain_failure, list_rules

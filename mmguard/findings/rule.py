@@ -8,9 +8,9 @@ from typing import Any, Callable, ClassVar, Dict, Iterable, Iterator, Mapping, N
 
 from mmguard.config.read import ReadConfig
 from mmguard.facts.environment import EnvironmentFacts
-from mmguard.facts.labels import LabelFacts
+from mmguard.facts.labels import FileChanges, LabelFacts
 from mmguard.facts.run import RankFacts, RunFacts
-from mmguard.findings.edits import Edit, FileChanges, format_value
+from mmguard.findings.edits import Edit, format_value
 from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.language import Message

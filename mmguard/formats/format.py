@@ -16,7 +16,6 @@ from typing import (
     Iterable,
     Iterator,
     List,
-    Mapping,
     NamedTuple,
     Optional,
     Protocol,
@@ -25,7 +24,7 @@ from typing import (
 )
 
 from mmguard.errors import CannotRun
-from mmguard.facts.labels import AnnotationFacts, ConfigFacts, LabelFacts
+from mmguard.facts.labels import AnnotationFacts, ConfigFacts, FileChanges, LabelFacts
 from mmguard.files.containment import is_really_inside
 from mmguard.files.regular import check_regular, read_regular
 from mmguard.formats.files import FILES, walk
@@ -205,10 +204,6 @@ def scan_here(chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
         yield settings.scan(chunk)
 
 
-#: File or folder -> options of `mmguard fix` that change it.
-Changes = Mapping[str, Mapping[str, Any]]
-
-
 class CannotScan(CannotRun):
     """Reason why nothing can be scanned."""
 
@@ -248,7 +243,7 @@ class Source:
         raise NotImplementedError
 
     def scan_changed(
-        self, plan_again: Callable[[], Optional[Source]], files: Changes, contents: Callable[[], Dict[str, bytes]]
+        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
         """Return the facts of the data set after an edit, without writing it; ``None`` if unknown.
 
@@ -285,7 +280,7 @@ class LabelSet(Source):
         return ScanResult(self.read(mapper, on_files) if self.by_tasks else self.read())
 
     def scan_changed(
-        self, plan_again: Callable[[], Optional[Source]], files: Changes, contents: Callable[[], Dict[str, bytes]]
+        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
         with FILES.replaced(contents()):
             source = plan_again()

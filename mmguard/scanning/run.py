@@ -9,16 +9,14 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.facts.labels import ConfigFacts
+from mmguard.facts.labels import ConfigFacts, FileChanges
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.combined_edits import Offer
-from mmguard.findings.edits import FileChanges
 from mmguard.findings.engine import cache_reread, verify_edits
 from mmguard.findings.messages import number_edits
 from mmguard.findings.rule import Facts
 from mmguard.formats.detection import find_format
 from mmguard.formats.format import (
-    Changes,
     Format,
     Mapper,
     NotCorrected,
@@ -171,7 +169,7 @@ def _read_again(
     return facts
 
 
-def correct_files(files: Changes, data_format: Format) -> Dict[str, bytes]:
+def correct_files(files: FileChanges, data_format: Format) -> Dict[str, bytes]:
     """Return the contents of label files as `mmguard fix` would write them.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, Optional, Set, Tupl
 
 import numpy as np
 
-from mmguard.facts.labels import LabelFacts, LoaderFacts
+from mmguard.facts.labels import FileChanges, LabelFacts, LoaderFacts
 from mmguard.formats.faults import CRASHES, describe_fault
 from mmguard.formats.files import (
     FILES,
@@ -24,7 +24,6 @@ from mmguard.formats.files import (
 )
 from mmguard.formats.format import (
     LARGEST,
-    Changes,
     Mapper,
     NotCorrected,
     NotTried,
@@ -144,7 +143,7 @@ class MapSource(Source):
         return facts
 
     def scan_changed(
-        self, plan_again: Callable[[], Optional[Source]], files: Changes, contents: Callable[[], Dict[str, bytes]]
+        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
         """Recount the labels; read some files if the config names others or the counts are insufficient."""
         source, changes = plan_again(), files.get(self.folder)

@@ -6,12 +6,11 @@ import os
 from collections import Counter
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from mmguard.facts.labels import LabelFacts
+from mmguard.facts.labels import FileChanges, LabelFacts
 from mmguard.facts.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.formats.faults import MOST_KEYS, Counts
 from mmguard.formats.format import (
     CannotScan,
-    Changes,
     Format,
     Mapper,
     ScanResult,
@@ -185,7 +184,7 @@ class CaseSource(Source):
         return ScanResult(summary.to_facts(self.listing, self.reader), root=self.root)
 
     def scan_changed(
-        self, plan_again: Callable[[], Optional[Source]], files: Changes, contents: Callable[[], Dict[str, bytes]]
+        self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
         """Return the facts of the last scan, judged again with an edit; see :meth:`recount`."""
         return self.recount(**files.get(self.root, {}))

@@ -42,7 +42,7 @@ MISNAMED = {
 
 
 class Followed(NamedTuple):
-    """What became of one edit."""
+    """Result of following one edit."""
 
     edit: Edit
     root: Path  #: Where the situation stood when it was found: the edit may name files there.
@@ -90,7 +90,7 @@ def case_of(name: str) -> Case:
 
 
 class Scan(NamedTuple):
-    """What was found."""
+    """Findings of a scan."""
 
     findings: List[Finding]  #: In the first data set that is looked at.
     everywhere: List[Finding]  #: In all splits, but for verdicts.
@@ -141,7 +141,7 @@ def _moved(value: Any, old: Path, new: Path) -> Any:
 def judged(
     name: str, edit: Edit, old: Path, finding: Finding, after: Target, known: FrozenSet[str], before: Trained
 ) -> Followed:
-    """What became of an edit of a finding: of a situation whose values have a known meaning, that is asked for."""
+    """Return the result of an edit of a finding; where the meaning of the values is known, also its harm."""
     faults: List[str] = []
     try:
         again = scan(after)

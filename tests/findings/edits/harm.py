@@ -16,7 +16,7 @@ OFF = 1.5
 
 
 def harm_to_maps(means: Means, before: Trained, after: Trained) -> List[str]:
-    """What an edit made of values whose meaning is known."""
+    """List the harm that an edit did to values whose meaning is known."""
     pairs = _pairs(before, after)
     found = []
     gone = [name for name, (stored, _) in before.maps.items() if not _is_same_size(stored, name, after)]
@@ -87,7 +87,7 @@ def missing_classes(before: Trained, after: Trained) -> List[str]:
 
 
 def harm_to_boxes(true: Boxes, after: Trained) -> List[str]:
-    """What an edit made of boxes: whether some are trained where nothing is, or are not trained."""
+    """List the harm that an edit did to boxes: some are trained where nothing is, or are not trained."""
     found = []
     for (name, boxes), wanted in zip(sorted(_all_pictures(after, len(true)).items()), true):
         left = list(wanted)

@@ -17,11 +17,11 @@ from situation import some_boxes
 
 
 class Means(NamedTuple):
-    """What values mean, as they are stored (a color: ``R << 16 | G << 8 | B``); others are open."""
+    """Meaning of stored values (a color: ``R << 16 | G << 8 | B``); that of others is open."""
 
     #: Value, or values that mean the same; in the order of their labels.
     classes: Tuple[Union[float, Tuple[float, ...]], ...]
-    void: Tuple[int, ...] = ()  #: What no class may be taught by: void, and slips that are nobody's class.
+    void: Tuple[int, ...] = ()  #: Values that teach no class: void, and annotation mistakes.
 
 
 def rgb(*colors: Sequence[int]) -> Tuple[int, ...]:

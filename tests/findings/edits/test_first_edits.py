@@ -12,7 +12,7 @@ from this_stack import is_here
 WITHOUT: Dict[str, str] = {
     'detection_configs: pictures were resized afterwards': 'MG130: boxes were drawn on other pictures',
     'mask_values: half of the files are void': 'MG128: files of void alone are right: the loss must bear them',
-    'mask_files: milesial/Pytorch-UNet#311': 'MG136: blended labels are to be exported anew',
+    'mask_files: milesial/Pytorch-UNet#311': 'MG136: export the blended labels again',
     'mask_files: other size': 'MG130: files are to be drawn again in the size of their photographs',
     'mask_files: EXIF': 'MG130: files are to be drawn again in the size of their photographs',
     'detection_configs: the folder twice': 'MG150: where the images are is not known',
