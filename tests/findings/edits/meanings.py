@@ -17,7 +17,7 @@ from situation import some_boxes
 
 
 class Means(NamedTuple):
-    """Meaning of stored values (a color: ``R << 16 | G << 8 | B``); that of others is open."""
+    """Meaning of stored values (a color: ``R << 16 | G << 8 | B``); other values may mean anything."""
 
     #: Value, or values that mean the same; in the order of their labels.
     classes: Tuple[Union[float, Tuple[float, ...]], ...]
