@@ -120,7 +120,7 @@ class CaseLog:
         causes = [f'\n  likely cause: {f.code} {f.title} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
         advice = '\n'.join(f'  {line}' for line in advise_nnunet(self._raw_folder))
         remapped = any(tally.remapped for tally in found)
-        treatment = 'with these voxels clamped to a class' if remapped else 'without these voxels'
+        treatment = 'with them clamped to a class' if remapped else 'without these voxels'
         self._tell(
             f'guard: First invalid labels. Training continues {treatment}, but check your data: '
             f'other labels may be wrong yet in range.{"".join(causes)}\n{advice}'
