@@ -59,7 +59,7 @@ class CaseLog:
                 self._tell(f'guard: {path} of an earlier training cannot be renamed: {error}')
 
     def see(self, mode: str, place: Dict[str, int], stats: Stats, cases: Sequence[str] = ()) -> None:
-        """Record an iteration.
+        """Record the statistics of an iteration, and print its invalid labels.
 
         Args:
             mode (str): ``'train'`` or ``'val'``.

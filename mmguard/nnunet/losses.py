@@ -117,7 +117,7 @@ class GuardedLabelLoss(nn.Module):
         self._counts: Optional[Tensor] = None
 
     def forward(self, net_output: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss, 0-d.
+        """Return the loss as a 0-d tensor.
 
         Args:
             net_output (Tensor): Logits, shape (B, C, *).
@@ -180,7 +180,7 @@ class GuardedRegionLoss(nn.Module):
         self.per_voxel = per_voxel
 
     def forward(self, net_output: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss, 0-d.
+        """Return the loss as a 0-d tensor.
 
         Args:
             net_output (Tensor): Logits, shape (B, R, *).

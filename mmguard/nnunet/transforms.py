@@ -46,7 +46,7 @@ def from_tensor(numbers: Tensor, source: Optional[str]) -> Tally:
 
 
 def append_tally(segmentation: Any, tally: Tally) -> List[Tensor]:
-    """Add the counts to a sample's segmentation, one tensor or a list of resolutions."""
+    """Return a sample's segmentation (a tensor, or a list of resolutions) as a list that ends with the counts."""
     several = isinstance(segmentation, (list, tuple))
     return [*(segmentation if several else [segmentation]), to_tensor(tally, several)]
 

@@ -105,7 +105,7 @@ def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
 
 
 def draw_boxes(rng: np.random.Generator, height: int, width: int) -> List[Box]:
-    """Return six boxes (x1, y1, x2, y2) without overlap, each in another one of nine cells."""
+    """Return six boxes (x1, y1, x2, y2) without overlap, each in its own cell of a 3 x 3 grid."""
     boxes = []
     for cell in rng.permutation(9)[:6]:
         top, left = (cell // 3) * height / 3, (cell % 3) * width / 3

@@ -28,7 +28,7 @@ Variant = Tuple[str, Dict[str, Any], float, str]
 
 
 def check_variants(program: Program) -> List[Result]:
-    """Train on changed batches; those that the user's loader can deliver are broken if they fail or are not finite."""
+    """Train on changed batches; a failing or infinite loss is broken if the user's loader can deliver such a batch."""
     data, where, is_made_up = choose_batch(program)
     if not isinstance(data.get('data_samples'), (list, tuple)) or not torch.is_tensor(data.get('inputs')):
         raise DoesNotApply('a batch is not one tensor of images with a list of samples')

@@ -33,7 +33,7 @@ _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'Conne
 
 
 class Verification(NamedTuple):
-    """State of building and calling the parts that an edit changes, its reason, and the parts that worked."""
+    """Result of building and calling the parts that an edit changes: state, reason, and parts that worked."""
 
     state: str
     reason: str = ''

@@ -323,7 +323,7 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
     missing = [label for label in missing if label not in hidden]
     if missing and after:
         named = ', '.join(str(names[label]) if label < len(names) else str(label) for label in missing[:5])
-        results.append(note('the pipeline', f'no label is left of {named} in {loads}', dict(labels=missing)))
+        results.append(note('the pipeline', f'no label of {named} is left in {loads}', dict(labels=missing)))
     kept, loaded = sum(after.values()), sum(before.values())
     if program.kind == 'instances' and after and kept < loaded / 4:
         results.append(note('the pipeline', f'{kept:,} of {loaded:,} objects are left in {loads}'))

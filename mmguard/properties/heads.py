@@ -279,12 +279,12 @@ def check_ignored(program: Program) -> List[Result]:
             words = f'ignored pixels have up to {share:.2g} times the gradient of the others; {seen}'
             results.append(blame(call.name, words, dict(share=share, ignored=ignored)))
         elif ignored and getattr(model.get_submodule(call.name), 'avg_non_ignore', True) is False:
-            words = f'ignored pixels count in its average (avg_non_ignore=True leaves them out); {seen}'
+            words = f'ignored pixels count in the average (avg_non_ignore=True leaves them out); {seen}'
             results.append(note(call.name, words, dict(ignored=ignored)))
         else:
             results.append(ran(call.name, f'half of each image ignored: {where}'))
     if not results:
-        raise DoesNotApply('no loss is given scores and a label map')
+        raise DoesNotApply('no loss gets scores and a label map')
     return results
 
 
@@ -313,7 +313,7 @@ def check_strides(program: Program) -> List[Result]:
             where = f'{quantity(len(seen), "level")} on {program.describe_made_up()}'
             results[name] = broken(name, '; '.join(wrong[:4]), dict(strides=seen)) if wrong else ran(name, where)
     if not results:
-        raise DoesNotApply('no part with strides is given feature maps')
+        raise DoesNotApply('no part with strides gets feature maps')
     return list(results.values())
 
 

@@ -29,7 +29,7 @@ DRAWN_LOADS, LOADS = 32, 5
 
 
 class StepOutput(NamedTuple):
-    """Image of shape (H, W, C) after a step, and kind of label -> its content, of shape (H, W)."""
+    """Image (H, W, C) after a step, and {kind of label: label (H, W)}."""
 
     step: str
     image: np.ndarray
@@ -228,7 +228,7 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
             elif names and all(str(asked[name]) != str(known[name]) for name in names):
                 return [broken(subject, f'{file} was requested, but another image was returned')]
         if len(drops) == tries:
-            evidence = f'{file} was dropped in {tries} of {quantity(tries, "load")}: it never gets through'
+            evidence = f'{file} was dropped in {tries} of {quantity(tries, "load")}: it is never trained'
             return [broken(f'{subject}, {drops[0]}', evidence, dict(step=drops[0], failure=DROPPED))]
         dropped.update(drops)
         if program.seconds_left() < 0:

@@ -245,7 +245,7 @@ class Program:
 
     @cache_result
     def find_side(self) -> int:
-        """Return the smallest image side for which the model gives a finite loss; raise its first exception."""
+        """Return the smallest image side at which the loss is finite; raise the first exception if there is none."""
         problems: List[Exception] = []
         own = max(self.build_template()['inputs'].shape[-2:])  # before a larger one, which takes longer
         sides = SIDES.get(self.read.framework, SIDES['mmdet'])
@@ -292,7 +292,7 @@ class Program:
         return sample
 
     def build_samples(self, side: int, labels: Sequence[int] = (), seed: int = 0) -> List[Any]:
-        """Return two packed samples that together contain these labels (default: some), or as many as fit."""
+        """Return two packed samples that contain these labels, by default :meth:`choose_classes`, or as many as fit."""
         labels = labels or self.choose_classes()
         if self.kind == 'pixels':
             blocks = np.resize([labels[n] for n in select_indices(len(labels), 256)], (16, 16))

@@ -159,7 +159,7 @@ def check_build(program: Program) -> List[Result]:
     results.append(ran('training', f'{words}; hooks called until before_run'))
     foreign = sorted({type(hook).__name__ for hook in runner.hooks if is_foreign(hook)} - {'LabelGuardHook'})
     if foreign:
-        results.append(note('hooks', f'built, not run, because they are of other packages: {", ".join(foreign)}'))
+        results.append(note('hooks', f'built, but not run, because other packages define them: {", ".join(foreign)}'))
     if load_from and '://' in load_from:
         results.append(note('load_from', f'{load_from} was not loaded: the program runs without network'))
     return results

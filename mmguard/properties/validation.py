@@ -70,7 +70,7 @@ def check_validation(program: Program) -> List[Result]:
     numbers = {name: float(value) for name, value in values.items() if isinstance(value, (float, np.floating))}
     listed = ', '.join(f'{name} {value:.3g}' for name, value in list(numbers.items())[:3])
     words = f'{quantity(seen, "image")} of your {len(runner.val_dataloader.dataset):,}'
-    words += f', {factor:.1f} times smaller than they are' if factor > 1 else ''
+    words += f', scaled down by {factor:.1f}' if factor > 1 else ''
     words += f'; the untrained model has {listed}' if listed else ''
     results = [ran('validation', words, dict(images=seen, values=list(values)))]
     hook = (program.config.get('default_hooks') or {}).get('checkpoint') or {}

@@ -138,7 +138,7 @@ class UnfitMmcv(EnvironmentRule):
             evidence = '; '.join(dict.fromkeys(refusing.values()))
             yield self.report(evidence, words, edits=ways, places=tuple(refusing))
         if environment.ops is False:
-            evidence = 'mmcv-lite has none' if 'mmcv-lite' in environment.versions else 'no mmcv/_ext in its folder'
+            evidence = 'mmcv-lite has no ops' if 'mmcv-lite' in environment.versions else 'no mmcv/_ext in its folder'
             severity = ERROR if 'mmdet' not in environment.missing else WARNING
             yield self.report(evidence, title=self.title_ops, severity=severity, edits=ways, places=('mmcv.ops',))
         elif environment.ops and 'mmcv.ops' in errors and 'mmcv' not in errors:

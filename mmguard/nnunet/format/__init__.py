@@ -127,7 +127,7 @@ _KEPT = 5000
 
 
 class CaseSource(Source):
-    """A raw data set of nnU-Net: the folder of dataset.json."""
+    """Source for one raw data set of nnU-Net, the folder of its dataset.json."""
 
     def __init__(self, root: str) -> None:
         super().__init__(root)

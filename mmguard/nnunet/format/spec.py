@@ -50,7 +50,7 @@ class DatasetSpec:
 
 
 def read_spec(path: str) -> DatasetSpec:
-    """Read dataset.json; its faults are reported in ``faults``."""
+    """Read dataset.json; its faults are stored in ``faults`` of the result."""
     spec = DatasetSpec()
     twice: List[str] = []
 
@@ -124,7 +124,7 @@ def _read_keys(spec: DatasetSpec) -> None:
 
 
 def judge_count(spec: DatasetSpec, num_cases: int) -> None:
-    """Compare numTraining with the number of cases that nnU-Net finds."""
+    """Add a fault to ``spec`` if numTraining differs from the number of cases that nnU-Net finds."""
     said = spec.content.get('numTraining')
     if said is None:
         return

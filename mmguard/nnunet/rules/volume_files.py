@@ -139,8 +139,8 @@ class RarerThanFolds(DataRule):
     )
     limits = 'Only cases are counted; splits_final.json is not read.'
     advice = (
-        'Judge such a class by the folds whose cases have it: see splits_final.json. If the names number the objects '
-        'of one class (`lesion 1`, `lesion 2`), write them as one label: nnU-Net learns classes, not objects.'
+        'Judge such a class by the folds whose cases contain it: see splits_final.json. If the names number the '
+        'objects of one class (`lesion 1`, `lesion 2`), write them as one label: nnU-Net learns classes, not objects.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -74,7 +74,7 @@ class BackgroundCounted(ConfigRule):
         'one class too many nothing crashes, but results are shifted by a class or a class never occurs.'
     )
     example = Example(wrong='num_classes=21 in the bbox_head, for 20 object classes', right='num_classes=20')
-    limits = 'A name that is missing in the class list looks the same: `mmguard scan CONFIG` tells them apart.'
+    limits = 'A class list that lacks a name looks the same; `mmguard scan CONFIG` shows which it is.'
     advice = (
         'Compare the class list with the annotation files (`mmguard scan CONFIG`). If it names every object class, '
         'write its length as num_classes of the heads; if a name is missing, add it to metainfo.classes.'

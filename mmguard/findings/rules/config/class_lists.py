@@ -206,9 +206,9 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
     # Annotation files name their categories, so the order does not matter.
     certain = forgotten or (config.framework == 'mmdet' and sorted(names) == sorted(expected))
     here = propose(
-        'Write the class list of the training here.',
+        'Copy the class list of the training to this data set.',
         *name_classes(dataset, expected),
-        question='' if certain else 'Are these files labeled by the class list of the training?',
+        question='' if certain else 'Are these files labeled with the class list of the training?',
         notes=('MMDetection 2.x: correct voc_classes in class_names.py, too.',) if dataset.is_old else (),
     )
     if forgotten:
@@ -218,7 +218,7 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
         'Write this class list in the training data set.',
         *set_classes(Facts(config=config), names).config,
         *count_in_heads(config, len(names)),
-        question='Are the training files labeled by this list?',
+        question='Are the training files labeled with this class list?',
     )
     return [there] if arrived else [here, there]  # the names come from the type, not from the user
 
@@ -259,7 +259,7 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
         return [move]
     rest = Edit('', config=(*set_heads(config, heads).config, *others))
     whole = replace(
-        combine_pair(move, rest, 'Write the class list here, and the same classes in every head and split.'),
+        combine_pair(move, rest, 'Write this class list in every data set, and its length in every head.'),
         question=Message('Are these {num_classes} all classes of your data?', num_classes=len(classes)),
     )
     return [move, whole]

@@ -36,8 +36,8 @@ class IgnoredLabelsAgree(ConfigRule):
     )
     title_fill_class = 'Pixels are filled with {value}, which is a class: the head ignores {first} ({place}).'
     why = (
-        'A label that one part fills in for ignored pixels is a class for another part, or is beyond the classes: an '
-        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabeled pixels.'
+        'One part of the config fills or ignores a label that is a class or out of range for another part: an index '
+        'error or CUDA assert ends the run. A metric that ignores another label counts unlabeled pixels.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
     limits = 'Fill values of transforms of your own are not known.'
@@ -90,8 +90,8 @@ class DroppedNotIgnored(ConfigRule):
     summary = 'mmseg loads the classes that metainfo.classes leaves out as 255, but another label is ignored.'
     title = 'The classes that metainfo.classes leaves out are loaded as 255, but {value} is ignored here.'
     why = (
-        'A data set that names some classes of its METAINFO maps the others to 255 (0.x: to -1, which is 255 in 8 '
-        'bits), whatever is ignored elsewhere: these pixels are out of range, and the run ends with an index error.'
+        'A data set that names only some classes of its METAINFO maps the others to 255 (0.x: to -1, which is 255 in 8 '
+        'bits). If another label is ignored, these pixels are out of range: an index error ends the run.'
     )
     example = Example(wrong="metainfo=dict(classes=('road', 'car')), ignore_index=100", right='ignore_index=255')
     limits = 'Only the label_map of a data set class is checked, not transforms of your own.'
@@ -235,7 +235,7 @@ class ReducedBackground(ConfigRule):
     code = 'MG211'
     summary = 'reduce_zero_label=True, and the class list starts with the background.'
     title = (
-        'reduce_zero_label is True{default}: label 0 is ignored, but class 0 is {first}. It is never trained, the '
+        'reduce_zero_label is True{default}: label 0 is ignored, but class 0 is {first}. Class 0 is never trained, the '
         'others are one off and {last} never occurs.'
     )
     why = (
@@ -289,13 +289,13 @@ class ShiftAndMap(ConfigRule):
     title = '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0; before, it maps first.'
     why = (
         'MMSegmentation makes a label_map when a data set names only some of its classes. Since 1.0.0 '
-        'reduce_zero_label subtracts 1 before the map is applied, as it should be; older versions apply the map '
-        'first, so every pixel gets the label of the class before.'
+        'reduce_zero_label subtracts 1 before the map is applied, which is correct; older versions apply the map '
+        'first, so every pixel gets the label of the previous class.'
     )
     example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
     limits = 'The version of mmseg that will train is not known.'
     advice = (
-        'Upgrade a version before 1.0.0: `pip install -U mmsegmentation`. With a later one nothing needs to change. '
+        'If mmseg is older than 1.0.0, upgrade it: `pip install -U mmsegmentation`. Otherwise nothing needs to change; '
         '`mmguard trace CONFIG` shows the label that each value becomes.'
     )
 

@@ -109,7 +109,7 @@ def _weigh_maps(config: ReadConfig, loss: Part) -> List[Edit]:
     if loss.owner is not None and get_output_channels(loss.owner) == 1:
         return [unweighted]
     # Softmax without a guard looks up the weight of ignored labels.
-    guarded = guard_losses(config, [loss.path], 'Use softmax, which weighs classes.')
+    guarded = guard_losses(config, [loss.path], 'Use softmax, whose weights are per class.')
     softmax = ((loss.place('use_sigmoid'), False),)
     return [
         replace(
@@ -145,8 +145,8 @@ class WeightedIgnored(ConfigRule):
         'To average, the loss looks up class_weight[label] for every pixel, including ignored pixels (255): '
         'IndexError, on a GPU a device-side assert whose trace often points at accuracy(). Correct labels fail, too, '
         'and avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, a common workaround, counts '
-        'the weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in our '
-        'case). The onedl fork does not look up ignored pixels, but with avg_non_ignore=True its mask has the wrong '
+        'the weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in one '
+        'test). The onedl fork does not look up ignored pixels, but with avg_non_ignore=True its mask has the wrong '
         'shape, and every batch fails.'
     )
     example = Example(
@@ -156,8 +156,8 @@ class WeightedIgnored(ConfigRule):
     limits = 'A run in which no pixel is ignored, not even as padding, does not fail.'
     advice = (
         "Write type='GuardedCrossEntropyLoss' with the same arguments, and custom_imports = dict(imports=['mmguard'], "
-        'allow_failed_imports=False); an ignore_index below 0 becomes 255 again. The labels need no change: ignored '
-        'pixels belong there.'
+        'allow_failed_imports=False); set a negative ignore_index to 255 again. Do not change the labels: ignored '
+        'pixels are correct.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -223,7 +223,7 @@ class BinaryLovasz(ConfigRule):
                     asked = 'Does each pixel have one of several classes?'
                     otherwise = 'Write out_channels=1 in the head.'
                     edit = propose(
-                        'Use its multi-class form.', (place, 'multi_class'), question=asked, if_not=otherwise
+                        "Use loss_type='multi_class'.", (place, 'multi_class'), question=asked, if_not=otherwise
                     )
                     yield self.report_at(place, 'binary', {'channels': channels}, edits=[edit])
 
@@ -284,7 +284,7 @@ class OneChannelSoftmax(ConfigRule):
         if labels.num_classes == 1 and set(labels.values) == {1}:
             question = 'Does the model take a softmax over the classes (cross entropy)?'
             one = 'With a sigmoid over one output, 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'
-            two = state_num_classes(Edit('Train two classes: the background is one.', question, if_not=one), 2)
+            two = state_num_classes(Edit('Train two classes, including the background.', question, if_not=one), 2)
             yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])
 
 

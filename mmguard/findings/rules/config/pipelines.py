@@ -93,7 +93,7 @@ class NotCropped(ConfigRule):
             if last is not None and not cropped and any(one > most for one, most in zip(largest, sorted(size))):
                 words = {'size': size, 'step': last.name, 'largest': ' x '.join(map(str, largest))}
                 crop = Part('', {'type': 'RandomCrop', 'crop_size': size}, last.scope)
-                edit = _insert('Crop to this size.', steps, crop, last, after=True)
+                edit = _insert('Crop to data_preprocessor.size.', steps, crop, last, after=True)
                 # A fixed scale gives images of one shape one size.
                 severity = WARNING if last.name == 'Resize' else ERROR
                 yield self.report_at(last.path, last.name, words, severity=severity, edits=[edit] if edit else [])

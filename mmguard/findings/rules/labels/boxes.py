@@ -28,7 +28,7 @@ _OTHER_FORMATS = {
     'sizes': 'nearly all boxes fit their images when xmax and ymax are read as width and height',
     'swapped': 'nearly all boxes fit their images when width and height of the images are swapped',
     'turned': 'some boxes have a negative width or height',
-    'off axis': 'boxes end outside in one direction only',
+    'off axis': 'boxes end outside their images in one direction only',
 }
 
 
@@ -69,7 +69,7 @@ def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Ite
     labels = facts.labels or LabelFacts()
     ways = find_fitting_formats(labels)
     if 'corners' in ways:
-        question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
+        question = 'Are all boxes x1, y1, x2, y2 (compare one box with its image)?'
         yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')
     if ways or labels.boxes.turned_boxes or labels.boxes.off_axis:
         return

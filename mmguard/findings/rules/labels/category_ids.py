@@ -56,7 +56,7 @@ class IdsAsLabels(DataRule):
         by_id=get_framework_titles(IDS),
     )
     example = Example(wrong='DETR: category ids 1..3, num_classes=3', right='num_classes=4  # the highest id + 1')
-    limits = 'A loop of your own may renumber the ids: say so with `--labels positions`.'
+    limits = 'A training loop of your own may renumber the ids: then pass `--labels positions`.'
     advice = (
         'Write `num_classes={enough}` for the highest id, or renumber the ids from {first} without gaps, in all splits.'
     )

@@ -166,7 +166,7 @@ class NamesNotInFile(AnnotationRule):
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
     def _is_of_the_type(self, labels: LabelFacts) -> bool:
-        """True if the names are the defaults of the data set's type, because the config sets none."""
+        """True if the class list is the METAINFO of the data set's type, because the config sets none."""
         missing, names = self._find_missing(labels)
         lists = get_config(labels).dataset_classes
         path = next((path for path, listed in lists.items() if list(listed) == names), '')
@@ -178,9 +178,7 @@ class CategoriesLeftOut(AnnotationRule):
     severity = 'warning'
     summary = 'Annotations are left out because the class list does not name their category.'
     title = 'Annotations are left out: the class list does not name {names}.'
-    why = (
-        'The objects are trained as background. That is right if you chose the classes; if not, the list is too short.'
-    )
+    why = 'The objects are trained as background: right if you chose the classes; if not, the class list is too short.'
     example = Example(
         wrong="classes=('cat',)  # the file has cat and dog", right="classes=('cat', 'dog'), num_classes=2"
     )
@@ -310,8 +308,8 @@ class BackgroundListed(Rule):
     summary = 'The background is listed as a class of a detector.'
     title = 'The background is listed as a class of a detector: {names}.'
     why = (
-        'Detectors know the background without a name: it is what no box covers. If it is listed, it takes a label '
-        '(often 0) that no object has, every other class moves by one, and num_classes counts one too many.'
+        'Detectors need no name for the background, which is everything outside of the boxes. If it is listed, it '
+        'takes a label (often 0) that no object has, every other label moves by one, and num_classes is one too large.'
     )
     example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
     limits = 'The background is recognized only by its name, so an object class with such a name is reported, too.'

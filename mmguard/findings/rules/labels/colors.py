@@ -135,7 +135,7 @@ class EqualChannels(ChannelRule):
     code = 'MG580'
     equal = True
     summary = 'Label files have several equal channels, or an alpha channel: one channel is enough.'
-    title = 'Label files have more than one channel ({forms}), but no colors: the first holds the values.'
+    title = 'Label files have more than one channel ({forms}), but no colors: the first channel holds the values.'
     why = 'A loss expects one integer per pixel: with three channels the shapes do not fit.'
     example = Example(wrong='Image.open(path).convert("RGB")', right='Image.open(path).convert("L")')
     advice = 'Save the first channel as PNG: `Image.fromarray(np.array(Image.open(path))[..., 0]).save(path)`.'

@@ -90,7 +90,7 @@ class UnpairedFiles(DataRule):
             yield from set_suffix(self, facts)
 
     def _has_no_pair(self, facts: LabelFacts) -> bool:
-        """True if no pair was found at all, in a config or in two folders."""
+        """True if not a single image and label file pair up, in a config or in two folders."""
         maps = get_maps(facts)
         lacking = count_listed(maps, 'missing_labels') or count_listed(maps, 'missing_images')
         if has_config(facts):

@@ -121,7 +121,7 @@ class GrayLevels(DataRule):
     needs = ()
     summary = 'The label maps hold many different values: colors, gray levels or interpolated labels.'
     title = 'The label maps hold many different values ({values}, ...): colors, gray levels or interpolated labels.'
-    why = 'The files are pictures of the labels, not labels: a value says how bright a class is drawn, not which one.'
+    why = 'The files are pictures of the labels, not labels: a value is the brightness of a class, not its number.'
     example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
     limits = 'Many class ids with gaps look the same, unless they are the ids of a known data set.'
     advice = (
@@ -131,8 +131,8 @@ class GrayLevels(DataRule):
         '`Image.fromarray((mask > 127).astype(np.uint8)).save(path)`.'
     )
     pytorch = (
-        'Load the masks as class indices: single-channel PNG, never JPEG, resized only with nearest-neighbor '
-        'interpolation; colors need a table to classes. Two classes in black and white: target = (target > 127).long().'
+        'Load the masks as class indices: single-channel PNG (not JPEG), resized only by nearest neighbor; map colors '
+        'to classes with a table. Two classes in black and white: target = (target > 127).long().'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -55,7 +55,7 @@ class LabelsFine(AllClear):
         advice = self.advice_open if unread else self.advice
         if not has_num_classes(labels):
             title, advice = self.title_not_judged, self.advice_not_judged
-        evidence = join('; ', [*_count(labels), *_list_checks(facts, labels)])
+        evidence = join('; ', [*_list_values(labels), *_list_checks(facts, labels)])
         yield self.report_in(facts, PROVEN, evidence, {'unread': unread}, title=title, advice=advice)
 
 
@@ -66,7 +66,7 @@ def _has_unnamed(labels: LabelFacts) -> bool:
     return is_named and max(found, default=0) >= len(labels.class_names)
 
 
-def _count(labels: LabelFacts) -> Iterator[str]:
+def _list_values(labels: LabelFacts) -> Iterator[str]:
     """Yield evidence: the values found, the share of ignored elements, and the classes never seen."""
     if not labels.histogram:
         return
@@ -88,7 +88,7 @@ def _count(labels: LabelFacts) -> Iterator[str]:
         yield Message('{share:.3g} % of them ignored', share=100 * compute_share(void, sum(counts.values())))
     never = sorted(set(range(labels.coco.min_label, min(labels.num_classes, 10_000))) - select_ids(counts))
     if never and has_num_classes(labels):
-        yield Message('never seen: {never}', never=join_items(never))
+        yield Message('classes never seen: {never}', never=join_items(never))
 
 
 def _list_unread(facts: Facts, labels: LabelFacts) -> Iterator[str]:

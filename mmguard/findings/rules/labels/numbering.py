@@ -187,7 +187,7 @@ class OrderDiffers(AnnotationRule):
     follows = ('MG161',)
     summary = 'The classes of the config are in a different order from the categories of the file.'
     title_texts = (
-        'The file lists its category ids sorted as strings, {ids}: their places differ from their order as numbers.'
+        'The file lists its category ids sorted as strings, {ids}: their positions differ from their numeric order.'
     )
     title_part = (
         'The file lists {number} of {num_classes} categories, which are numbered by position: id {id} becomes label '

@@ -309,8 +309,8 @@ class EmptyMasks(FaultRule):
     code = 'MG398'
     mild = ('a polygon has fewer', 'polygons cover no pixel')
     faults = (*mild, 'an RLE is empty')
-    summary = 'Masks have no pixel.'
-    title = 'Masks have no pixel: {reasons}.'
+    summary = 'Masks are empty.'
+    title = 'Masks are empty: {reasons}.'
     why = 'mmdet silently ignores objects whose polygons are all too short; an empty mask is trained as background.'
     example = Example(wrong='"segmentation": [[10, 10, 20, 20]]', right='"segmentation": [[10, 10, 20, 20, 10, 20]]')
     advice = 'Remove these annotations, or draw their masks again with three points or more.'

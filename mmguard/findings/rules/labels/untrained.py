@@ -34,7 +34,7 @@ class OptionContradicted(DataRule):
     needs = ()
     shows_values = False
     summary = '--num-classes contradicts the number of classes that the data set declares.'
-    title = '--num-classes {said} contradicts dataset.json, which declares {num_classes} classes: the scan used these.'
+    title = '--num-classes {said} contradicts dataset.json ({num_classes} classes): the scan used dataset.json.'
     why = 'A model with the wrong number of classes lacks outputs for some labels, or has outputs without a label.'
     example = Example(wrong='--num-classes 2, "labels": {"background": 0, "liver": 1, "tumor": 2}', right='3 classes')
     limits = 'Cannot tell which of the two numbers is right.'
@@ -272,13 +272,13 @@ class ImagesWithoutTarget(AnnotationRule):
         evidence = Message(
             '{number:,} of {images:,} images ({part:.3g} %)', number=number, images=found.images, part=100 * part
         )
-        if not _survives(labels):
+        if not _keeps_losses(labels):
             yield self.report_in(facts, LIKELY, evidence, title=self.title_crowds if is_filtered else '')
         elif not is_filtered:
             yield self.report_in(facts, POSSIBLE, evidence, title=self.title_harmless, severity=INFO)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if facts.config is None or _survives(labels):
+        if facts.config is None or _keeps_losses(labels):
             return
         question = 'Can images without an object be excluded from training?'
         if not _is_filtered(labels):
@@ -287,14 +287,14 @@ class ImagesWithoutTarget(AnnotationRule):
             yield from rewrite(self, facts, 'Leave these images out.', question, drop_empty=True)
 
 
-def _survives(labels: LabelFacts) -> bool:
-    """Return True if all heads give the same losses for images without targets."""
+def _keeps_losses(labels: LabelFacts) -> bool:
+    """Return True if all heads return the same losses for images without targets."""
     heads = set(get_config(labels).heads.values())
     return get_config(labels).framework == 'mmdet' and bool(heads) and heads <= SURVIVING_HEADS
 
 
 def _is_filtered(labels: LabelFacts) -> bool:
-    """Return True if images without annotations are left out."""
+    """Return True if filter_empty_gt leaves out images without annotations."""
     kept = get_config(labels).filter_empty_gt
     return bool(kept) and all(kept.values())
 

@@ -89,7 +89,7 @@ class ShiftedVoid(DataRule):
         'background is ignored.'
     )
     example = Example(wrong='label -= 1', right='label = np.where(label == 255, 255, label - 1)')
-    limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabeled on purpose.'
+    limits = '254 in addition to 255 may be another void (unlabeled) value; a frequent 255 may be unlabeled on purpose.'
     advice = (
         'Find where 1 is subtracted (in the script that saved the files, or in a transform), and remove it. With '
         '`reduce_zero_label=True` mmseg subtracts 1 itself and keeps 255: write this if 0 is unlabeled, and '
@@ -231,7 +231,7 @@ class ReduceZeroHidesClass(DataRule):
     needs = ('config',)
     summary = 'reduce_zero_label=True ignores 0, but 0 is a class.'
     title = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
-    why = 'Nothing crashes: class 0 is ignored, all others are trained one too low, and the last never occurs (nan).'
+    why = 'Nothing crashes: class 0 is ignored, all others get a label one too low, and the last never occurs (nan).'
     example = Example(
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right='reduce_zero_label=False',
