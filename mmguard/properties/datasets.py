@@ -58,7 +58,7 @@ def get_class_names(dataset: Any) -> Tuple[str, ...]:
 
 
 def find_conflict(config: ReadConfig, leaves: Iterable[Any]) -> str:
-    """Describe a label that means two classes in data sets that are trained together; '' if there is none."""
+    """Describe a label that means two classes in data sets that are trained together, or return ''."""
     known: Dict[int, str] = {}
     for leaf in () if has_open_vocabulary(config) else leaves:
         for name, label in read_labels_by_name(leaf).items():

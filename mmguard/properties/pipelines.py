@@ -1,4 +1,4 @@
-"""Tests of pipelines: image and label move together through every step, and no sample is lost."""
+"""Tests of pipelines: image and label move together through every step, and every sample is kept."""
 
 from __future__ import annotations
 

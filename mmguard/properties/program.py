@@ -245,7 +245,7 @@ class Program:
 
     @cache_result
     def find_side(self) -> int:
-        """Return the smallest image side at which the loss is finite; raise the first exception if there is none."""
+        """Return the smallest image side at which the loss is finite; raise the first exception if all sides fail."""
         problems: List[Exception] = []
         own = max(self.build_template()['inputs'].shape[-2:])  # before a larger one, which takes longer
         sides = SIDES.get(self.read.framework, SIDES['mmdet'])

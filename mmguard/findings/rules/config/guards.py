@@ -105,7 +105,7 @@ def _may_import(names: List[str]) -> bool:
 
 
 def _find_misspelt(names: List[str]) -> str:
-    """Return the name that looks like a misspelled 'mmguard', or '' if there is none."""
+    """Return the name that looks like a misspelled 'mmguard', or '' if no name does."""
     found = [name for name in get_close_matches('mmguard', names, 1, 0.7) if name != 'mmguard']
     return found[0] if found else ''
 

@@ -197,7 +197,7 @@ def _guard_all(config: ReadConfig) -> Edit:
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
-    """Return the config path of a transform that fills with the label ``ignored``, or '' if there is none."""
+    """Return the config path of a transform that fills with the label ``ignored``, or '' if no transform does."""
     places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')
 

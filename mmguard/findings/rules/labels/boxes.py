@@ -53,7 +53,7 @@ def are_many(boxes: int, labels: LabelFacts) -> bool:
 
 
 def describe_format(labels: LabelFacts) -> str:
-    """Return evidence for formats of the boxes that no edit converts, or '' if there is none."""
+    """Return evidence for formats of the boxes that no edit converts, or '' without such evidence."""
     ways = [*find_fitting_formats(labels), *(['turned'] if labels.boxes.turned_boxes else [])]
     ways += ['off axis'] if labels.boxes.off_axis else []
     return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))

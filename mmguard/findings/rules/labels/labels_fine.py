@@ -1,4 +1,4 @@
-"""Rules that report valid labels, and loaders that return other labels than the files hold."""
+"""Rules that report valid labels, and loaders whose labels differ from the files."""
 
 from __future__ import annotations
 
