@@ -28,7 +28,7 @@ VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
 NO_PART_REASON = 'the config has no such part'
 #: Keys of a config that every part depends on.
 _EVERYWHERE = {'default_scope', 'custom_imports'}
-#: Exceptions of missing files and packages, which say nothing about the config.
+#: Exceptions about files, packages, network or permissions, which say nothing about the config.
 _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError', 'PermissionError')
 
 

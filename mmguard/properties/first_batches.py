@@ -33,7 +33,7 @@ from mmguard.text import quantity
 #: Number of batches, seconds that a step may take (a larger batch is scaled down), and CPU seconds after which no
 #: further batch is trained.
 BATCHES, STEP_SECONDS, _MOST_SECONDS = 3, 2.0, 6.0
-#: Divisor of the sides of a scaled batch (some models need it), and share of the loss below which a term is idle.
+#: Divisor of the sides of a scaled batch (some models need it), and share of the loss below which a term has no effect.
 _MULTIPLE, _NOTHING = 64, 1e-6
 #: Number of samples drawn from the sampler, and minimum share of different samples among them.
 _DRAWS, _FEW = 500, 0.5
