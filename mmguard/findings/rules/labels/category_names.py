@@ -36,7 +36,7 @@ class NamesNotInFile(AnnotationRule):
     follows = ('MG135', 'MG146', 'MG154', 'MG160', 'MG174', 'MG178', 'MG201', 'MG202', 'MG204', 'MG205')
     summary = 'Class names of the config are missing in the annotations.'
     title = 'The config names classes that the annotations do not have: {missing}.'
-    title_string = 'classes is the string {shown}: every letter counts as a class.'
+    title_string = 'classes is a string, {shown}: every letter counts as a class.'
     why = (
         'mmdet looks categories up by name. Classes that it does not find are left out silently, and the labels after '
         'them move down; if it finds none, training fails with "need at least one array to concatenate", or learns '
