@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, Mapping, N
 
 from mmguard.formats.coco.records import (
     TYPES,
-    TYPES_WITH_MASKS,
     AnnotationColumns,
     CocoFile,
     add_images,
@@ -287,12 +286,16 @@ class Stream:
 KEYS = ('images', 'annotations', 'categories')
 
 
-def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:
-    """Read a file into columns without raising; unreadable parts are recorded in ``faults``."""
+def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: str = '') -> CocoFile:
+    """Read a file into columns without raising; unreadable parts are recorded in ``faults``.
+
+    Args:
+        masks (str): Key of :data:`~mmguard.formats.coco.records.TYPES`.
+    """
     reader = _Reader(source, faults, by_url, masks)
     try:
         with FILES.open(path) as file, _without_collection():
-            types = {**dict.fromkeys(KEYS, Any), **(TYPES_WITH_MASKS if masks else TYPES)}
+            types = {**dict.fromkeys(KEYS, Any), **TYPES.get(masks, {})}
             for batch in Stream(file, types, lambda what, at: faults.add(what, f'{source}: {at}')):
                 reader.add(batch)
     except JsonFault as fault:
@@ -328,7 +331,7 @@ class _Reader:
     source: str
     faults: Faults
     by_url: bool
-    masks: bool
+    masks: str
     coco: CocoFile = field(default_factory=CocoFile)
     parts: List[AnnotationColumns] = field(default_factory=list)
     seen: Set[str] = field(default_factory=set)
@@ -354,7 +357,7 @@ class _Reader:
             if panoptic:
                 coco.panoptic.update(zip(numbers, records))
                 records = list_segments(records)
-            self.parts.append(build_annotation_columns(records, coco.ids, self.masks and not panoptic, batch.typed))
+            self.parts.append(build_annotation_columns(records, coco.ids, '' if panoptic else self.masks, batch.typed))
 
     def _forget(self, key: str) -> None:
         """Empty an array that the file has twice."""

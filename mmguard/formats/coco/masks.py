@@ -42,13 +42,18 @@ _LONGEST = 7
 try:
     from msgspec import Struct
 except ImportError:
+    RleSize: Any = None
     Rle: Any = None
 else:
 
-    class Rle(Struct, gc=False):  # type: ignore[no-redef]
-        """Run lengths in column order, background first."""
+    class RleSize(Struct, gc=False):  # type: ignore[no-redef]
+        """Height and width of run lengths, which are not decoded."""
 
         size: Tuple[int, int]
+
+    class Rle(RleSize, gc=False):  # type: ignore[no-redef]
+        """Run lengths in column order, background first."""
+
         counts: Union[List[int], str]
 
 
@@ -76,6 +81,16 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
         _add_polygons(column, np.array(polygons), [masks[place] for place in polygons])
     if runs:
         _add_runs(column, np.array(runs), [masks[place] for place in runs])
+    return column
+
+
+def size_column(masks: Sequence[Any]) -> np.ndarray:
+    """Return the column of masks that were not decoded, except for the sizes of RLEs: (N,) of type :data:`MASK`."""
+    column = np.zeros(len(masks), MASK)
+    column['span'] = column['size'] = np.nan
+    for place, mask in enumerate(masks):
+        if isinstance(mask, RleSize):
+            column['size'][place] = _clip_size(mask)
     return column
 
 
@@ -191,10 +206,14 @@ def _add_runs(column: np.ndarray, places: np.ndarray, masks: List[Any]) -> None:
         counts = masks[place].counts
         if min(counts, default=0) >= 0:
             total[place], inside[place] = min(sum(counts), 1 << 62), min(sum(counts[1::2]), 1 << 62)
-    sizes = np.array([[max(-1, min(side, 1 << 31)) for side in mask.size] for mask in masks], np.int64)
+    sizes = np.array(list(map(_clip_size, masks)), np.int64)
     column['size'][places] = sizes
     faults = np.where(inside == 0, _EMPTY, 0)
     column['fault'][places] = np.where((total != sizes.prod(axis=1)) | (sizes < 0).any(axis=1), _COUNTS, faults)
+
+
+def _clip_size(mask: Any) -> List[int]:
+    return [max(-1, min(side, 1 << 31)) for side in mask.size]
 
 
 def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:

@@ -41,7 +41,7 @@ LARGEST_LABEL = 1 << 53
 _MOST_UNUSED = 5000
 #: Shorter side, in pixels, below which mmdet's own configs drop images.
 MIN_SIZE = 32
-#: Largest file, in bytes, whose masks are always decoded, so that the sizes of its RLEs are compared.
+#: Largest file, in bytes, whose RLE sizes are always read.
 _SMALL_FILE = 64 << 20
 _RECORD_ADVICE = (
     'Correct the places listed, or export the file again: "images", "annotations" and "categories" are lists; ids, '
@@ -100,8 +100,9 @@ class CocoScan:
     def __post_init__(self) -> None:
         self.faults, self.source = Faults(), os.path.basename(self.path) or self.path
         is_small = os.path.isfile(self.path) and os.path.getsize(self.path) <= _SMALL_FILE
+        masks = 'all' if self.masks else 'sizes' if is_small else ''
         self.lvis, by_url = self.family.startswith('lvis'), self.family == 'lvis_url'
-        self.coco = read_coco(self.path, self.source, self.faults, by_url, self.masks or is_small)
+        self.coco = read_coco(self.path, self.source, self.faults, by_url, masks)
         self.details = CocoFacts(framework=self.framework or '', masks_read=self.masks)
         self.about = AnnotationFacts(
             format='lvis' if self.lvis else 'coco',

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from mmguard.formats.coco.masks import UNREAD, Rle, as_float, check_mask, mask_column
+from mmguard.formats.coco.masks import UNREAD, Rle, RleSize, as_float, check_mask, mask_column, size_column
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
@@ -21,10 +21,9 @@ _LARGEST = 1 << 62
 _URL = 'http://images.cocodataset.org/'
 
 try:
-    from msgspec import Struct
+    from msgspec import Raw, Struct
 except ImportError:
-    TYPES: Dict[str, Any] = {}
-    TYPES_WITH_MASKS: Dict[str, Any] = {}
+    TYPES: Dict[str, Dict[str, Any]] = {}
 else:
 
     class Segment(Struct, gc=False, omit_defaults=True):
@@ -44,6 +43,11 @@ else:
         segments_info: Optional[List[Segment]] = None
         file_name: str = ''  # the PNG of a panoptic annotation
 
+    class AnnotationWithSize(Annotation, gc=False, omit_defaults=True):
+        """An annotation with the size of its RLE; the numbers of polygons are not decoded."""
+
+        segmentation: Union[RleSize, List[Raw], None] = None
+
     class AnnotationWithMask(Annotation, gc=False, omit_defaults=True):
         """An annotation with its mask."""
 
@@ -58,8 +62,11 @@ else:
         file_name: str = ''
         coco_url: str = ''
 
-    TYPES = {'annotations': Annotation, 'images': Image}
-    TYPES_WITH_MASKS = {'annotations': AnnotationWithMask, 'images': Image}
+    #: Part of the masks that is read -> array of the file -> type of its elements.
+    TYPES = {
+        part: {'annotations': kind, 'images': Image}
+        for part, kind in (('', Annotation), ('sizes', AnnotationWithSize), ('all', AnnotationWithMask))
+    }
 
 
 def is_id(value: Any) -> bool:
@@ -169,16 +176,17 @@ def list_segments(records: Sequence[Any]) -> List[Any]:
 
 
 def build_annotation_columns(
-    records: Sequence[Any], ids: Ids, masks: bool = False, typed: bool = True
+    records: Sequence[Any], ids: Ids, masks: str = '', typed: bool = True
 ) -> AnnotationColumns:
     """Return the columns of annotations.
 
     Args:
-        masks (bool): The annotations are of :data:`TYPES_WITH_MASKS`.
+        masks (str): Key of :data:`TYPES`; of records of :func:`read_annotations`, the part that is used.
         typed (bool): True if all ids are integers; False for records of :func:`read_annotations`.
     """
     count = len(records)
     boxes = chain.from_iterable([record.bbox for record in records])
+    build_masks = mask_column if masks == 'all' else size_column
     # Lists of plain attributes: on Python >= 3.11 attrgetter takes twice as long.
     return AnnotationColumns(
         ids.find_codes([record.id for record in records], typed),
@@ -188,7 +196,7 @@ def build_annotation_columns(
         np.fromiter([record.area for record in records], float, count),
         np.fromiter([record.iscrowd for record in records], bool, count),
         np.fromiter([record.ignore for record in records], bool, count),
-        mask_column([record.segmentation for record in records]) if masks else UNREAD,
+        build_masks([record.segmentation for record in records]) if masks else UNREAD,
     )
 
 
