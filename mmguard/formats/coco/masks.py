@@ -51,7 +51,7 @@ else:
 
         size: Tuple[int, int]
 
-    class Rle(RleSize, gc=False):  # type: ignore[no-redef]
+    class Rle(RleSize, gc=False):  # type: ignore[no-redef, call-arg]
         """Run lengths in column order, background first."""
 
         counts: Union[List[int], str]
