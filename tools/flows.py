@@ -27,10 +27,13 @@ entered: Dict[str, Set[Any]] = {}
 
 
 def note(frame: Any, event: str, _: Any) -> None:
-    """Note the function that is entered; bodies of modules and classes are not functions."""
+    """Note the function that is entered, unless a module that is being imported enters it."""
     code = frame.f_code
     if event == 'call' and code.co_flags & CO_OPTIMIZED and code.co_filename.startswith(str(HOME)):
-        entered.setdefault(str(Path(code.co_filename).relative_to(HOME)), set()).add(code)
+        while frame is not None and frame.f_code.co_name != '_find_and_load':
+            frame = frame.f_back
+        if frame is None:
+            entered.setdefault(str(Path(code.co_filename).relative_to(HOME)), set()).add(code)
 
 
 def coco(folder: str) -> None:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from mmguard.facts.labels import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
+from mmguard.facts.yolo import YoloFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
 from mmguard.labels import VOID
 from mmguard.language import Message, join
@@ -31,6 +32,10 @@ def get_maps(labels: LabelFacts) -> MapFacts:
 
 def get_annotations(labels: LabelFacts) -> AnnotationFacts:
     return labels.annotations or AnnotationFacts()
+
+
+def get_yolo(labels: LabelFacts) -> YoloFacts:
+    return labels.yolo or YoloFacts()
 
 
 def get_config(labels: LabelFacts) -> ConfigFacts:

@@ -131,9 +131,10 @@ class CocoScan:
             about.missing, about.missing_files = find_missing_files(images, names, faults)
             about.sizes_compared, about.size_mismatches = find_size_mismatches(images, coco.images.name, table.sizes)
             table.path_of = lambda place: find_inside(images, table.images[place])
-        folder = find_png_folder(self.path) if self.segments is None else self.segments
-        if coco.panoptic and folder:
-            describe_segments(coco, folder, self.masks, self.details, faults, self.source)
+        if coco.panoptic:
+            folder = find_png_folder(self.path) if self.segments is None else self.segments
+            if folder:
+                describe_segments(coco, folder, self.masks, self.details, faults, self.source)
         if self.maps is not None:
             names = [name.rsplit('.', 1)[0] + self.maps[1] for name in coco.images.name if name]
             for name in find_missing_files(self.maps[0], names, faults)[1]:
