@@ -160,6 +160,8 @@ class CocoFacts:
     release: str = ''  #: Installed release of RF-DETR; empty: none is installed.
     #: The first other file of a scan without a config -> its categories.
     other_categories: Dict[str, Dict[int, str]] = field(default_factory=dict)
+    #: Files next to the only one that was scanned -> their category names, in the order of the file.
+    names_beside: Dict[str, List[str]] = field(default_factory=dict)
     #: This and the next two: ids used twice; the first few.
     duplicate_image_ids: List[int] = field(default_factory=list)
     duplicate_annotation_ids: List[int] = field(default_factory=list)

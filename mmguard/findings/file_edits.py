@@ -45,7 +45,9 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
         for split in (facts, *facts.others, *(facts.siblings if together else ()))
         if split.labels is not None and (together or any(True for _ in rule.find(split)))
     ]
-    if together and len({tuple(get_annotations(labels).categories.values()) for labels in showing}) > 1:
+    listed = {tuple(get_annotations(labels).categories.values()) for labels in showing}
+    listed |= {tuple(names) for labels in showing for names in labels.coco.names_beside.values()}
+    if together and len(listed) > 1:
         return  # the places of the names differ
     files = list(dict.fromkeys(path for labels in showing for path in get_annotations(labels).sources))
     if not files:

@@ -50,6 +50,19 @@ def test_without_a_framework_both_are_judged_and_nobody_gets_an_error(
     assert {edit['applicability'] for edit in reported['findings'][0]['edits']} == ({'asks'} if words else set())
 
 
+@pytest.mark.parametrize(('there', 'offers'), [([1, 2, 3], True), ([2, 3, 1], False), ([1, 2], False)])
+@pytest.mark.parametrize('layout', ['{}.json', '{}/_annotations.coco.json'])
+def test_one_split_is_not_renumbered_if_another_lists_other_categories(
+    tmp_path: Path, capsys: pytest.CaptureFixture, layout: str, there: List[int], offers: bool
+) -> None:
+    for split, ids in (('train', [1, 2, 3]), ('valid', there)):
+        path = tmp_path / layout.format(split)
+        path.parent.mkdir(exist_ok=True)
+        write(path, ids)
+    edits = offered(scan(capsys, tmp_path / layout.format('train'), '--labels', 'ids'))
+    assert ({'renumber': 0} in edits) is offers
+
+
 def test_the_raw_ids_of_coco_are_known(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     coco = {'labels': 'coco'}
     assert coco in offered(scan(capsys, write(tmp_path / 'a.json', COCO_IDS), '--num-classes', 80))
