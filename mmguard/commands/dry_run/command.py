@@ -78,13 +78,16 @@ def run(args: argparse.Namespace) -> int:
 def check_program(
     config: str, only: Sequence[str], samples: int, seconds: float, device: str, run_code: bool
 ) -> Iterator[PropertyRecord]:
-    """Yield the result of each property of a config, as soon as it is tested.
+    """Yield the result of each property of a config, as soon as it is tested; last what `mmguard check` finds.
 
     With ``samples=0`` the data are left alone, and properties of data are left out unless ``only`` names them.
     """
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
-    from mmguard.properties.suite import MADE_UP, PROPERTIES, run_properties
+    from mmguard.findings.engine import diagnose, select_rules
+    from mmguard.findings.finding import INFO
+    from mmguard.properties.result import note
+    from mmguard.properties.suite import MADE_UP, PROPERTIES, PropertyRecord, run_properties
     from mmguard.properties.worker import Worker
 
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
@@ -95,3 +98,8 @@ def check_program(
     names = [name for name in PROPERTIES if name in (only or (PROPERTIES if samples else MADE_UP))]
     with Worker() as worker:
         yield from run_properties(worker, read.written, names, seconds, samples, device)
+    findings = [] if only else diagnose(config=read, rules=[one for one in select_rules() if 'config' in one.looks_at])
+    found = [note(one.code, str(one.title), dict(code=one.code)) for one in findings if one.severity != INFO]
+    if found:
+        summary = 'the config, as `mmguard check` reads it'
+        yield PropertyRecord('check', summary, 'note', found, 0.0, f'`mmguard check {config}` shows what to write.')
