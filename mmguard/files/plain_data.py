@@ -1,4 +1,4 @@
-"""YAML and JSON as plain data and as dataclasses: nothing is executed, size, depth and types are checked."""
+"""YAML and JSON parsed to plain data and dataclasses: nothing is executed; size, depth and types are checked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOO_DEEP_FAULT = f'nested more than {DEEPEST} levels deep'
 
 
 class NotPlain(Exception):
-    """A data file with disallowed or excessive content."""
+    """YAML or JSON that is not plain data, or is too large or nested too deeply."""
 
 
 def parse_data(text: str, ending: str) -> Any:
@@ -71,7 +71,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and dicts without shared parts are nested deeper than a limit.
+    """Return True if lists and dicts are nested more than ``levels`` deep; shared parts are walked repeatedly.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -120,7 +120,7 @@ def _check_events(events: Iterable[Any]) -> None:
         name, before, deepest = around.pop()
         around.append((name, before + size, max(deepest, levels)))
         if before + size > LARGEST:
-            raise NotPlain(f'YAML whose aliases (*name) spread it to more than {LARGEST:,} values')
+            raise NotPlain(f'YAML whose aliases (*name) expand to more than {LARGEST:,} values')
         if len(around) + levels > DEEPEST:
             raise NotPlain(f'YAML that is {_TOO_DEEP_FAULT}')
 
@@ -154,7 +154,7 @@ def parse_weights(content: bytes, ending: str) -> Any:
 T = TypeVar('T')
 Decode = Callable[[Any], Any]
 
-#: Number of a process, or number of processes; one above _RANKS is refused, since no training has had so many.
+#: Rank of a process, or number of processes; values above _RANKS are refused as implausible.
 Rank = NewType('Rank', int)
 _RANKS = 1 << 20
 #: Largest integer that every reader of JSON supports.
