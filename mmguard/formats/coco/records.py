@@ -63,7 +63,7 @@ else:
 
 
 def is_id(value: Any) -> bool:
-    """Return True for a number or a text; NaN is not valid because it equals no other id."""
+    """Return True if a value can be an id: a number or a string, but not NaN, which does not equal itself."""
     return isinstance(value, (int, float, str)) and value == value
 
 
@@ -207,7 +207,7 @@ def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: 
 
 
 def read_annotations(records: Sequence[Any], first: int, faults: Faults, source: str) -> Dict[int, Any]:
-    """Return the index and the annotation of each untyped JSON record that is an object.
+    """Convert untyped JSON records to {index: annotation}, without the records that are not objects.
 
     Args:
         first (int): Index of the first record in the array.
@@ -235,7 +235,7 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
 
 
 def read_images(records: Sequence[Any], first: int, faults: Faults, source: str) -> List[Any]:
-    """Return the untyped JSON records that are images."""
+    """Convert untyped JSON records to images; leave out those that are not objects, and values of a wrong type."""
     found = []
     for number, record in enumerate(records, first):
         where = f'{source}: images[{number}]'
