@@ -218,12 +218,12 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:
     """Remove ``path`` from a data.yaml, so that paths are relative to the copy."""
     fresh = _PATH.sub(b'', data)
-    changes = ['path left out: the folder of this file'] if fresh != data else []
+    changes = ['path removed: paths are relative to this file'] if fresh != data else []
     return Corrected(fresh, ending, changes, {}, {})
 
 
 def correct_text(data: bytes, options: FixOptions, declared: DataYaml) -> Corrected:
-    """Correct the rows of a label file; a valid one is copied unchanged, and so is a class that is not declared."""
+    """Correct the rows of a label file; valid rows, and classes that the data.yaml lacks, stay unchanged."""
     if options.boxes:
         raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
