@@ -1,4 +1,4 @@
-"""One XML file of a VOC data set: parsed as far as mmdet reads it, and corrected."""
+"""XML files of VOC data sets: parsed as mmdet reads them, and corrected."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _convert_name(tag: str) -> str:
 
 
 def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
-    """Read a file without raising, as far as mmdet reads it; ``None``, with a fault recorded, if that fails."""
+    """Read an XML file as mmdet does, without raising; if that fails, add a fault and return ``None``."""
     try:
         text = FILES.read(path, LARGEST)
         if not text.strip():
@@ -173,7 +173,7 @@ def _subtract_one(written: Tuple[float, ...]) -> Tuple[float, ...]:
 _INF = float('inf')
 _WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'no longer difficult'}
 
-#: Format of a box -> its corners as VOC counts them, in an image of some width and height.
+#: Format of a box -> function of its four numbers, and of the size of the image, that returns corners counted from 1.
 BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'corners': lambda a, b, c, d, *_: (a, b, c, d),
     'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),
@@ -183,7 +183,7 @@ BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
 def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     """Clamp boxes into the image, then leave out objects that training cannot use.
 
-    VOC counts pixels from 1; a box is judged as mmdet loads it, minus one.
+    VOC counts pixels from 1; a box is checked as mmdet loads it, with 1 subtracted.
     """
     root = _read(data)
     counts: Counter = Counter()
@@ -245,7 +245,7 @@ def _write_box(item: ET.Element, corners: Iterable[float]) -> None:
 def _read(data: bytes) -> ET.Element:
     if b'<!DOCTYPE' in data or b'<!ENTITY' in data:
         raise NotCorrected(
-            'it declares a document type: no VOC annotation does, and such a file can exhaust the memory'
+            'it has a <!DOCTYPE> or <!ENTITY>, which VOC files do not have and which can exhaust the memory'
         )
     try:
         root = parse_xml(data)
@@ -273,7 +273,7 @@ def _load_box(item: ET.Element) -> Tuple[float, ...]:
 
 
 def _clamp(item: ET.Element, width: float, height: float) -> int:
-    """Clamp a box in place; return how many were changed, 0 or 1."""
+    """Clamp the box of an object in place; return 1 if the box changed, else 0."""
     corners = np.array([_load_box(item)])
     inside = corners.clip(0, (width, height) * 2)
     if find_corner_faults(corners, (height, width))[0] or (inside == corners).all():
