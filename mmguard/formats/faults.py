@@ -38,7 +38,7 @@ class NoLabels(Exception):
 def describe_fault(error: BaseException, head: bytes = b'') -> str:
     """Describe an exception of a decoder or the file system in two or three words.
 
-    ``head``, the first bytes of the file, tells a damaged image from a file of another kind.
+    ``head``, the first bytes of the file, distinguishes a damaged image from another kind of file.
     """
     # Compare Pillow's errors by name: folders and annotation files are read without Pillow.
     kind = type(error).__name__
@@ -105,7 +105,7 @@ MOST_KEYS = 1 << 16
 
 
 class Counts(Dict[Any, int]):
-    """Key -> number; after ``most`` keys, further ones are not counted."""
+    """Counts as {key: number}; after ``most`` different keys, new keys are not counted."""
 
     def __init__(self, most: int = MOST_KEYS) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class Counts(Dict[Any, int]):
             self.add(key, number)
 
 
-#: Number of places that are named per kind of fault; further ones are only counted.
+#: Number of places that are named per kind of fault; further places are only counted.
 MAX_PLACES = 20
 
 
