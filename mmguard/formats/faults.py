@@ -112,7 +112,7 @@ class Counts(Dict[Any, int]):
         self.most = most
 
     def add(self, key: Any, number: int = 1) -> bool:
-        """Add to the number of a key; return False if the key is not counted."""
+        """Add ``number`` to the count of a key; return False if ``most`` other keys are counted already."""
         if len(self) >= self.most and key not in self:
             return False
         self[key] = self.get(key, 0) + number
@@ -153,7 +153,7 @@ class Faults:
             self.count(what, 1)
 
     def count(self, what: str, more: int) -> None:
-        """Count faults whose places are not named."""
+        """Count ``more`` faults of a kind, without naming their places."""
         if more:
             self._more[what] = self._more.get(what, 0) + more
 

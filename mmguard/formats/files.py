@@ -37,7 +37,7 @@ _COPY_ADVICE = 'copy the data to a disk or mount the storage, then scan that fol
 
 
 class Files:
-    """Reader of files by path."""
+    """Reader of files by path, on disk or replaced by contents in memory."""
 
     def __init__(self) -> None:
         self._held: Dict[str, bytes] = {}
@@ -312,7 +312,7 @@ def find_missing_files(root: str, names: Sequence[str], faults: Faults, boundary
     """Compare a list of files with the content of their folders.
 
     Args:
-        boundary (str): Folder that names must not leave, by default ``root``; names that do count as missing.
+        boundary (str): Folder that names must not leave, by default ``root``; names outside count as missing.
 
     Returns:
         tuple[int, list[str]]: Number of missing files, and the first of them, with the existing file if only the

@@ -74,7 +74,7 @@ _BOX_ROW = re.compile(rb'\s*\S+([ ,]+-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def find_class_splits(target: str) -> Dict[str, str]:
-    """Return the folders that hold class folders as {split: folder}, training first; ``''`` is the only split's key."""
+    """Return the folders of class folders as {split: folder}, training first; {'': target} without splits."""
     path = os.path.abspath(target)
     if not os.path.isdir(path) or _LABELLED_ELSEWHERE.intersection(path.lower().split(os.sep)):
         return {}

@@ -44,7 +44,7 @@ class Unreadable(NotCorrected):
 
 
 class CannotCorrect(CannotRun):
-    """Reason why nothing can be corrected."""
+    """Reason why `mmguard fix` can correct nothing in a target."""
 
 
 class NotTried(CannotRun):
@@ -117,7 +117,7 @@ def _check(labels: LabelFacts) -> None:
     for what, ids in (('images', labels.coco.duplicate_image_ids), ('categories', labels.coco.duplicate_category_ids)):
         wrong += [f'{what} that share an id: {", ".join(map(str, ids[:5]))}'] if ids else []
     if wrong:
-        raise NotCorrected(f'not correctable here: {"; ".join(wrong)}')
+        raise NotCorrected(f'cannot be corrected: {"; ".join(wrong)}')
 
 
 def keep_file(data: bytes, name: str) -> Corrected:
@@ -205,7 +205,7 @@ def scan_here(chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
 
 
 class CannotScan(CannotRun):
-    """Reason why nothing can be scanned."""
+    """Reason why `mmguard scan` can read nothing in a target."""
 
 
 @dataclass

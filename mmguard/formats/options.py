@@ -27,7 +27,7 @@ def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """Options that replace a config, and options that select what is scanned."""
+    """Options of `mmguard scan`: settings in place of a config, and options that select what is scanned."""
 
     num_classes: Optional[int] = None  #: Number of classes. ``None``: that of the config, else every value is valid.
     ignore_index: Optional[int] = None  #: ``None``: that of the config, else 255.
@@ -92,7 +92,7 @@ class FixOptions:
     suffix: Optional[str] = None  #: End of the names of label maps. ``None``: as a scan chooses them.
 
     def map_label(self, value: int) -> int:
-        """Return the mapped label of a label map's value, before the rule for invalid labels."""
+        """Return the label of a stored value after ``threshold`` and ``label_map``, before ``on_invalid`` applies."""
         index = value if self.threshold is None else int(value > self.threshold)
         return apply_label_map(self.label_map, index, self.ignore_index)
 
@@ -142,7 +142,7 @@ class MapSettings(ValidLabels):
         return [apply_label_map(by_guard, label, self.ignore_index) for label in labels]
 
     def find_invalid_values(self) -> Tuple[bool, ...]:
-        """Return for each decoded value from 0 to 255 True if its label is invalid."""
+        """Return 256 flags, one per decoded value from 0 to 255: True if its label is invalid."""
         return tuple(not self.is_valid(label) for label in self.table())
 
 

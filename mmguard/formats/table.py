@@ -65,7 +65,7 @@ def table_of_names(
     names: Sequence[str],
     categories: Sequence[str],
 ) -> Table:
-    """Return the table of objects with class names; none is ignored.
+    """Return a table of objects, given their class names and corners; no object is ignored.
 
     Args:
         rows (Sequence): (index of the image, class name, corners) of each object.

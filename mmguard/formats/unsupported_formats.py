@@ -33,7 +33,7 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
     if not files:
         return 'It contains no files: is the path right, and the disk mounted?'
     if suffix:
-        return f'No name ends with {suffix} (--suffix); the first is {os.path.basename(files[0])}'
+        return f'No file name ends with {suffix} (--suffix); the first is {os.path.basename(files[0])}'
     kinds = Counter(map(_get_ending, files))
     ending = max(kinds, key=lambda kind: kinds[kind])
     first = next(file for file in files if _get_ending(file) == ending)
@@ -59,7 +59,7 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
 
 
 def describe_json(file: str, ended_early: bool = False) -> str:
-    """Identify a JSON without images, annotations or categories; empty if it cannot be read to its end."""
+    """Describe a JSON without images, annotations or categories; empty if it is cut off or not an object or list."""
     head = read_head(file, _HEAD).decode(errors='replace').lstrip()
     keys = list(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
     if head.startswith('['):
@@ -182,7 +182,7 @@ _ALONE = (
         r'(?s)\A\x80.*(data_list|lidar_points|lidar_path|point_cloud)',
         'an info file of MMDetection3D, which mmguard does not read',
     ),
-    ('.label', '', 'labels of points of SemanticKITTI, which mmguard does not read'),
+    ('.label', '', 'point labels of SemanticKITTI, which mmguard does not read'),
 )
 _OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
 #: Files that are mentioned only if nothing else could be read.

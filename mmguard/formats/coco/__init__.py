@@ -95,7 +95,7 @@ class Coco(Format):
         found = facts.annotations or AnnotationFacts()
         if found.annotations and found.images_without_target == found.images:
             raise NotCorrected(
-                'not correctable here: only crowds, ignored objects and boxes thinner than a pixel would be left'
+                'cannot be corrected: only crowds, ignored objects and boxes thinner than a pixel would be left'
             )
         return facts
 

@@ -357,7 +357,7 @@ class _Reader:
             self.parts.append(build_annotation_columns(records, coco.ids, self.masks and not panoptic, batch.typed))
 
     def _forget(self, key: str) -> None:
-        """Discard the first of two arrays with the same key, as readers do."""
+        """Add a fault for a second array with the same key, and drop the first array, as readers do."""
         self.faults.add(f'has the key "{key}" twice: readers use the last', self.source)
         coco = self.coco
         if key == 'annotations':

@@ -53,7 +53,7 @@ else:
 
 
 def mask_column(masks: Sequence[Any]) -> np.ndarray:
-    """Return the column of masks, (N,) of type :data:`MASK`.
+    """Return fault, extent and RLE size of N masks, (N,) of type :data:`MASK`.
 
     Args:
         masks (Sequence): N masks, each a list of polygons, an :class:`Rle`, ``None`` or the code of a fault.
@@ -94,7 +94,7 @@ def check_mask(value: Any) -> Any:
 
 
 def find_mask_faults(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """Return the fault code of each mask in its image, int8 (N,), an index of :data:`MASK_FAULTS`.
+    """Return the fault code of each mask, also compared with its image, int8 (N,), an index of :data:`MASK_FAULTS`.
 
     Args:
         column (np.ndarray): (N,) of type :data:`MASK`, from :func:`mask_column`.
@@ -242,5 +242,5 @@ def _sum_by_owner(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 
 def _find_firsts(owner: np.ndarray) -> np.ndarray:
-    """Return bool (N,), True at the first element of each owner."""
+    """Return bool (N,), True at the first element, and where an element differs from the one before."""
     return np.concatenate([[True], owner[1:] != owner[:-1]])

@@ -352,7 +352,7 @@ def _find_dropped_by_mmdet(
 
 
 class CocoSample(NamedTuple):
-    """The annotations of one image."""
+    """One image with its annotations, as an annotation file of its own."""
 
     image: str  #: Name of the image.
     text: str  #: Content of an annotation file with only this image: JSON, or the image list of VOC.

@@ -104,7 +104,7 @@ class Ids:
 
 
 class AnnotationColumns(NamedTuple):
-    """Annotations, one element each; ids are codes of ``Ids``, ``MISSING_ID`` if missing."""
+    """Annotations as columns with one element per annotation; ids are codes of ``Ids``, ``MISSING_ID`` if missing."""
 
     #: ``id``, ``image_id``, ``category_id``: int64, (N,).
     id: np.ndarray
@@ -136,7 +136,7 @@ class AnnotationColumns(NamedTuple):
 
 
 class ImageColumns(NamedTuple):
-    """Images, one element each."""
+    """Images as columns with one element per image."""
 
     id: List[int]  #: Codes of ``Ids``.
     #: ``height``, ``width``: in pixels, ``NO_NUMBER`` if missing.
@@ -171,7 +171,7 @@ def list_segments(records: Sequence[Any]) -> List[Any]:
 def build_annotation_columns(
     records: Sequence[Any], ids: Ids, masks: bool = False, typed: bool = True
 ) -> AnnotationColumns:
-    """Return the columns of annotations.
+    """Collect annotation records in columns.
 
     Args:
         masks (bool): The annotations are of :data:`TYPES_WITH_MASKS`.

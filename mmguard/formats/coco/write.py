@@ -286,7 +286,7 @@ def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
 
 
 def get_size(image: Record) -> Optional[Tuple[float, float]]:
-    """Return width and height; ``None`` unless they are two positive numbers of pixels."""
+    """Return width and height of an image record; ``None`` unless both are positive numbers of pixels."""
     width, height = (None if isinstance(image.get(side), str) else number(image.get(side)) for side in _SIDES)
     if width is None or height is None or min(width, height) <= 0 or max(width, height) > LARGEST_SIDE:
         return None
@@ -303,7 +303,7 @@ def are_polygons(outline: Any) -> bool:
 
 
 def get_id(entry: Record, name: str = 'id') -> Any:
-    """Return an id; ``None`` if it is missing or of the wrong type."""
+    """Return the id in a record under the key ``name``; ``None`` if it is missing or of the wrong type."""
     value = entry.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)  # equal to the float, and the same key

@@ -104,7 +104,7 @@ class LabelMaps(Format):
         import PIL.Image  # noqa: F401  without it no label map can be written
 
         if options.num_classes is None:
-            raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')
+            raise CannotCorrect('label maps do not contain the number of classes: add --num-classes N')
         try:
             LabelRule(options.num_classes or 1, options.ignore_index, options.on_invalid, options.label_map)
         except (TypeError, ValueError) as error:

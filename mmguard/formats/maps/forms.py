@@ -52,7 +52,7 @@ _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 
 
 def get_form(image: Any) -> str:
-    """Return the pixel format of an opened file, ``'gray8'``; ``'other'`` for formats without labels (CMYK, LAB)."""
+    """Return the pixel format of an opened image, ``'gray8'``; ``'other'`` for formats without labels (CMYK, LAB)."""
     mode = image.mode
     if mode.startswith('I;16'):
         return 'gray16'
@@ -79,7 +79,7 @@ def get_scale(image: Any) -> float:
 
 
 def is_lossy(image: Any, head: bytes) -> bool:
-    """Return True if an opened file was compressed with loss; ``head`` is its first 16 bytes."""
+    """Return True if an opened image was compressed with loss; ``head`` is the first 16 bytes of its file."""
     if image.format == 'WEBP':
         return head[12:16] != b'VP8L'
     return image.format in _LOSSY
@@ -248,7 +248,7 @@ def _read(data: bytes, by_color: bool) -> Stored:
 
 
 def _to_labels(stored: Stored, options: FixOptions) -> np.ndarray:
-    """Return the label of each value, before the label map.
+    """Convert stored values to labels, before ``label_map`` is applied.
 
     Raises:
         NotCorrected: The values are not labels.
@@ -293,7 +293,7 @@ def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
 def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
     """Return the counts that a scan of the corrected copies would give; ``None`` if they are not known exactly.
 
-    Values that no option maps are kept, so that they are visible; `mmguard fix` ignores them.
+    Invalid values that no option maps are counted unchanged, although `mmguard fix` changes them.
     """
     if 'volume' in summary.forms:
         return None

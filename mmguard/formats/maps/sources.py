@@ -109,7 +109,7 @@ class MapSource(Source):
         self._summary: Optional[MapSummary] = None
 
     def items(self) -> Iterator[MapItem]:
-        """Yield the files one by one, only once."""
+        """Yield the label maps; to be called only once, because it adds to ``noticed``."""
         raise TypeError(f'{type(self).__name__} must define items()')
 
     def list_items(self) -> Optional[List[MapItem]]:

@@ -52,7 +52,7 @@ class MapRecord:
 
     @property
     def as_loaded(self) -> Dict[int, int]:
-        """Value as loaded -> elements."""
+        """Number of elements by loaded value."""
         return self.raw if self.loaded is None else self.loaded
 
     def decode(self, stored: int) -> int:

@@ -106,7 +106,7 @@ _LOOKED_AT, _FOLDERS = 1000, 20
 
 
 class VocImage(NamedTuple):
-    """One image of a data set."""
+    """Paths of an image and of its XML file."""
 
     name: str  #: Path of the image relative to the root.
     xml: str  #: Path of its annotation relative to the root.

@@ -91,7 +91,7 @@ def parse_xml(text: bytes) -> ET.Element:
 
 
 def _convert_name(tag: str) -> str:
-    """Return a name as ElementTree writes it: ``{namespace}tag``."""
+    """Return a tag or attribute of expat as ElementTree writes it: ``{namespace}tag``."""
     return '{' + tag if '}' in tag else tag
 
 
@@ -121,7 +121,7 @@ def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
 
 
 def _read_size(size: ET.Element, source: str, faults: Faults) -> Tuple[float, float]:
-    """Return the height and width of an XML; ``NO_NUMBER`` for a value that is not an integer."""
+    """Return height and width of a ``<size>``; ``NO_NUMBER`` for a value that is not an integer."""
     sides = []
     for side in ('height', 'width'):
         text = size.findtext(side)
@@ -216,7 +216,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
 
 
 def _change(item: ET.Element, width: float, height: float, options: FixOptions, counts: Counter) -> None:
-    """Change an object in place according to the options."""
+    """Apply the options to an object in place: its name, ``difficult`` and the format of its box."""
     name = item.find('name')
     if name is not None and options.rename.get(name.text or '', name.text) != name.text:
         name.text = options.rename[name.text or '']
@@ -257,7 +257,7 @@ def _read(data: bytes) -> ET.Element:
 
 
 def _read_side(text: Optional[str]) -> float:
-    """Return a side of the image; infinite if the file does not give it."""
+    """Parse the width or height of an image; infinite if it is missing or not positive."""
     found = number(text)
     return _INF if found is None or found <= 0 else found
 
@@ -267,7 +267,7 @@ def _parse_box(item: ET.Element) -> Optional[Tuple[float, ...]]:
 
 
 def _load_box(item: ET.Element) -> Tuple[float, ...]:
-    """Return a box as loaded by mmdet: whole numbers, one less than in the file; NaN if one is missing."""
+    """Return a box as mmdet loads it: whole numbers, one less than in the file; NaN if a number is missing."""
     found = _parse_box(item)
     return (np.nan,) * 4 if found is None else tuple(float(int(side) - 1) for side in found)
 

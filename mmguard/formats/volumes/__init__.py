@@ -111,7 +111,7 @@ class Content:
         self.is_gzipped = self._first.startswith(_GZIP)
 
     def read_head(self, size: int) -> bytes:
-        """Return the first bytes, decompressed; fewer if the file is shorter."""
+        """Return the first ``size`` bytes, decompressed; fewer if the file is shorter."""
         if not self.is_gzipped:
             return self._first[:size]
         inflated, rest = b'', self._first

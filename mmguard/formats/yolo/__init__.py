@@ -240,7 +240,7 @@ def _find_root(yolo_set: YoloSet, folder: str) -> str:
 
 
 def _list_dataset_files(sets: Sequence[YoloSet], target: str, root: str) -> Tuple[Set[str], Set[str]]:
-    """Return the label files, and the images and image lists, relative to a folder."""
+    """Return the label files of data sets, and their images and image lists, as paths relative to ``root``."""
     texts: Set[str] = set()
     others: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')

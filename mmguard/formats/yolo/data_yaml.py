@@ -65,7 +65,7 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
 
 
 def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
-    """Return the content of a YAML file, ``None`` if it cannot be read. If it is not plain data, it is a fault."""
+    """Parse a YAML file, ``None`` if it cannot be read; if it is not plain data, add the reason to ``faults``."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
@@ -113,7 +113,7 @@ def read_data_yaml(path: str) -> DataYaml:
 
 
 def _find_root(value: Any, path: str) -> str:
-    """Return the folder that paths are relative to.
+    """Return the folder that the paths in a data.yaml are relative to, given its ``path`` as ``value``.
 
     Ultralytics searches the working directory and its data set folder; the folder of the data.yaml is searched too.
     """
@@ -135,7 +135,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _read_names(value: Any) -> Tuple[List[str], str]:
-    """Return the names by class id, and their fault, empty if they are valid."""
+    """Return the names in ``names`` of a data.yaml by class id, and their fault, empty if they are valid."""
     if isinstance(value, list):
         return [str(name) for name in value[:_MOST]], ''
     if not isinstance(value, Mapping):
@@ -168,7 +168,7 @@ def _read_keypoints(data: Mapping[Any, Any], result: DataYaml) -> Optional[Tuple
 
 
 def _read_label_mapping(value: Any, result: DataYaml) -> Dict[int, int]:
-    """Return the label mapping as ultralytics reads it: ``ignore_label`` or nothing is 255."""
+    """Return ``label_mapping`` of a data.yaml as ultralytics reads it: ``ignore_label`` or no value becomes 255."""
     try:
         pairs = {} if value is None else dict(value)
         return {int(raw): 255 if label in ('ignore_label', None) else int(label) for raw, label in pairs.items()}

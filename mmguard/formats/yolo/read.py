@@ -74,7 +74,7 @@ def scan_texts(
 
 
 class _ScanResults(TextsRead):
-    """Results of the tasks in the order of the listing, independent of their order of completion."""
+    """Rows and faults of all tasks, in the order of the listing even if tasks end in another order."""
 
     def __init__(self, listing: YoloListing, root: str) -> None:
         super().__init__()

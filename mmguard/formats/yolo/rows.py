@@ -159,7 +159,7 @@ _LARGEST = 64 << 20
 
 
 def find_image_fault(path: str) -> str:
-    """Return the fault of an image, or ``''``. It is not decoded; without pillow it is only opened."""
+    """Return the fault of an image, or ``''``, without decoding it; without pillow, the file is only opened."""
     try:
         with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -184,7 +184,7 @@ def _find_fault(file: BinaryIO) -> str:
 
 @dataclass(frozen=True)
 class TextTask:
-    """Settings of a task, which the engine passes to a process together with label files."""
+    """Task that reads YOLO label files and checks their images."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
 
@@ -211,7 +211,7 @@ class TextTask:
 
 
 _MARK = b'\xef\xbb\xbf'
-_WORDS = {'mark': 'byte order mark cut', 'cut': 'cut after the box', 'clipped': 'clamped', 'mapped': 'mapped'}
+_WORDS = {'mark': 'stripped of its BOM', 'cut': 'cut after the box', 'clipped': 'clamped', 'mapped': 'mapped'}
 _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
