@@ -139,7 +139,7 @@ def find_config_file(name: str) -> str:
 
 
 def build_base_source(name: str) -> str:
-    """Return the ``_base_`` expression, valid in either stack, for a config that ships with a framework.
+    """Return a ``_base_`` expression for a shipped config that works with OpenMMLab and with its onedl forks.
 
     Example:
         >>> build_base_source('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py')

@@ -84,7 +84,7 @@ def get_default_store() -> Any:
     """Return the store that the ranks of the process group used to connect.
 
     Raises:
-        Exception: The store does not exist.
+        Exception: The process group is not initialized.
     """
     # PyTorch has no public name for the store. A second store would need an address and port that every rank reaches.
     return torch.distributed.distributed_c10d._get_default_store()

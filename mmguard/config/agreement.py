@@ -42,7 +42,7 @@ class Count(NamedTuple):
 
 
 def find_class_counts(config: ReadConfig) -> List[Count]:
-    """Return the ``num_classes``, ``num_things_classes`` and ``num_stuff_classes`` that must match the data set."""
+    """Return the ``num_classes`` (or ``num_things_classes``, ``num_stuff_classes``) that must match the data set."""
     found = []
     for head in find_heads(config):
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
@@ -118,7 +118,7 @@ def find_training_datasets(config: ReadConfig) -> List[Part]:
 
 
 def find_joined_lists(config: ReadConfig) -> List[Tuple[Part, List[str]]]:
-    """Return (training data set, its class names) for each if the class lists differ; else []."""
+    """Return (data set, class names) of all training data sets if their class lists differ; else []."""
     train = [dataset for dataset in find_datasets(config) if dataset.split == 'train']
     found = [(dataset, names) for dataset in train for names in [get_class_names(dataset)] if names]
     return found if any(names != found[0][1] for _, names in found) else []
@@ -380,5 +380,5 @@ FACTS: Dict[str, Callable[[ReadConfig], Iterable[Any]]] = {
 
 
 def find_start_faults(config: ReadConfig) -> List[str]:
-    """Return the codes in :data:`FACTS` whose faults a config has."""
+    """Return the codes of the rules in :data:`FACTS` whose faults a config has."""
     return [code for code, find in FACTS.items() if any(True for _ in find(config))]

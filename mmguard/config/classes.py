@@ -145,7 +145,7 @@ def _import_class(path: str) -> Optional[type]:
 
 @lru_cache(maxsize=None)
 def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
-    """Return the parameter of an argument of a class or its bases; False if not found, True if it cannot be known."""
+    """Return the parameter of a constructor for an argument; False if it has none, True if that cannot be known."""
     for base in getattr(cls, '__mro__', ()):
         init = vars(base).get('__init__')
         if init is None or base is object:
@@ -162,7 +162,7 @@ def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Paramet
 
 
 def get_default(cls: Optional[type], argument: str) -> Any:
-    """Return the default of an argument of a class; ``MISSING`` if it has none or is unknown."""
+    """Return the default of a constructor argument; ``MISSING`` if it does not exist or the argument is unknown."""
     found = _find_parameter(cls, argument)
     return MISSING if isinstance(found, bool) else found.default
 

@@ -29,7 +29,7 @@ _BRANCHES = 'MultiBranch'
 
 
 class Report(NamedTuple):
-    """Changes made, and parts left unchanged, as text; the inserted guards."""
+    """Changed and unguarded pipelines as text, and the inserted guards."""
 
     changed: List[str]
     left: List[str]
@@ -78,7 +78,7 @@ def _find_unknown_packs(loader: Any) -> Iterator[str]:
 
 
 def _get_first(step: Any) -> Any:
-    """Return a step of a pipeline; the first one of a list of alternatives."""
+    """Return a transform of a pipeline; for a list of alternatives (TestTimeAug), the first."""
     return step[0] if isinstance(step, (list, tuple)) and step else step
 
 
@@ -174,7 +174,7 @@ def build_lazy_type(module: str, name: str) -> Any:
 def _insert(
     tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, guards: List[Dict[str, Any]]
 ) -> List[Dict[str, Any]]:
-    """Insert guards into a pipeline; return what was inserted."""
+    """Insert guards after the Pack transform, and before transforms that read labels; return the inserted guards."""
     drawing = next((n for n, step in enumerate(steps[:pack_at]) if _get_name(step) in _DRAW_FROM_LABELS), None)
     early = [dict(guard) for guard in guards if drawing is not None and get_type_name(guard['type']) == PIXEL_GUARD]
     late = [dict(guard) for guard in guards]

@@ -173,7 +173,7 @@ def build_error(part: Part) -> str:
 
 
 class GuardedTree(NamedTuple):
-    """A guarded tree, and descriptions of the changed parts and of those that cannot be guarded."""
+    """A guarded config, and descriptions of the changed parts and of the parts that cannot be guarded."""
 
     tree: Dict[str, Any]
     changed: List[str]
@@ -181,7 +181,7 @@ class GuardedTree(NamedTuple):
 
 
 def guard_tree(tree: Dict[str, Any]) -> GuardedTree:
-    """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. Parts that are already guarded are kept.
+    """Return a guarded copy of a config: imports, hook, losses, assigners, pipelines. Existing guards are kept.
 
     Raises:
         TypeError: A value has a type that its key does not take.
@@ -245,7 +245,7 @@ def _describe_disagreements(spaces: LabelSpaces) -> Iterator[str]:
         heads = spaces.find_disagreeing(kind)
         if heads:
             named = ', '.join(f'{head.place}: {head.num_classes}' for head in heads)
-            yield f'the heads have different numbers of classes ({named}): guarded with {space.num_classes}'
+            yield f'the heads have different numbers of classes ({named}): the guards use {space.num_classes}'
 
 
 def has_lazy_types(tree: Dict[str, Any]) -> bool:
@@ -268,7 +268,7 @@ def _add_reported(tree: Dict[str, Any], config: ReadConfig) -> Iterator[str]:
 
 
 def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
-    """Return the guarded loss, with types in the style of the config."""
+    """Return the config of a guarded loss, with types in the style of the config: names or lazy classes."""
     stock = loss['type']
     if is_type_name(stock):
         return guard_loss(loss, framework)
@@ -317,7 +317,7 @@ def _get_defaults(cls: Any) -> Dict[str, Any]:
 
 
 def _open_part(tree: Dict[str, Any]) -> Callable[[Any, Path], Node]:
-    """Return a function that makes a Node of a part of a model, with its children and the default losses of heads."""
+    """Return a function that converts a part of a model to a Node, with its children and its default losses."""
 
     def open_node(part: Any, path: Path) -> Node:
         if isinstance(part, (list, tuple)):

@@ -17,7 +17,7 @@ NO_OBJECT = 0.1
 
 
 def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
-    """Return the number of class weights that a loss needs (``None`` if unknown), and a note on the last one."""
+    """Return how many class weights a loss needs (``None`` if unknown), and what an extra weight is for, or ''."""
     head = loss.owner
     classes = count_classes(head)
     if head is None or classes is None:
@@ -29,7 +29,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':
         channels = get_output_channels(head)
-        return (None if channels == 1 else channels), ''  # one channel: MG215 reports it, or the weight is not a class's
+        return (None if channels == 1 else channels), ''  # one channel: MG215 reports it, or it is not a class weight
     if loss.key != 'loss_cls' or not loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
         return None, ''
     if head.is_a('BBoxHead', 'DETRHead') and head.name != 'DETRHead':  # DETRHead takes a number

@@ -24,7 +24,7 @@ _KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'p
 
 
 def add_loaders(config: ReadConfig) -> ReadConfig:
-    """Return an old config with ``train_dataloader`` etc. in place of ``data=dict(train=...)``; else it unchanged.
+    """Translate ``data=dict(train=...)`` of an old config to ``train_dataloader`` etc.; keep a current one unchanged.
 
     The result names the same files and classes, so that readers of data sets need to support only the current style. It
     is neither written nor shown.

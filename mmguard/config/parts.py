@@ -260,7 +260,7 @@ def find_pipelines(config: ReadConfig) -> List[List[Part]]:
 
 
 def _walk_steps(node: Any, path: Path, guards: Optional[RunGuards]) -> Iterator[Tuple[str, Dict[str, Any], bool]]:
-    """Yield the transforms of a pipeline with their paths in the config, and False for those that a hook inserts."""
+    """Yield (path, transform, True) for each transform of a pipeline; False for a transform that a hook inserts."""
     if isinstance(node, dict):
         if guards is not None and id(node) in guards.inserted:
             yield guards.place, node, False
@@ -281,7 +281,7 @@ def find_transforms(config: ReadConfig) -> List[Part]:
 
 
 def find_metrics(config: ReadConfig) -> List[Part]:
-    """Return the metrics of both evaluators."""
+    """Return the metrics of ``val_evaluator`` and ``test_evaluator``."""
     return [
         Part(join_path(path), part, get_scope(part['type'], config.scope), 'METRICS', split=split)
         for split in ('val', 'test')
@@ -302,7 +302,7 @@ def find_hooks(config: ReadConfig) -> List[Part]:
 
 
 def find_label_guard_hooks(config: ReadConfig) -> List[Part]:
-    """Return the hooks that report on guards, in the order of a run, which uses only the first."""
+    """Return the LabelGuardHooks in the order of a run; a run uses only the first."""
     found = [hook for hook in find_hooks(config) if hook.name == HOOK]
     return sorted(found, key=lambda hook: not hook.path.startswith('default_hooks'))
 
@@ -313,7 +313,7 @@ def find_guarding_hook(config: ReadConfig) -> Optional[Part]:
 
 
 def get_passed_on(hook: Optional[Part]) -> Dict[str, Any]:
-    """Return the arguments that a hook passes on to its guards."""
+    """Return ``label_map``, ``on_invalid`` and ``ignore_index`` of a hook, which it passes on to its guards."""
     return {name: hook.config[name] for name in PASSED_ON if name in hook.config} if hook is not None else {}
 
 

@@ -62,7 +62,7 @@ class ReadConfig:
 
     @property
     def run_data(self) -> Dict[str, Any]:
-        """``data`` with the pipelines and assigners of the run."""
+        """``data`` with the guarded pipelines and assigners of the run."""
         return self.data if self.run_guards is None else self.run_guards.tree
 
     @property
@@ -302,7 +302,7 @@ def import_scope(config: Any) -> None:
 
 
 class ProjectFinder(MetaPathFinder):
-    """Last finder of top-level modules, in some folders and only while ``custom_imports`` are imported.
+    """Last finder in ``sys.meta_path``: of top-level modules in ``folders``, while ``custom_imports`` are imported.
 
     It finds modules for :func:`import_modules` and for modules that it found before, but not for any other importer: a
     framework that tries an optional import finds nothing here.

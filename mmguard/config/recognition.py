@@ -242,7 +242,7 @@ def check_bases(file: str) -> List[str]:
 def _walk(file: str, path: List[str], seen: Dict[str, bool]) -> None:
     if file in path:
         chain = [os.path.basename(one) for one in (*path[path.index(file) :], file)]
-        raise NotAConfig(f'{file}: its _base_ leads back to it: {" -> ".join(chain)}. Nothing in it was run')
+        raise NotAConfig(f'{file}: its _base_ is circular: {" -> ".join(chain)}. Nothing in it was run')
     if file in seen or len(seen) > _MOST or len(path) > 100:
         return
     seen[file] = True

@@ -65,7 +65,7 @@ def parse_data(text: str, ending: str) -> Any:
         _check_events(yaml.parse(text, Loader=loader))
         return yaml.load(text, Loader=loader)
     except yaml.constructor.ConstructorError as error:
-        raise NotPlain('YAML with tags of another program, which only that program can read') from error
+        raise NotPlain('YAML with custom tags, which only the program that defines them can read') from error
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 

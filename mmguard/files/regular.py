@@ -80,7 +80,7 @@ _OWNER_SIZE = 200
 
 
 def write_whole(path: Path, content: bytes, mode: Optional[int] = None) -> None:
-    """Write a draft next to the destination, then rename it; on an error the existing file is unchanged.
+    """Write a file as a draft (temporary file) that is renamed at the end; on an error the old file is unchanged.
 
     A draft left by a killed process is reused by the next process that writes the same file. Only a regular file is
     ever replaced: no device, no pipe, no link.
