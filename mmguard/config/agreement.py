@@ -244,7 +244,7 @@ GUARD_BY_METRIC = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabel
 
 
 def find_guards(pipeline: List[Part]) -> List[Part]:
-    """Return the guards of a pipeline."""
+    """Return mmguard's transforms in a pipeline."""
     return [transform for transform in pipeline if transform.name in GUARD_TRANSFORMS]
 
 

@@ -65,7 +65,7 @@ class Part:
         return find_class(self.config.get('type'), self.registry, self.scope)
 
     def place(self, key: str) -> str:
-        """Return the path of an argument."""
+        """Return the path of an argument: ``model.decode_head.num_classes``."""
         return f'{self.path}.{key}'
 
     def says(self, key: str) -> bool:

@@ -182,10 +182,10 @@ def parse_object(text: bytes) -> Dict[str, Any]:
 
 
 def decode(kind: Type[T], value: Any) -> T:
-    """Convert the result of ``json.loads`` to a type.
+    """Convert a value from ``json.loads`` to the type ``kind``, e.g. a dataclass or ``Dict[int, int]``.
 
-    Integers are counts, at least 0; as keys of a dict they are labels, of any sign. Keys without a field in a dataclass
-    are ignored.
+    Integers are counts >= 0; integer keys of a dict are labels of any sign. Keys that a dataclass does not have as
+    fields are ignored.
 
     Raises:
         ValueError: The value does not match the type; the message says where and why.

@@ -47,7 +47,7 @@ def _load_installed() -> Tuple[Format, ...]:
 
 
 def find_format(labels: LabelFacts) -> Format:
-    """Return the format whose files the facts describe."""
+    """Return the format of the label files that ``labels`` describes."""
     described = labels.annotations or labels.volumes
     name = LabelMaps.name if labels.maps is not None or described is None else described.format
     return next(one for one in (*BUILT_IN, *_load_installed()) if name in (one.name, *one.also))

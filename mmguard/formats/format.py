@@ -52,7 +52,7 @@ class NotTried(CannotRun):
 
 
 class Corrected(NamedTuple):
-    """Result for one corrected file."""
+    """Result of correcting one file: its new content and the changes."""
 
     data: bytes  #: Content of the corrected file; that of the original if nothing was changed.
     ending: str  #: Ending of its name.

@@ -112,7 +112,7 @@ _FILE = re.compile(rb'"file_name"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 class FoundFile(NamedTuple):
-    """A COCO file in a folder."""
+    """A COCO file in a folder, and the folder of its images."""
 
     name: str  #: Path relative to the folder.
     path: str  #: Path of the file.

@@ -57,7 +57,7 @@ class JsonFault(ValueError):
 
 
 class Batch(NamedTuple):
-    """Consecutive elements of an array."""
+    """Consecutive elements of one array of a COCO file."""
 
     key: str  #: Key of the array in the top-level object.
     first: int  #: Index of the first element. Every array in the file begins with a batch whose ``first`` is 0.

@@ -50,7 +50,7 @@ _RECORD_ADVICE = (
 
 
 class Numbering(NamedTuple):
-    """Mapping from categories to labels."""
+    """Mapping from the categories of a COCO file to labels."""
 
     by: str  #: ``AnnotationFacts.labelled_by``.
     labels: List[int]  #: Label of each category of the file; -1 if it has none.

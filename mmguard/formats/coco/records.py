@@ -193,7 +193,7 @@ def build_annotation_columns(
 
 
 def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool, typed: bool = True) -> None:
-    """Append images; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
+    """Append image records to columns; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
     columns.id.extend(ids.find_codes([record.id for record in records], typed).tolist())
     columns.height.extend([record.height for record in records])
     columns.width.extend([record.width for record in records])

@@ -171,7 +171,7 @@ class _File:
         return steps
 
     def _correct_box(self, annotation: Record, size: Optional[Tuple[float, float]]) -> None:
-        """Add a missing box around polygons; convert a box from another format."""
+        """Add a missing box around the polygons of an annotation; convert its box from the format ``options.boxes``."""
         form, polygons = self.options.boxes, annotation.get('segmentation')
         if annotation.get('bbox') is None and are_polygons(polygons):
             points: List[Any] = [part for polygon in polygons or () for part in polygon]

@@ -93,7 +93,7 @@ MOST_VOXELS, MOST_INFLATED = 1 << 32, 2048
 
 
 class Content:
-    """Content of a file opened in binary mode, positioned at the beginning.
+    """Content of a plain or gzipped file, opened in binary mode and positioned at the beginning.
 
     Raises:
         CannotRead: The file is empty or not a regular file.

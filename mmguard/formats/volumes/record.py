@@ -235,7 +235,7 @@ class _Counter:
 
 
 def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = ()) -> CaseRecord:
-    """Return a case with remapped labels.
+    """Return the record of a case with mapped label values, without reading the files again.
 
     Args:
         label_map (Sequence[tuple[int, int]]): (value, label) pairs.

@@ -125,7 +125,7 @@ class YoloSet:
         mapper: Mapper = scan_here,
         on_files: Callable[[int], None] = lambda files: None,
     ) -> LabelFacts:
-        """Read the data set; see :func:`scan_texts`."""
+        """Read the label files of this data set, see :func:`scan_texts`."""
         from mmguard.formats.yolo.read import scan_texts
 
         root = self.root if os.path.isdir(self.root) else os.path.dirname(self.root)
