@@ -30,7 +30,7 @@ from mmguard.language import Message
 
 
 class Coco(Format):
-    """A JSON file, or a folder with JSON files."""
+    """The format of a COCO, LVIS or panoptic JSON, or of a folder with such files."""
 
     name = 'coco'
     also = ('lvis',)
@@ -95,7 +95,7 @@ class Coco(Format):
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
         if os.path.isdir(target):
-            raise CannotCorrect(f'{target} holds several COCO files: name the .json itself')
+            raise CannotCorrect(f'{target} is a folder: pass the COCO .json itself')
         if OTHERS in options.label_map:
             raise CannotCorrect(
                 '--label-map: * (all other values) works only with label maps; for a JSON, list every category id'
@@ -104,7 +104,7 @@ class Coco(Format):
         return found._replace(read=self._read_kept) if options.keep_boxes else found
 
     def _read_kept(self, path: str) -> LabelFacts:
-        """Read a corrected file whose boxes stay as they are, without their faults."""
+        """Read a corrected file without the faults of its boxes, which ``keep_boxes`` leaves unchanged."""
         facts = self.read_copy(path)
         facts.reasons = {reason: count for reason, count in facts.reasons.items() if reason not in BOX_REASONS}
         return facts
@@ -116,7 +116,7 @@ class Coco(Format):
         found = facts.annotations or AnnotationFacts()
         if found.annotations and found.images_without_target == found.images:
             raise NotCorrected(
-                'not correctable here: only crowds, ignored objects and boxes thinner than a pixel would be left'
+                'cannot be corrected: only crowds, ignored objects and boxes thinner than a pixel would be left'
             )
         return facts
 
@@ -135,7 +135,7 @@ _FILE = re.compile(rb'"file_name"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 class FoundFile(NamedTuple):
-    """A COCO file in a folder."""
+    """A COCO file in a folder, and the folder of its images."""
 
     name: str  #: Path relative to the folder.
     path: str  #: Path of the file.
@@ -186,7 +186,7 @@ def _is_coco(head: bytes) -> bool:
 
 
 def _find_image_folder(root: str, path: str, head: bytes) -> str:
-    """Return the first usual folder that contains one of the first named images, else the first that contains any."""
+    """Return the first usual folder with one of the first images in a JSON, else the first with any image, else ''."""
     root = os.path.dirname(os.path.abspath(root)) if os.path.basename(root) == 'annotations' else root
     split = os.path.splitext(os.path.basename(path))[0].rpartition('_')[2]
     beside = os.path.dirname(path)

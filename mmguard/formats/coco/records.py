@@ -70,7 +70,7 @@ else:
 
 
 def is_id(value: Any) -> bool:
-    """Return True for a number or a text; NaN is not valid because it equals no other id."""
+    """Return True if a value can be an id: a number or a string, but not NaN, which does not equal itself."""
     return isinstance(value, (int, float, str)) and value == value
 
 
@@ -111,7 +111,7 @@ class Ids:
 
 
 class AnnotationColumns(NamedTuple):
-    """Annotations, one element each; ids are codes of ``Ids``, ``MISSING_ID`` if missing."""
+    """Annotations as columns with one element per annotation; ids are codes of ``Ids``, ``MISSING_ID`` if missing."""
 
     #: ``id``, ``image_id``, ``category_id``: int64, (N,).
     id: np.ndarray
@@ -143,7 +143,7 @@ class AnnotationColumns(NamedTuple):
 
 
 class ImageColumns(NamedTuple):
-    """Images, one element each."""
+    """Images as columns with one element per image."""
 
     id: List[int]  #: Codes of ``Ids``.
     #: ``height``, ``width``: in pixels, ``NO_NUMBER`` if missing.
@@ -178,7 +178,7 @@ def list_segments(records: Sequence[Any]) -> List[Any]:
 def build_annotation_columns(
     records: Sequence[Any], ids: Ids, masks: str = '', typed: bool = True
 ) -> AnnotationColumns:
-    """Return the columns of annotations.
+    """Collect annotation records in columns.
 
     Args:
         masks (str): Key of :data:`TYPES`; of records of :func:`read_annotations`, the part that is used.
@@ -201,7 +201,7 @@ def build_annotation_columns(
 
 
 def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool, typed: bool = True) -> None:
-    """Append images; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
+    """Append image records to columns; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
     columns.id.extend(ids.find_codes([record.id for record in records], typed).tolist())
     columns.height.extend([record.height for record in records])
     columns.width.extend([record.width for record in records])
@@ -215,7 +215,7 @@ def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: 
 
 
 def read_annotations(records: Sequence[Any], first: int, faults: Faults, source: str) -> Dict[int, Any]:
-    """Return the index and the annotation of each untyped JSON record that is an object.
+    """Convert untyped JSON records to {index: annotation}, without the records that are not objects.
 
     Args:
         first (int): Index of the first record in the array.
@@ -243,7 +243,7 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
 
 
 def read_images(records: Sequence[Any], first: int, faults: Faults, source: str) -> List[Any]:
-    """Return the untyped JSON records that are images."""
+    """Convert untyped JSON records to images; leave out those that are not objects, and values of a wrong type."""
     found = []
     for number, record in enumerate(records, first):
         where = f'{source}: images[{number}]'
