@@ -248,7 +248,7 @@ OneRank = Tuple[int, Sequence[str], Sequence[str]]
 def describe_filled(filled: Sequence[OneRank]) -> str:
     """Return ``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
     lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {list_names(files)})' for rank, losses, files in filled]
-    return f'{list_names(lacks, "; ")}; filled with zeros to keep the ranks in step. Usual cause: a batch has no targets'
+    return f'{list_names(lacks, "; ")}; filled with zeros to keep ranks in step. Usual cause: a batch without targets'
 
 
 def describe_unreached(names: Sequence[str]) -> str:
