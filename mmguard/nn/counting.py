@@ -53,12 +53,12 @@ def take_counts_of(loss: Any) -> None:
 
 
 def has_unread_counts() -> bool:
-    """Return True if a guarded loss has counted labels that no hook has read: it is new in its model, or in none."""
+    """Return True if no hook has read the counts of a guarded loss, because it is new in its model, or in no model."""
     return bool(_unread)
 
 
 def format_report(name: str, tally: Tally) -> str:
-    """Return one line about the losses of a name.
+    """Return the line that reports the counts of all losses of a class.
 
     Example:
         >>> format_report('CrossEntropyLoss', Tally(total=196608, skipped=2503, values={11: 2500, 12: 3}))
@@ -181,7 +181,7 @@ class KeepsTally(AddsCounts):
 class CountsLabels(AddsCounts):
     """Mixin of the guarded losses: elements seen, skipped and remapped since the hook last read them.
 
-    Calls in evaluation mode are counted, too: a frozen head may stay in it while its loss trains the rest.
+    Calls in evaluation mode are counted, too, because the loss of a frozen head may train the rest of the model.
     Only the number of valid elements needs the device: the host knows how many were seen.
 
     Attributes:
@@ -240,7 +240,7 @@ def take_tallies(losses: Mapping[str, CountsLabels]) -> Dict[str, Tally]:
         if taken is not None:
             present[name] = taken
             on_device += (number for number in taken if isinstance(number, Tensor))
-    # stack() takes as long as the rest.
+    # No stack() for a single number: it takes as long as the rest.
     read = iter(torch.stack(on_device).tolist() if len(on_device) > 1 else [one.item() for one in on_device])
     tallies = {}
     for name, (given, _) in present.items():

@@ -1,4 +1,4 @@
-"""The guard of instances: boxes, labels and masks."""
+"""Transform that guards instances: boxes, labels and masks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GuardInstanceLabels(BaseTransform):
     """Check and sanitize the instances of an image, before or after PackDetInputs.
 
     Right after PackDetInputs, the guard sees what the loss will see, and its report always reaches the hook. Before,
-    the report travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Put the guard after transforms
+    the report needs ``'label_guard'`` in the ``meta_keys`` of PackDetInputs. Put the guard after transforms
     that mix several images (Mosaic, MixUp, CopyPaste), because they drop the reports of the mixed-in images. All fields
     of an instance stay aligned, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
     need GuardSegLabels as well.
@@ -53,9 +53,9 @@ class GuardInstanceLabels(BaseTransform):
             the image (and the image file, whose coordinates mmdet's test pipelines keep). Counted as skipped, under
             that reason. Defaults to True.
         keep_ignored (bool): Keep instances that the annotations ignore (crowds, difficult objects) among the
-            ignored ones. ``False`` is for the training of a model whose assigners did not use them
-            (``ignore_iof_thr=-1``), and now do because of invalid labels: valid ones are then trained as before.
-            They are counted either way. Defaults to True.
+            ignored ones. ``False`` removes them, for a model whose assigners did not use ignored instances
+            (``ignore_iof_thr=-1``) before mmguard: valid instances are then trained as before. Annotated ignored
+            instances are counted either way. Defaults to True.
 
     Raises:
         ValueError: Arguments out of range; when called, fields of different lengths, masks that do not have the
@@ -159,7 +159,7 @@ class GuardInstanceLabels(BaseTransform):
         return tally
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
-        """Return True for the usual clean image, in few steps: each first call of torch or numpy costs 10 us."""
+        """Return True for most clean images, in few steps: each first call of torch or numpy costs 10 us."""
         if (
             labels is None
             or getattr(labels, 'ndim', None) != 1
@@ -321,7 +321,7 @@ def concatenate(first: Any, second: Any) -> Any:
 
 
 def take_instances(instances: Any, index: np.ndarray) -> Any:
-    """Return ``InstanceData`` of the instances at ``index``; its own indexing makes one slice per instance."""
+    """Return ``InstanceData`` of the instances at ``index``; mmengine's indexing would make a slice per instance."""
     return _make_like(instances, {key: take(value, index) for key, value in instances.items()})
 
 
@@ -344,7 +344,7 @@ def find_box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.n
     """Return the index in ``BOX_REASONS`` of the first fault of each box (0: no fault); ``None`` if no box has a fault.
 
     Also ``None`` for a type of mmdet that is not HorizontalBoxes. Plain arrays hold (x1, y1, x2, y2), in pixels;
-    ``img_shape`` is height and width; infinite: no box counts as outside.
+    ``img_shape`` is height and width; if these are infinite, no box is outside.
     """
     if not len(boxes):
         return None
@@ -354,7 +354,7 @@ def find_box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.n
 
 
 def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
-    """Return True if a fast look at the corners shows that no box has a fault."""
+    """Return True if there are few boxes and none has a fault; False if there are many, or of another type."""
     corners = _get_corners(boxes)
     if corners is None or len(corners) > FEW_INSTANCES:
         return False
