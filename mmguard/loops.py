@@ -278,7 +278,7 @@ class LabelGuard:
 
 
 def find_targets(batch: Any) -> Any:
-    """Return the targets in a batch: label maps, or a list with a dict per image; ``None`` if there are none.
+    """Return the targets in a batch: label maps, or a list with a dict per image; ``None`` if it has no targets.
 
     The batch itself may be the targets; in a tuple or list they come after the images; in a dict they have one of the
     keys in :data:`KEYS`. The first match is returned.
