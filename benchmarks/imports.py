@@ -1,4 +1,4 @@
-"""What importing mmguard adds: its part for plain PyTorch to torch and numpy, the whole to mmengine and mmcv."""
+"""Time that importing mmguard adds: ``mmguard.nn`` after torch and numpy, ``mmguard`` after mmengine and mmcv."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rows(device: str, rounds: int) -> List[Row]:
 
 
 def _taken(module: str, before: str, rounds: int) -> float:
-    """Milliseconds, the median of fresh processes."""
+    """Return the milliseconds of an import, the median over new processes."""
     command = [sys.executable, '-W', 'ignore', '-c', CODE.format(module=module, before=before)]
     runs = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(min(rounds, 7)))
     return statistics.median(float(run.stdout) for run in runs)
