@@ -146,7 +146,7 @@ class LossAgreement:
         return {**whole, **(constant or {FILLED: LossEntry(is_list=False, graph=True)})}
 
     def _look(self, channel: Channel, losses: Losses, own_digest: int) -> None:
-        """Find the parameters that no loss reaches, once per layout; at the first, report those common to all ranks."""
+        """Find the parameters that no loss reaches, once per layout; the first time, report those missed on all ranks."""
         is_first = not self._unreached
         if own_digest not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in list_tensors(key, value)]
@@ -288,7 +288,7 @@ def make_zero(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
 
 
 def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
-    """Return the names of the parameters that DistributedDataParallel waits for and no loss reaches.
+    """Return the names of the parameters that DistributedDataParallel waits for although no loss reaches them.
 
     Empty if it searches for unused parameters itself (``find_unused_parameters=True``, ``static_graph=True``), if
     ``module`` is not a DistributedDataParallel, or if activation checkpointing hides a part of the graph.
@@ -302,7 +302,7 @@ def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
 
 
 def list_trainable(module: Any) -> List[Any]:
-    """Return the parameters with ``requires_grad`` and their names, without the ``module.`` of a wrapper."""
+    """Return (name, parameter) of each trainable parameter; names omit the ``module.`` of a wrapper."""
     inner = module.module if isinstance(module, DistributedDataParallel) else module
     return [(name, one) for name, one in inner.named_parameters() if one.requires_grad]
 

@@ -110,7 +110,7 @@ class Channel:
         raise self._failure from cause
 
 
-#: (process group of all, timeout) -> channel. Kept: creating one is a collective, and it holds sockets.
+#: (process group of all, timeout) -> channel. Kept, because creating a channel is a collective and opens sockets.
 _CHANNELS: Dict[Tuple[Any, float], Channel] = {}
 
 

@@ -16,7 +16,7 @@ EPS = torch.finfo(torch.float32).eps
 
 
 def translate_legacy_reduction(size_average: Optional[bool], reduce: Optional[bool]) -> str:
-    """Return the ``reduction`` that PyTorch's two deprecated arguments mean; warn as PyTorch does."""
+    """Return the ``reduction`` for PyTorch's deprecated ``size_average`` and ``reduce``; warn as PyTorch does."""
     return torch.nn.L1Loss(size_average, reduce).reduction
 
 
@@ -52,7 +52,7 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
     """Remove invalid elements from a caller's averaging factor, as far as a single call can infer how it was computed.
 
-    In this call ``counted`` elements belong to such a factor, and ``kept`` of these are valid (both 0-d tensors).
+    ``counted`` is the number of this call's elements that such a factor counts, ``kept`` of the valid ones (0-d).
 
     - A factor >= ``counted`` was added up over several calls (RetinaNet calls once per level): subtract the skipped.
     - A smaller factor was averaged over ranks, or chosen by hand: multiply it by ``kept / counted``.

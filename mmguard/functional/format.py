@@ -24,7 +24,7 @@ class Sanitized(NamedTuple):
     ignored: Tensor  #: bool: equal to ``ignore_index`` (with ``'clip'``: after clamping).
     valid: Tensor  #: int64, 0-d: number of elements that were a class or ``ignore_index``.
     skipped: Tensor  #: bool: True for elements that are excluded because they were invalid.
-    on_invalid: str  #: As given.
+    on_invalid: str  #: The argument.
 
     @property
     def counts(self) -> Tensor:
@@ -239,7 +239,7 @@ class ClassTarget(NamedTuple):
         return kept, torch.cat((build_counts(self.given.numel(), valid, self.on_invalid), table))
 
     def look_up_weights(self, class_weight: Tensor) -> Tensor:
-        """Return the weight of each element's class, the shape of ``target``; 0 if excluded (its label must be C)."""
+        """Return each element's class weight, the shape of ``target``; 0 for excluded ones, whose label must be C."""
         padded = F.pad(class_weight.detach(), (0, 1))
         return padded.index_select(0, self.target.flatten()).view_as(self.target)
 
@@ -247,9 +247,9 @@ class ClassTarget(NamedTuple):
 def sanitize_class_target(
     target: Tensor, num_classes: int, ignore_index: int, on_invalid: str, mark_ignored: bool = False
 ) -> ClassTarget:
-    """Set the label of every excluded element to ``num_classes``, in the only copy of the labels.
+    """Set the label of every excluded element to ``num_classes``, with a single copy of the labels.
 
-    With ``mark_ignored`` it is set to ``ignore_index`` instead, if that is not a class: comparing with the input then
+    With ``mark_ignored`` these labels are set to ``ignore_index`` if it is not a class: comparing with the input then
     finds the valid elements. ``on_invalid='raise'`` raises ``LabelGuardError``, and synchronizes.
 
     Example:

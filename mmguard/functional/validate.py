@@ -111,7 +111,7 @@ def validate_class_target(logits: Tensor, target: Tensor, api: Interface = TORCH
 
 
 def validate_class_shape(logits: Tensor, target: Tensor, api: Interface = TORCH) -> None:
-    r"""Check the shape () or (N, \*) of class indices against logits (C) or (N, C, \*); OpenMMLab's need (N, C)."""
+    r"""Check the shape () or (N, \*) of class indices against logits (C) or (N, C, \*); OpenMMLab requires a batch."""
     if api.takes_vectors:
         validate_logits(logits)
     else:
@@ -145,7 +145,7 @@ def validate_class_weight(weight: Optional[Tensor], classes: int, api: Interface
 
 
 def validate_weight(weight: Optional[Tensor], target: Tensor) -> None:
-    """Check that element weights match the labels (sizes equal or 1), or are a scalar."""
+    """Check that element weights have the shape of the labels (sizes of 1 are broadcast), or are a scalar."""
     if weight is None or weight.dim() == 0:
         return
     fits = weight.dim() == target.dim() and all(w in (1, t) for w, t in zip(weight.shape, target.shape))

@@ -18,7 +18,7 @@ from mmguard.labels.tally import LABEL_GUARD, Tally, find_instances, find_map, g
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.nn.counting import CountsLabels
 
-#: Most transforms in a pipeline: a longer list in a transform is data.
+#: Maximum number of transforms in a pipeline: a longer list in a transform is data.
 LONGEST_PIPELINE = 1_000
 
 
@@ -30,7 +30,7 @@ def unwrap(model: Any) -> nn.Module:
 
 
 def get_built_loop(runner: Any, mode: str = 'train') -> Any:
-    """Return the loop of a mode; ``None`` if not built. Unlike ``runner.train_loop``, never build it."""
+    """Return the loop of a mode, ``None`` if it is not built; unlike ``runner.train_loop``, this never builds it."""
     from mmengine.runner import BaseLoop  # not above: importing it registers the hooks
 
     loop = getattr(runner, f'_{mode}_loop')
@@ -51,7 +51,7 @@ def get_loaders(runner: Any, mode: str) -> List[Any]:
 
 
 def get_dataset(runner: Any, mode: str) -> Any:
-    """Return the dataset of a loop; with several data loaders, an object whose ``datasets`` lists the loaders' ones."""
+    """Return the dataset of a loop; with several data loaders, an object with all datasets in ``datasets``."""
     found = [getattr(loader, 'dataset', None) for loader in get_loaders(runner, mode)]
     return found[0] if len(found) == 1 else SimpleNamespace(datasets=[one for one in found if one is not None])
 
@@ -63,7 +63,7 @@ def find_guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
 
 
 def walk_assigners(model: nn.Module) -> Iterator[Any]:
-    """Yield the assigners of all heads: the values, or the items of lists, in attributes named ``*assigner*``."""
+    """Yield the assigners of all heads, from attributes with ``assigner`` in the name, which may be lists."""
     for module in model.modules():
         for name, value in vars(module).items():
             if 'assigner' in name:
@@ -133,7 +133,7 @@ def walk_pipelines(dataset: Any) -> Iterator[List[Any]]:
 
 
 def find_wrapped(dataset: Any) -> List[Any]:
-    """Return the datasets inside a wrapper; an empty list for one that reads files itself."""
+    """Return the datasets inside a wrapper; an empty list for a dataset that reads files itself."""
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
     return [wrapped for wrapped in inner if wrapped is not None]
 
@@ -154,7 +154,7 @@ def collect_rules(dataset: Any) -> List[BaseRule]:
 def _walk_transforms(value: Any, seen: Set[int]) -> Iterator[Any]:
     """Yield every transform and every list of transforms in a pipeline, at any depth.
 
-    Transforms hold others in any attribute: a list, a dict of branches, a list of lists.
+    A transform may have inner transforms in any attribute: a list, a dict of branches, a list of lists.
     """
     if id(value) in seen:
         return

@@ -111,7 +111,7 @@ class _Steps(NamedTuple):
     types: Any  #: ``pipeline_types`` of the data set wrapper: the type names of ``built``; or ``None``.
 
     def write(self) -> bool:
-        """Build the inserted transforms, and pass on changed ``meta_keys``; return True if anything was inserted."""
+        """Build the inserted transforms, and set changed ``meta_keys``; return True if a transform was inserted."""
         for step in self.described:
             transform: Any = step.get(_OBJECT)
             if 'meta_keys' in step and step['meta_keys'] is not transform.meta_keys:
@@ -240,13 +240,13 @@ def guard_model(model: nn.Module, on_invalid: str = 'ignore') -> GuardedModel:
         if id(loss) not in guards:
             try:
                 guards[id(loss)] = _build_guard(loss, decision, 'ignore' if on_invalid == 'drop' else on_invalid)
-            except TypeError as error:  # no guard can keep the contract for it
+            except TypeError as error:  # the loss cannot be guarded
                 left.append(found.describe_left(place, str(error)))
                 return False
         guard = guards[id(loss)]
         owner, _, key = place.rpartition('.')
         model.get_submodule(owner)._modules[key] = guard
-        written = f'Guarded{found.name}'  # the type to write in a config; the guard of a built loss is a GuardedLoss
+        written = f'Guarded{found.name}'  # the type to write in a config; here the guard wraps the built loss
         known = hasattr(_get_module(decision), written)
         changed.append(f'{place}: {found.name} -> {written if known else guard._get_name()}')
         return True

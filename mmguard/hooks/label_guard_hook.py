@@ -56,14 +56,14 @@ from mmguard.text import visible
 
 
 class LabelGuardHook(Hook):
-    """Hook that logs what guards in the pipeline and guarded losses skipped or remapped, exactly and per iteration.
+    """Hook that logs per iteration how many labels the guards in the pipeline and the losses skipped or remapped.
 
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
     ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped``, ``guard/mapped_pixels`` (what the
     user's own ``label_map`` changed, not invalid labels) and ``guard/empty_images`` (images without any instance), each
-    as soon as it is not 0; those of validation are called ``guard/val/skipped_pixels`` and so on. They are sums over
-    all ranks and over the iterations since a LoggerHook showed them last. Logs one line for each of the first three
-    offending iterations, then one per interval of the LoggerHook. Writes one JSON line per offending iteration to
+    as soon as it is not 0; in validation ``guard/val/skipped_pixels`` and so on. Scalars are sums over all ranks and
+    over the iterations since a LoggerHook last showed them. Logs one line for each of the first three offending
+    iterations, then one per interval of the LoggerHook. Writes one JSON line per offending iteration to
     ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on), which
     ``mmguard.read_log`` reads; ``label_guard.json`` next to it says which labels were valid and has the sums over all
     iterations. At the first invalid labels it names the likely cause; after a loop of any mode it prints a table.

@@ -54,7 +54,7 @@ def warn_of_problems(runner: Any) -> None:
 
 
 def get_train_position(runner: Any, loop: Any, batch_idx: int) -> Dict[str, int]:
-    """Return ``iter`` as on the console; if logs are by epoch, counted in the epoch, with ``epoch`` and ``step``."""
+    """Return ``{'iter': ...}`` as on the console; with logs by epoch also ``'epoch'``, and ``'step'`` over all."""
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
     return {'iter': loop.iter + 1}
@@ -99,7 +99,7 @@ RUN_TOTALS_KEY, PENDING_TOTALS_KEY = 'label_guard', 'label_guard_unshown'
 
 
 def add_to_run(message_hub: Any, numbers: List[int]) -> List[int]:
-    """Add ``numbers`` to the sums of all ranks; return the sums since the start of the run, before a resume, too."""
+    """Add ``numbers`` to the sums of all ranks; return the sums since the start of the run, also before a resume."""
     info = message_hub.runtime_info
     for key in (PENDING_TOTALS_KEY, RUN_TOTALS_KEY):
         totals = info.get(key, ())

@@ -48,9 +48,9 @@ class SanitizedInstances(NamedTuple):
 
 
 class InstanceRule(BaseRule):
-    """Rule for instances: labels in ``[min_label, num_classes)`` are valid; no value means ignored.
+    """Rule for instances: labels in ``[min_label, num_classes)`` are valid, without an ignored label.
 
-    An ignored instance (a crowd) is not trained on, so its label is not checked; its box is, because assigners use it.
+    An ignored instance (a crowd) is not trained on, so only its box is checked, because assigners use it.
     ``on_invalid='ignore'`` moves an instance with an invalid label to the ignored ones, ``'drop'`` removes it,
     ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Invalid boxes cannot be clamped: those
     instances are removed (or raise). ``min_label`` is 1 where a detector keeps 0 for the background.

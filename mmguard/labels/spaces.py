@@ -3,8 +3,8 @@
 :func:`mmguard.config.parts.from_config` reads them from a config tree, :func:`from_model` from a built model. Heads of
 a config and built heads have the same interface, :class:`Head`.
 
-- Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head of one sigmoid
-  channel tells 0 from 1.
+- Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head with one sigmoid
+  channel has the classes 0 and 1.
 - Semantic heads of mmdet do the same with maps of stuff. Panoptic FPN's has ``num_stuff_classes + 1`` channels, but its
   maps hold things and stuff: the head itself merges all things into one class.
 - MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps, if there are any; they skip 255
@@ -68,7 +68,7 @@ class LabelSpaces:
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
     def override(self, other: LabelSpaces) -> LabelSpaces:
-        """Return a copy with the fields of ``other`` that are not empty."""
+        """Return a copy in which the fields of ``other`` that are not empty replace those of this object."""
         return replace(self, **{name: value for name, value in vars(other).items() if value})
 
     def find_disagreeing(self, kind: str) -> List[Space]:
@@ -105,7 +105,7 @@ def read_label_map(record: Any) -> Dict[int, int]:
 
 
 def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> LabelSpaces:
-    """Return the valid labels of a loop, from its guards, or from the losses in ``offended`` with invalid labels.
+    """Return the valid labels of a loop, from its guards, or from the losses in ``offended``, which found invalid ones.
 
     ``record`` is the mode of the loop in ``label_guard.json``; malformed parts are skipped.
     """
@@ -205,7 +205,7 @@ def build_spaces(head: Head) -> Iterator[Space]:
 
 
 def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
-    """Collect the valid labels of a model's heads; class ``names`` of ``named_at`` count if no head has classes."""
+    """Collect the valid labels of a model's heads; if no head has classes, the class ``names`` define them."""
     heads = list(heads)
     found = tuple(space for head in heads for space in build_spaces(head))
     instances = _choose_leading(found, 'instances')
@@ -281,7 +281,7 @@ class _ModuleHead:
 
 
 def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
-    """Return the valid labels of a model's heads; the class ``names`` count as classes if no head has any."""
+    """Return the valid labels of a model's heads; if no head has classes, the class ``names`` define them."""
     heads = (_ModuleHead(name, module) for name, module in model.named_modules())
     ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head'))
     return collect_label_spaces(ends, names, 'the classes of the data set')

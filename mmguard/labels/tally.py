@@ -145,7 +145,7 @@ def get_tallies(sample: Any) -> Dict[str, Tally]:
 
 
 def read_counts(counts: Dict[str, Any]) -> Tally:
-    """Return the tally of one kind in the record of a sample."""
+    """Build the tally of one kind from the record of a sample."""
     return Tally(**{name: value for name, value in counts.items() if name != LABEL_MAP})
 
 

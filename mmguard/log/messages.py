@@ -112,7 +112,7 @@ def summarize_loop(mode: str, loop: ModeStats, limit: int, log: str) -> str:
 def summarize_mode(mode: str, totals: Stats, worst: Mapping[str, Tuple[List[Tally], int]], ranks: int = 1) -> List[str]:
     """Return the lines about a mode: a table of the worst files of each kind, then the sums.
 
-    ``worst`` has the files to show, and the number of all. One line if all labels are valid; none if no label was seen.
+    ``worst``: kind -> files to show, number of all files. One line if all labels are valid; none if no label was seen.
     """
     if not (totals or totals.filled):
         return [valid] if (valid := describe_valid(mode, totals)) else []

@@ -145,7 +145,7 @@ class LoggedStats(ModeStats):
     def __init__(self) -> None:
         super().__init__(detailed=None)
         self.first_filled: Dict[int, Tuple[int, List[str]]] = {}
-        #: Place, iteration and log -> lines; those of several runs follow each other.
+        #: Place, iteration and log -> number of lines: more than 1 if several runs write to the log.
         self._times: Counter = Counter()
         self._last: Dict[Tuple[str, Optional[str]], Tally] = {}
 
@@ -199,7 +199,7 @@ def sum_lines(*logs: Iterable[LogLine]) -> Dict[str, LoggedStats]:
 
 
 class NotALog(CannotRun):
-    """Error that a path has no log of mmguard; its text is for the user."""
+    """Error if a path has no log of mmguard; the message is for the user."""
 
 
 @dataclass

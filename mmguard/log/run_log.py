@@ -17,7 +17,7 @@ from mmguard.language import translate
 from mmguard.log.statistics import DETAILED, PerFileStats, Stats
 from mmguard.version import __version__
 
-#: The file of lines, that of the sums, and the flight record.
+#: File names of the lines, of the sums, and of the flight record.
 NAME, RECORD, FLIGHT = 'label_guard.jsonl', 'label_guard.json', 'label_guard_flight.jsonl'
 #: Limit of the file of lines, in MB (2**20 bytes).
 MAX_MB = 256
@@ -115,7 +115,7 @@ class ModeStats:
         self.sums = Stats()
         self.files = PerFileStats(detailed)
         self._earlier = Stats()
-        #: The last iteration of each loop (for a validation, of the training) -> its iterations.
+        #: Last iteration of each loop (for a validation, training iteration) -> number of its iterations.
         self._ends: Dict[str, int] = {}
         self._place: Dict[str, int] = {}
 

@@ -98,7 +98,7 @@ class Stats:
         self.offending_samples += is_offending
 
     def add_losses(self, losses: Dict[str, Tally]) -> None:
-        """Add the counts of the guarded losses in this iteration."""
+        """Set the counts of the guarded losses, and count the iteration."""
         self.losses = losses
         self.end_iteration()
 
@@ -287,7 +287,7 @@ class PerFileStats:
         #: Kind -> (files, 3): skipped and remapped in the current loop, and a hash of the last offence.
         self._counts: Dict[str, np.ndarray] = {}
         self._details: Dict[str, Dict[str, Tally]] = {}
-        #: (files,): True for those that offended in an earlier loop.
+        #: (files,): True for files with invalid labels in an earlier loop.
         self._offended = np.zeros(0, bool)
         self.start_loop()
 
@@ -330,7 +330,7 @@ class PerFileStats:
         return repeats
 
     def find_worst(self, kind: str, number: Optional[int] = None) -> List[Tally]:
-        """Return the ``number`` files (or all) with the most skipped or remapped elements, then sorted by name."""
+        """Return the ``number`` files (or all) with the most skipped or remapped elements; equal counts by name."""
         sums, names = self._counts[kind][:, :2].sum(axis=1), list(self._indices)
         found = [(-int(sums[index]), names[index]) for index in np.flatnonzero(sums)]
         return [

@@ -16,7 +16,7 @@ from mmguard.losses.guards import GUARD_BY_NAME, build_guard
 from mmguard.nn.counting import CountsLabels
 from mmguard.text import shorten
 
-#: Some losses return parts, as a dict.
+#: Result of a loss; some losses return a dict of parts.
 Result = Union[Tensor, Dict[str, Tensor]]
 
 

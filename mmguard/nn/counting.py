@@ -83,11 +83,11 @@ def _report() -> None:
 
 
 class AddsCounts:
-    """Mixin of modules: adds up the counts of training calls, without waiting for the device.
+    """Mixin of losses that adds up the counts of training calls, without waiting for the device.
 
     Calls in evaluation mode or without gradient are not counted: validation is not training, and a hard-example
-    sampler reads the losses under ``no_grad`` before the training call sees the same labels. What activation
-    checkpointing computes again is counted once.
+    sampler reads the losses under ``no_grad`` before the training call sees the same labels. Calls that activation
+    checkpointing repeats are counted once.
 
     The sum is not a buffer: a state_dict stays the stock one, DDP would overwrite a buffer with that of rank 0, and an
     average of models would average it.
@@ -132,10 +132,10 @@ class AddsCounts:
 
 
 class KeepsTally(AddsCounts):
-    """Mixin of the losses: elements seen, skipped and remapped over all training calls, and their values.
+    """Mixin of losses that counts elements seen, skipped and remapped over all training calls, and invalid values.
 
-    What was skipped or remapped since the last reset is also logged at the end of the process that made the loss, in
-    one line (logger ``mmguard``).
+    At the end of the process that made the loss, one line (logger ``mmguard``) has the elements skipped or remapped
+    since the last reset.
     """
 
     #: Counts that a copy, or an unpickled loss, got from the original, which reports them.
@@ -179,10 +179,10 @@ class KeepsTally(AddsCounts):
 
 
 class CountsLabels(AddsCounts):
-    """Mixin of the guarded losses: elements seen, skipped and remapped since the hook last read them.
+    """Mixin of guarded losses that counts elements seen, skipped and remapped since the hook last read the counts.
 
     Calls in evaluation mode are counted, too, because the loss of a frozen head may train the rest of the model.
-    Only the number of valid elements needs the device: the host knows how many were seen.
+    Only valid elements are counted on the device, because the host knows how many elements were seen.
 
     Attributes:
         sources (list[str], optional): Files of the samples of the current batch; the hook sets them, so that

@@ -37,7 +37,7 @@ class GuardInstanceLabels(BaseTransform):
     of an instance stay aligned, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
     need GuardSegLabels as well.
 
-    Boxes keep their type; only those of HorizontalBoxes, and plain arrays, are checked.
+    Boxes keep their type; only HorizontalBoxes and plain arrays are checked.
 
     Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, or ``data_samples`` with ``gt_instances``. Nothing happens
     without them (a test pipeline). Added key: ``label_guard``.
@@ -210,7 +210,7 @@ def _pick_counted(labels: Any, boxes: Any) -> Any:
 
 
 def _convert_to_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
-    """Return int64 (N,); values beyond int64 turn negative, invalid either way."""
+    """Return the labels as int64 (N,); values beyond int64 turn negative, and so stay invalid."""
     if not isinstance(labels, (torch.Tensor, np.ndarray)):
         raise TypeError(
             f'{source or "sample"}: {key} must be an integer array or tensor of shape (num_instances,), got '

@@ -123,7 +123,7 @@ class QualityFocalGuard(FocalDetectionGuard):
 
 
 class GHMGuard(DetectionGuard):
-    """Guard by weights: weight 0 keeps an element out of the histogram and of the divisor of the loss."""
+    """Guard that gives excluded elements weight 0, which leaves them out of the loss's histogram and divisor."""
 
     serves = ('mmdet.GHMC',)
 

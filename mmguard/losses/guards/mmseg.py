@@ -18,7 +18,7 @@ from mmguard.losses.guards.base import LossGuard, mark, select_scores
 
 
 class OwnIgnoreGuard(LossGuard):
-    """Guard that gives invalid labels the loss's own ignore value, for TverskyLoss and unknown losses."""
+    """Guard that sets excluded labels to the loss's own ``ignore_index``, for TverskyLoss and unknown losses."""
 
     serves = ('mmseg.TverskyLoss',)
 
@@ -54,7 +54,7 @@ class OhemGuard(LossGuard):
 
 
 def _is_finite(scores: Tensor) -> Tensor:
-    """Return ``scores.isfinite().all()`` ten times as fast, from minimum and maximum: one is NaN if a score is."""
+    """Return ``scores.isfinite().all()`` ten times as fast, from minimum and maximum, which pass on NaN."""
     return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)
 
 
