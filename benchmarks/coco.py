@@ -54,7 +54,7 @@ def rows(device: str, rounds: int) -> List[Row]:
             peaks: Dict[str, List[float]] = {side: [] for side in SIDES}
             for number in range(max(3, rounds // 5)):
                 for side in sorted(SIDES, reverse=bool(number % 2)):
-                    taken, peak = _measured(side, path)
+                    taken, peak = _measure(side, path)
                     seconds[side].append(taken)
                     peaks[side].append(peak)
             second = {side: statistics.median(taken) for side, taken in seconds.items()}
@@ -88,7 +88,7 @@ def write_coco(file: TextIO, annotations: int, points: int) -> None:
     file.write(f'], "categories": {json.dumps(categories)}}}')
 
 
-def _measured(side: str, path: str) -> List[float]:
+def _measure(side: str, path: str) -> List[float]:
     code = CHILD.format(annotations=ANNOTATIONS, **SIDES[side])
     command = [sys.executable, '-W', 'ignore', '-c', code, path]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -40,7 +40,7 @@ def rows(device: str, rounds: int) -> List[Row]:
     return [Row(**row) for row in json.loads(printed)]
 
 
-def _measured(device: str, rounds: int) -> List[Row]:
+def _measure(device: str, rounds: int) -> List[Row]:
     torch.manual_seed(0)
     table = []
     for name, (shape, repeats) in SHAPES.items():
@@ -91,4 +91,4 @@ def _of_shape(name: str, shape: Tuple[int, ...], device: str, rounds: int) -> Li
 
 
 if __name__ == '__main__':
-    print(json.dumps([asdict(row) for row in _measured(sys.argv[1], int(sys.argv[2]))]))
+    print(json.dumps([asdict(row) for row in _measure(sys.argv[1], int(sys.argv[2]))]))

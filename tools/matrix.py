@@ -80,14 +80,14 @@ def main() -> int:
     for row in rows:
         if args.torch and row.torch not in args.torch:
             continue
-        found = in_environment(row, args.keep, args.workers, args.openmmlab)
+        found = run_in_environment(row, args.keep, args.workers, args.openmmlab)
         green = green and found is not None and not found['failed']
         if found is not None and not args.openmmlab:
             write([*(one for one in read() if one['torch'] != row.torch), found])
     return int(not green)
 
 
-def in_environment(row: Row, keep: Optional[Path], workers: str, openmmlab: bool) -> Optional[Dict[str, Any]]:
+def run_in_environment(row: Row, keep: Optional[Path], workers: str, openmmlab: bool) -> Optional[Dict[str, Any]]:
     """Make the environment of a row and run the tests in it.
 
     Returns:
@@ -96,17 +96,17 @@ def in_environment(row: Row, keep: Optional[Path], workers: str, openmmlab: bool
     name = f'{row.torch}-openmmlab' if openmmlab else row.torch
     folder = Path(tempfile.mkdtemp(prefix='mmguard-matrix-')) if keep is None else keep / name
     try:
-        return run_tests(folder, row, workers, openmmlab) if made(folder, row, openmmlab) else None
+        return run_tests(folder, row, workers, openmmlab) if make_environment(folder, row, openmmlab) else None
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def made(folder: Path, row: Row, openmmlab: bool) -> bool:
+def make_environment(folder: Path, row: Row, openmmlab: bool) -> bool:
     """Make an environment unless it is complete; return True if it is complete afterwards."""
     if (folder / STAMP).exists():
         return True
-    python = interpreter(row.python)
+    python = find_python(row.python)
     if python is None:
         print(f'matrix: torch {row.torch} is left out: no Python {row.python} here', flush=True)
         return False
@@ -127,7 +127,7 @@ def made(folder: Path, row: Row, openmmlab: bool) -> bool:
     return True
 
 
-def interpreter(version: str) -> Optional[str]:
+def find_python(version: str) -> Optional[str]:
     """Return a working Python of a version, from the PATH or from pyenv; ``None`` if there is neither."""
     pyenv = os.environ.get('PYENV_ROOT', os.path.expanduser('~/.pyenv'))
     for path in (f'python{version}', *sorted(glob.glob(f'{pyenv}/versions/{version}.*/bin/python'))):
@@ -179,10 +179,10 @@ def write(rows: List[Dict[str, Any]]) -> None:
     TRIED.write_text('[\n' + ',\n'.join(f' {json.dumps(row)}' for row in rows) + '\n]\n', encoding='utf-8')
     before, _, rest = PAGE.read_text(encoding='utf-8').partition(BEGIN)
     after = rest.partition(END)[2]
-    PAGE.write_text('\n'.join([before + BEGIN, *table(rows), END]) + after, encoding='utf-8')
+    PAGE.write_text('\n'.join([before + BEGIN, *list_table(rows), END]) + after, encoding='utf-8')
 
 
-def table(rows: List[Dict[str, Any]]) -> Iterator[str]:
+def list_table(rows: List[Dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the table in docs/stacks.md."""
     yield f'| {" | ".join(COLUMNS)} |'
     yield '| --- | --- | --- |' + ' ---: |' * (len(COLUMNS) - 3)

@@ -130,7 +130,7 @@ class LossAgreement:
             filled = [RankLosses(*one) for one in zip(channel.ranks, lacks, files) if one[1]]
         if torch.is_grad_enabled():
             self._known = {key: entry for key, entry in whole.items() if key != FILLED}
-            self._look(channel, losses, own_digest)
+            self._find_unreached(channel, losses, own_digest)
         full = self._fill(losses, layout, whole, self._unreached.get(own_digest, []))
         self._settled = (list(layout.items()), own_digest) if same and full is losses and not filled else (None, 0)
         return full, filled
@@ -145,8 +145,8 @@ class LossAgreement:
         constant = {key: entry._replace(graph=True) for key, entry in whole.items() if 'loss' in key}
         return {**whole, **(constant or {FILLED: LossEntry(is_list=False, graph=True)})}
 
-    def _look(self, channel: Channel, losses: Losses, own_digest: int) -> None:
-        """Find the parameters that no loss reaches, once per layout; the first time, report those missed on all ranks."""
+    def _find_unreached(self, channel: Channel, losses: Losses, own_digest: int) -> None:
+        """Find the parameters that no loss reaches, once per layout; first report those missed on all ranks."""
         is_first = not self._unreached
         if own_digest not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in list_tensors(key, value)]

@@ -125,7 +125,7 @@ class LabelGuardHook(Hook):
         self._said: Set[str] = set()
 
     def before_run(self, runner: Any) -> None:
-        self._take_place(runner)
+        self._move_before_readers(runner)
         if self.guard:
             self._guard(runner)
         self._log = run_log_of(runner)
@@ -137,7 +137,7 @@ class LabelGuardHook(Hook):
             put_back_run(loop)
         self._log.close()
 
-    def _take_place(self, runner: Any) -> None:
+    def _move_before_readers(self, runner: Any) -> None:
         """Remove other LabelGuardHooks, and move this one before the hooks that show or save its counts."""
         hooks: List[Hook] = runner.hooks
         for other in [hook for hook in hooks if isinstance(hook, LabelGuardHook) and hook is not self]:

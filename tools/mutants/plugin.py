@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
-    seconds, reaching = _looked_at(session)
+    seconds, reaching = _run_all(session)
     gc.freeze()  # so that a collection in a child does not write to memory shared with this process
     with open(os.environ['FATES'], 'a', encoding='utf-8') as fates:
         for mutant in Path(os.environ['MUTANTS']).read_text(encoding='utf-8').split():
@@ -39,12 +39,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
                 if total > AT_MOST:
                     break
                 tests.append(item)
-            fates.write(f'{mutant}\t{_fate(mutant, tests, total) if tests else "not reached"}\t{len(tests)}\n')
+            fates.write(f'{mutant}\t{_decide_fate(mutant, tests, total) if tests else "not reached"}\t{len(tests)}\n')
             fates.flush()
     return True
 
 
-def _looked_at(session: pytest.Session) -> Any:
+def _run_all(session: pytest.Session) -> Any:
     """Run all tests; return {test: seconds} of those that pass, and {function: tests that reach it}."""
     seconds: Dict[pytest.Item, float] = {}
     reaching: Dict[str, Set[pytest.Item]] = {}
@@ -63,7 +63,7 @@ def _looked_at(session: pytest.Session) -> Any:
     return seconds, reaching
 
 
-def _fate(mutant: str, tests: List[pytest.Item], total: float) -> str:
+def _decide_fate(mutant: str, tests: List[pytest.Item], total: float) -> str:
     child = os.fork()
     if child == 0:
         limit = int(_processor_time() + 10 * total + 10)

@@ -114,16 +114,16 @@ class Data:
         if how == 'written by apply':
             if case.scope != 'mmseg':  # this guard moves instances, not elements of the loss
                 return Outcome(float('nan'), None)
-            label = _sanitized(label)
+            label = _sanitize(label)
         try:
-            loss = case.call(_built(case, how in ('guarded', 'written by apply')), scores, label)
+            loss = case.call(_build(case, how in ('guarded', 'written by apply')), scores, label)
             loss.backward()
         except (IndexError, RuntimeError) as error:
             return Outcome(float('nan'), None, type(error).__name__)
         return Outcome(float(loss.detach()), weights.grad)
 
 
-def _sanitized(label: Tensor) -> Tensor:
+def _sanitize(label: Tensor) -> Tensor:
     """Sanitize a batch of one label map with the guard of a pipeline."""
     from mmguard.transforms import GuardSegLabels
 
@@ -131,7 +131,7 @@ def _sanitized(label: Tensor) -> Tensor:
     return torch.from_numpy(guard({'gt_seg_map': label[0].numpy()})['gt_seg_map'])[None]
 
 
-def _built(case: Case, guarded: bool) -> Any:
+def _build(case: Case, guarded: bool) -> Any:
     from importlib import import_module
 
     import_module(f'{case.scope}.models')
@@ -139,7 +139,7 @@ def _built(case: Case, guarded: bool) -> Any:
     return import_module(f'{case.scope}.registry').MODELS.build(dict(case.guarded if guarded else case.stock))
 
 
-def cosine(one: Tensor, other: Tensor) -> float:
+def compute_cosine(one: Tensor, other: Tensor) -> float:
     """Return the cosine of the angle between two gradients: 1 if they have the same direction."""
     return float(torch.nn.functional.cosine_similarity(one.flatten(), other.flatten(), dim=0))
 
@@ -158,7 +158,7 @@ def table(data: Data, share: float = 0.5) -> str:
         gradients = [
             ''
             if one.gradient is None or right.gradient is None
-            else f'{one.norm / right.norm:.2f}, cosine {cosine(one.gradient, right.gradient):.2f}'
+            else f'{one.norm / right.norm:.2f}, cosine {compute_cosine(one.gradient, right.gradient):.2f}'
             for one in found.values()
         ]
         rows.append(f'| | gradient | {" | ".join(gradients)} |')
