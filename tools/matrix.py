@@ -179,10 +179,10 @@ def write(rows: List[Dict[str, Any]]) -> None:
     TRIED.write_text('[\n' + ',\n'.join(f' {json.dumps(row)}' for row in rows) + '\n]\n', encoding='utf-8')
     before, _, rest = PAGE.read_text(encoding='utf-8').partition(BEGIN)
     after = rest.partition(END)[2]
-    PAGE.write_text('\n'.join([before + BEGIN, *list_table(rows), END]) + after, encoding='utf-8')
+    PAGE.write_text('\n'.join([before + BEGIN, *table(rows), END]) + after, encoding='utf-8')
 
 
-def list_table(rows: List[Dict[str, Any]]) -> Iterator[str]:
+def table(rows: List[Dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the table in docs/stacks.md."""
     yield f'| {" | ".join(COLUMNS)} |'
     yield '| --- | --- | --- |' + ' ---: |' * (len(COLUMNS) - 3)
