@@ -88,7 +88,7 @@ def assert_moves_together(
         _require(not difference, f'seed {seed}: {difference}', seed=seed)
         seen += difference is not None
     if not seen:
-        raise PropertyFailure(not_run('', f'the transform left no trace of the figure in {quantity(tries, "image")}'))
+        raise PropertyFailure(not_run('', f'the figure was found in none of {quantity(tries, "image")}'))
     return ran('', f'a figure in {seen} of {quantity(tries, "image")}', dict(seen=seen))
 
 

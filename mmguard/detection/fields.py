@@ -52,12 +52,12 @@ def check_targets(
             raise ValueError(f"only one of targets[0] and targets[{place}] has 'boxes'")
         if 'boxes' in target and target['boxes'].shape[1] != targets[0]['boxes'].shape[1]:
             both = ' and '.join(format_shape(one['boxes']) for one in (targets[0], target))
-            raise ValueError(f"'boxes' of targets[0] and targets[{place}] have shapes {both}: same box format?")
+            raise ValueError(f"'boxes' of targets[0] and targets[{place}] need equally many columns, got shapes {both}")
         for key in (*INDEXED, *(instance_keys or ())):
             if key in target and get_length(target[key]) != len(target[label_key]):
                 raise ValueError(
                     f'targets[{place}][{key!r}] has {get_length(target[key])} elements, but there are '
-                    f'{len(target[label_key])} labels: a transform or filter changed one without the other'
+                    f'{len(target[label_key])} labels: a transform or filter changed one of them only'
                 )
 
 

@@ -67,7 +67,7 @@ class Channel:
     def leave(self, reason: str) -> None:
         """Tell the waiting ranks that this rank has left, and why."""
         if os.getpid() == self._owner and self._failure is None:
-            self._failure = RuntimeError(f'this rank left the others: {reason}')
+            self._failure = RuntimeError(f'this rank has left the channel: {reason}')
             self._presence.leave(reason)
             self.close()
 

@@ -85,7 +85,7 @@ class Heartbeat:
             explanation, ranks = self._judge(self._call_roll(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone
             explanation = (
-                'the process with the store of all ranks (rank 0, or torchrun) is gone, and their reports with it'
+                'the process with the store of all ranks (rank 0, or torchrun) is gone, and with it their reports'
             )
             ranks = [0]
         return AbsentRankError(f'rank {self.rank} waited {waited:.1f} s for the others: {explanation}', ranks)

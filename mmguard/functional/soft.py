@@ -97,7 +97,7 @@ def _describe_faults(rows: Tensor) -> List[str]:
     if not finite.all():
         faults.append(f'{int((~finite).sum()):,} with NaN or infinity')
     if negative.any():
-        faults.append(f'{int(negative.sum()):,} with negative parts, the least {rows[negative].min().item():.4g}')
+        faults.append(f'{int(negative.sum()):,} with negative values, the least {rows[negative].min().item():.4g}')
     if sums.numel():
         low, high = sums.min().item(), sums.max().item()
         span = f'{low:.4g}' if low == high else f'{low:.4g} to {high:.4g}'
@@ -121,7 +121,7 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
         return f'Apply target.softmax({dim}) to logits; after a cubic resize apply clamp(min=0) first'
     if finite.numel() and (sums == 0).all():
         return (
-            "A row of zeros does not name a class; to exclude such elements, train with on_invalid='ignore'. "
+            "A row of zeros has no class: to exclude such elements, train with on_invalid='ignore'. "
             f'{_MULTILABEL_ADVICE}'
         )
     return f'A row must add up to 1: use target / target.sum({dim}, keepdim=True), or target.softmax({dim}) for logits'

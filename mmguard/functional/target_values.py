@@ -229,7 +229,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
             'mmguard.functional.cross_entropy; turn counts into 0 or 1 with (target > 0).float()'
         )
     else:
-        advice = 'Each target is the probability of one label; target.sigmoid() converts logits to probabilities'
+        advice = 'Each target must be a probability: convert logits with target.sigmoid()'
     raise LabelGuardError(
         f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1], between '
         f'{found.min().item():g} and {found.max().item():g}; first at {_list_positions(invalid)}. {advice}',

@@ -256,7 +256,7 @@ def _suggest_dense_target(logits: Tensor, target: Tensor) -> str:
         if logits.shape[1] == 1:
             return 'add the channel with target.unsqueeze(1), or remove it with logits.squeeze(1)'
         return (
-            'these look like class indices: mmguard.functional.cross_entropy takes them, or make them one-hot, '
+            'these look like class indices: pass them to mmguard.functional.cross_entropy, or make them one-hot, '
             f'torch.nn.functional.one_hot(target, {logits.shape[1]}).movedim(-1, 1)'
         )
     if target.dim() == logits.dim() and tuple(target.movedim(-1, 1).shape if target.dim() > 1 else ()) == tuple(

@@ -174,7 +174,7 @@ def _read_capacity(file: BinaryIO, path: str) -> int:
     if 'capacity' not in head:
         raise ValueError(f'{path}: not a flight record. Expected a {FLIGHT}, which FlightRecorderHook writes')
     if head.get('format') != FORMAT:
-        raise ValueError(f'{path}: format {head.get("format")!r:.40}, this mmguard reads {FORMAT}')
+        raise ValueError(f'{path}: expected format {FORMAT}, got {head.get("format")!r:.40}')
     capacity = head['capacity']
     return capacity if isinstance(capacity, int) and capacity > 0 else 0
 

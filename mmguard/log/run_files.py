@@ -370,7 +370,7 @@ def _read(path: Path) -> _RecordJson:
     with open_regular(path) as file:
         record = decode(_RecordJson, parse_object(file.read(_LONGEST)))
     if record.format != RECORD_FORMAT:
-        raise ValueError(f'format {record.format}, this mmguard reads {RECORD_FORMAT}')
+        raise ValueError(f'expected format {RECORD_FORMAT}, got {record.format}')
     return record
 
 

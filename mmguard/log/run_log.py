@@ -28,7 +28,7 @@ EVERY = 60.0
 #: Limit of a record that is continued, in bytes.
 _LARGEST = 1 << 20
 
-_FULL_NOTE = 'limit reached: no further lines, label_guard.json goes on with the sums'
+_FULL_NOTE = 'limit reached: no further lines, the sums continue in label_guard.json'
 
 
 class JsonLines:
@@ -293,7 +293,7 @@ class RunLog:
             if error is not None:
                 problems[path] = translate('{file} cannot be written: {error}', file=path, error=error)
         if self._lines.is_full:
-            template = '{file} has reached its limit and gets no further lines; the sums go on in {record}'
+            template = '{file} has reached its limit and gets no further lines; the sums continue in {record}'
             problems['full'] = translate(template, file=self.lines, record=self.record)
         if self._kept:
             template = '{file} is not continued ({error}) and kept as it is: this run is recorded in {record}'

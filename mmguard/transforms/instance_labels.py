@@ -274,7 +274,7 @@ def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]
         if value is not None and len(value) != instances:
             raise ValueError(
                 f'{source or "sample"}: {key} has {len(value)} elements, but there are {instances} instances. '
-                f'A transform before the guard changed one without the other'
+                f'A transform before the guard changed only one of the fields'
             )
 
 
