@@ -67,7 +67,7 @@ class Heartbeat:
         self._ended.set()
 
     def leave(self, reason: str) -> None:
-        """Record that this rank has left."""
+        """Record in the store that this rank has left, and why."""
         with contextlib.suppress(Exception):  # the store may be gone, and then no rank can read it
             self.store.set(f'why/{self.rank}', reason)
             self.store.add(f'left/{self.rank}', 1)

@@ -21,7 +21,7 @@ class TargetTypeError(TypeError, RuntimeError):
 
 
 class Interface(NamedTuple):
-    """Names of scores and targets in a family of losses, its exceptions, and its messages as templates."""
+    """Argument names, exceptions and message templates of PyTorch's losses, or of OpenMMLab's."""
 
     scores: str
     target: str
@@ -267,7 +267,7 @@ def _suggest_dense_target(logits: Tensor, target: Tensor) -> str:
 
 
 def _suggest_target(logits: Tensor, target: Tensor, name: str, scores_name: str) -> str:
-    """Suggest a correction if a class target does not match."""
+    """Return advice for class indices whose shape does not match the scores."""
     expected, shape, scores = get_elements_shape(logits), tuple(target.shape), tuple(logits.shape)
     if len(shape) == len(scores) > 1:
         if shape == (scores[0], 1, *scores[2:]):

@@ -273,7 +273,7 @@ def _collect_reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement
 
 
 def select_trained(data_batch: Any) -> List[Any]:
-    """Return the samples of a batch except the unlabeled ones, which semi-supervised detectors name ``unsup_...``."""
+    """Return the labeled samples of a batch; semi-supervised detectors name the unlabeled ones ``unsup_...``."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
         samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]

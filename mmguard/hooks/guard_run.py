@@ -156,7 +156,7 @@ def _describe_transform(transform: Any, lists: List[_Steps]) -> Dict[str, Any]:
 
 
 def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
-    """Yield the name and transforms of each list in an attribute: a Compose, a list, or several Composes."""
+    """Yield (name, transforms) of each list in an attribute: a Compose, a list, or a list or dict of Composes."""
     if isinstance(getattr(value, 'transforms', None), list):
         yield name, value.transforms
     elif isinstance(value, list) and is_pipeline(value):

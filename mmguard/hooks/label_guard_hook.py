@@ -316,7 +316,7 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
 
     def _see(self, runner: Any, mode: str, place: Dict[str, int], stats: Stats, samples: List[Any]) -> None:
-        """Log an iteration: one line for each of the first offending ones, the likely cause only at the first."""
+        """Log an iteration: a line for each of the first three offending ones, the likely cause for the first only."""
         self._log.see(mode, place, stats, [get_source(sample) for sample in samples])
         for problem in self._log.take_problems():
             runner.logger.warning(f'guard: {visible(problem)}')

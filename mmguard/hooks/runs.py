@@ -257,7 +257,7 @@ def start_warnings(runner: Any) -> List[str]:
 
 
 def check_reports_arrive(logger: Any, dataset: Any) -> None:
-    """Warn if the meta_keys of a Pack transform lack ``'label_guard'``, the report of a guard before it.
+    """Warn if a Pack transform drops the report of an earlier guard: its meta_keys lack ``'label_guard'``.
 
     Raises:
         LabelGuardError: A guard after the Pack transform would apply the same ``label_map`` again.

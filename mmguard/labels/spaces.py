@@ -31,7 +31,7 @@ OPTION = '--num-classes'
 
 @dataclass(frozen=True)
 class Space(ValidLabels):
-    """Valid labels of one kind for one head, guard or option."""
+    """Valid labels of one kind (pixels or instances) for one head, guard or option."""
 
     kind: str  #: ``'pixels'`` or ``'instances'``.
     num_classes: int  #: Number of classes, without a background after the last one.
@@ -216,7 +216,7 @@ def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named
 
 
 def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """Return the smallest space in the most relevant group; ``None`` if no space is of this kind."""
+    """Return the space with the fewest classes among heads of the first name in ``GROUPS`` that is present."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:

@@ -167,7 +167,7 @@ def _join_sources(left: Optional[str], right: Optional[str]) -> Optional[str]:
 
 
 class LabelGuardError(ValueError):
-    """Error about invalid labels.
+    """Error raised for invalid labels, with counts and positions as data.
 
     Args:
         message (str): The fault, the file or tensor, and advice.

@@ -19,7 +19,7 @@ _UNITS = {'pixels': Message('px'), 'instances': Message('instances')}
 
 
 def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> Message:
-    """Describe the iterations of a line, as the console counts them.
+    """Describe the iterations of a log line, numbered as on the console.
 
     Example:
         >>> describe_place('train', {'iter': 11}, {'iter': 50}), describe_place('val', {'iter': 7}, {'iter': 7})
@@ -93,7 +93,7 @@ def _describe_amount(stats: Stats, tally: Tally, unit: Message, details: List[st
 
 
 def _list_values(tallies: List[Tally]) -> List[str]:
-    """Return ``['values 11, 24']``, or an empty list."""
+    """Return the invalid values of tallies as ``['values 11, 24']``, or an empty list."""
     values = sorted({value for tally in tallies for value in tally.values})
     shown = ', '.join(map(str, values[:6])) + (', ...' if len(values) > 6 else '')
     return [join(' ', (plural(len(values), 'value'), shown))] if values else []
@@ -192,7 +192,7 @@ def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
 
 
 def describe_reasons_by_kind(tallies: Dict[str, Tally]) -> List[str]:
-    """Describe values and box faults over all files, one line per kind that has any."""
+    """Return a line per kind (pixels, instances) with the invalid values and box faults of all files."""
     described = {kind: describe_reasons(tally) for kind, tally in tallies.items()}
     return [translate(join(': ', (Message(kind), words))) for kind, words in described.items() if words]
 
@@ -227,7 +227,7 @@ def list_filled(filled: Dict[str, Dict[str, int]]) -> List[str]:
 
 
 def describe_skipped_ratio(ratio: float, limit: float, worst: Sequence[Tally]) -> str:
-    """Explain why a training stops at ``max_skipped_ratio``."""
+    """Return the error message of a training that exceeds ``max_skipped_ratio``."""
     return translate(
         '{share:.3g} % of the labels seen so far were skipped, more than max_skipped_ratio={limit}: {files}. '
         'Correct the labels, or raise the limit',

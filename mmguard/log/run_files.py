@@ -150,7 +150,7 @@ class LoggedStats(ModeStats):
         self._last: Dict[Tuple[str, Optional[str]], Tally] = {}
 
     def add_line(self, line: LogLine, log: int = 0) -> None:
-        """Add a line; ``log`` is the number of its file, of which each rank has one."""
+        """Add a log line; ``log`` is the number of its file (one file per rank)."""
         for filled in line.filled:
             self.first_filled.setdefault(filled.rank, (line.place, filled.samples))
             self.sums.add_filled_losses(filled.rank, filled.losses)
@@ -269,7 +269,7 @@ def _strip_rank(path: Path) -> Path:
 
 
 def _find_ranks(first: Path) -> List[Path]:
-    """Return a file and the existing files of the other ranks in its folder."""
+    """Return the existing ones of ``a.json``, ``a.rank1.json``, ``a.rank2.json``, ..., given ``a.json``."""
     ranks = {_parse_rank(path, first): path for path in first.parent.glob('*')}
     found = [ranks[rank] for rank in sorted(rank for rank in ranks if rank is not None)]
     return [path for path in (first, *found) if path.is_file()]

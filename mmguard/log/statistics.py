@@ -103,7 +103,7 @@ class Stats:
         self.end_iteration()
 
     def add_loss_samples(self, samples: ByKind) -> None:
-        """Add the images that the losses had to sanitize."""
+        """Set the tallies of the images that the losses had to sanitize."""
         self.loss_samples = samples
         self.offending_samples = max(self.offending_samples, *map(len, samples.values()))
 
@@ -161,7 +161,7 @@ class Stats:
             images.update({kind: _condense_tallies(tallies) for kind, tallies in images.items()})
 
     def vector(self) -> List[int]:
-        """Return the numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
+        """Return the counts that ranks sum, in the order of ``SCALARS`` and ``SEEN``."""
         pixels, instances = self.kinds['pixels'], self.kinds['instances']
         skipped = remapped = total = 0
         for loss in self.losses.values():
@@ -181,7 +181,7 @@ class Stats:
         ]
 
     def to_line(self) -> Dict[str, Any]:
-        """Convert the counts of an iteration, and its images, to the fields of a line of the log."""
+        """Return the counts of an iteration, and the tallies of its images, as fields of a JSON line."""
         pixels, instances = self.kinds['pixels'], self.kinds['instances']
         record: Dict[str, Any] = {
             **dict(zip(SCALARS[:4], self.vector())),
@@ -358,7 +358,7 @@ class PerFileStats:
 
 
 def _hash_offence(tally: Tally) -> int:
-    """Hash the values of a tally; return 0 for box faults, which the log never abbreviates."""
+    """Hash the invalid values of a tally; return 0 for box faults, which the log never abbreviates."""
     if tally.reasons.keys() - {LABEL_REASON}:
         return 0
     is_single = len(tally.values) == 1 and not tally.other_values

@@ -236,7 +236,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
 
 def merge_arguments(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
-    """Merge the config of a loss with the arguments next to it."""
+    """Merge ``loss=dict(...)`` with the arguments written next to it; raise if both set one to different values."""
     twice = [name for name in arguments if name in loss and not _is_same(loss[name], arguments[name])]
     if twice:
         both = ', '.join(f'{name}={loss[name]!r} and {name}={arguments[name]!r}' for name in twice)
@@ -293,7 +293,7 @@ def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -
         if package != scope or reason is USE_OWN_CLASS_REASON:
             continue
         make = _make_guarded(stock, base) if reason is None else _make_refused(stock, reason)
-        doc = f"{scope}'s {stock} without invalid labels; see :class:`GuardedLoss`." if reason is None else reason
+        doc = f"Guarded version of {scope}'s {stock}; see :class:`GuardedLoss`." if reason is None else reason
         made = type(f'Guarded{stock}', (make,), {'__module__': module, '__doc__': doc})
         found[made.__name__] = made
     return found

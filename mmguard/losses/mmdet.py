@@ -7,7 +7,7 @@ from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
-    """mmdet's CrossEntropyLoss without invalid labels.
+    """Guarded version of mmdet's CrossEntropyLoss.
 
     With valid labels value and gradient are those of ``mmdet.CrossEntropyLoss``: the mean is taken over the number of
     elements, and in sigmoid mode the label ``num_classes`` is the background. Invalid labels are excluded. See

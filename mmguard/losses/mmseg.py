@@ -8,7 +8,7 @@ from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
-    """mmseg's CrossEntropyLoss without invalid labels.
+    """Guarded version of mmseg's CrossEntropyLoss.
 
     With valid labels value and gradient are those of ``mmseg.CrossEntropyLoss``; class weights together with ignored
     pixels, which crash mmseg, follow ``torch.nn.functional.cross_entropy``. Invalid labels are excluded. See

@@ -134,8 +134,8 @@ class AddsCounts:
 class KeepsTally(AddsCounts):
     """Mixin of losses that counts elements seen, skipped and remapped over all training calls, and invalid values.
 
-    At the end of the process that made the loss, one line (logger ``mmguard``) has the elements skipped or remapped
-    since the last reset.
+    At the end of the process that made the loss, one line (logger ``mmguard``) reports the elements skipped or
+    remapped since the last reset.
     """
 
     #: Counts that a copy, or an unpickled loss, got from the original, which reports them.

@@ -14,7 +14,7 @@ from mmguard.nn.counting import KeepsTally
 
 
 class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
-    """``torch.nn.CrossEntropyLoss`` without invalid targets.
+    """``torch.nn.CrossEntropyLoss`` that excludes invalid targets.
 
     See :func:`mmguard.functional.cross_entropy` for valid targets, differences to PyTorch and ``on_invalid``. The other
     arguments, buffers and state_dict are the stock ones, so checkpoints load in both directions.
@@ -59,7 +59,7 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
 
 
 class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
-    """``torch.nn.BCEWithLogitsLoss`` without targets outside [0, 1], NaN included.
+    """``torch.nn.BCEWithLogitsLoss`` that excludes targets outside [0, 1], NaN included.
 
     See :func:`mmguard.functional.binary_cross_entropy_with_logits` for ``ignore_index`` and ``on_invalid``. The other
     arguments, buffers and state_dict are the stock ones.

@@ -326,7 +326,7 @@ def take_instances(instances: Any, index: np.ndarray) -> Any:
 
 
 def append_instances(instances: Any, added: Any) -> Any:
-    """Return ``InstanceData`` with more instances; fields that only one of the two has are left out."""
+    """Return the instances of both ``InstanceData``; fields that only one of them has are left out."""
     if not len(instances):
         return added
     fields = {key: concatenate(value, added[key]) for key, value in instances.items() if key in added}

@@ -1,4 +1,4 @@
-"""Guards of mmseg's losses."""
+"""Guards that call mmseg's losses so that excluded pixels do not affect them."""
 
 from __future__ import annotations
 
