@@ -118,7 +118,7 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
     if ((finite == 0) | (finite == 1)).all() and (sums > 1.5).any():
         return f'{_MULTILABEL_ADVICE}; otherwise divide each row by its sum: target / target.sum({dim}, keepdim=True)'
     if finite.numel() and (finite < 0).any():
-        return f'Apply target.softmax({dim}) to logits; after a cubic resize apply clamp(min=0) first'
+        return f'Use target.softmax({dim}) for logits; after a cubic resize use target.clamp(min=0) first'
     if finite.numel() and (sums == 0).all():
         return (
             "A row of zeros has no class: to exclude such elements, train with on_invalid='ignore'. "
