@@ -87,7 +87,7 @@ def assert_moves_together(
         _require(not difference, f'seed {seed}: {difference}', seed=seed)
         seen += difference is not None
     if not seen:
-        raise PropertyFailure(not_run('', f'the transform left no trace of the figure in {quantity(tries, "image")}'))
+        raise PropertyFailure(not_run('', f'the figure was found in none of {quantity(tries, "image")}'))
     return ran('', f'a figure in {seen} of {quantity(tries, "image")}', dict(seen=seen))
 
 
@@ -123,15 +123,15 @@ def label_to_output(
     num_classes: int,
     scores: Optional[Callable[[Any], Tensor]] = None,
 ) -> Dict[int, Optional[int]]:
-    """Return the output that a target of each class raises; ``None`` if no output is clearly raised most.
+    """Return class -> output whose score a target of this class raises most; ``None`` if no output is clearly first.
 
     Args:
         model (nn.Module): In training mode.
         loss (callable): Takes the model's result and the target; returns the classification loss.
         make_batch (callable): Takes a class and returns inputs and a target of this class only; the same inputs for
             each class.
-        scores (callable, optional): Returns the scores, of shape (N, C, ...), from the model's result. By default that
-            is the whole result.
+        scores (callable, optional): Returns the scores, of shape (N, C, ...), from the model's result. By default the
+            whole result is the scores.
 
     Example:
         >>> batch = lambda label: (torch.ones(2, 4), torch.full((2,), label))

@@ -1,9 +1,9 @@
-"""Files of mmguard in which a function is entered on three ways: the figures of docs/architecture.md.
+"""Count the files and functions of mmguard that three flows enter: the figures of docs/architecture.md.
 
-    PYTHONPATH=. python tools/flows.py [coco|train|apply]    also names the files of one way
+    PYTHONPATH=. python tools/flows.py [coco|train|apply]    also lists the files of one flow
 
-``coco``: a COCO file to a printed edit. ``train``: two iterations of a training on valid labels, of a config with both
-guards written out and a base. ``apply``: a stock config to the guarded config.
+``coco`` scans a COCO file up to the printed edit. ``train`` trains two iterations on valid labels, with both guards
+written in a config that has a base. ``apply`` writes a guarded config for a stock one.
 """
 
 from __future__ import annotations
