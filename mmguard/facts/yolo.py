@@ -22,11 +22,11 @@ BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'ke
 
 @dataclass
 class Original:
-    """A COCO file with the same images: class -> number of objects in the label files and in it, where they differ."""
+    """A COCO file with the same images but other objects, from which the label files seem to be converted."""
 
-    source: str
-    counts: Dict[str, Tuple[int, int]]
-    is_looked_up: bool  #: The labels are its ids, looked up among the 80 of COCO.
+    source: str  #: The file.
+    counts: Dict[str, Tuple[int, int]]  #: Class -> objects in the label files and in the COCO file, if they differ.
+    is_looked_up: bool  #: True if its category ids were looked up among the 80 ids of COCO to give the labels.
 
 
 @dataclass
@@ -48,5 +48,5 @@ class YoloFacts:
     images: int = 0  #: Images found; 0: their folder is unknown.
     #: Folder of images without label files -> where ultralytics looks for them, where they are, and how many.
     elsewhere: Dict[str, Tuple[str, str, int]] = field(default_factory=dict)
-    #: The file that the label files seem to be converted from, if it differs.
+    #: The COCO file that the label files seem to be converted from, if its objects differ.
     original: Optional[Original] = None
