@@ -57,7 +57,7 @@ def format_finding(finding: Finding, width: int = 100, verbose: bool = True) -> 
 
     Args:
         width (int): Longest line of prose; code and commands are never broken.
-        verbose (bool): Every edit and every note; ``False``: the first edit.
+        verbose (bool): Show every edit and every note; ``False``: only the first edit.
     """
     title, severity = as_message(finding.title), Message(finding.severity)
     rows: Rows = [Wrapped(Message('{code} {severity}: {title}', code=finding.code, severity=severity, title=title))]
@@ -138,7 +138,7 @@ def apply_hint(config: str, findings: Sequence[Finding], arguments: Sequence[str
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *arguments])
-    return translate('`{command} --edit N` writes [N], `--edit safe` all without a question', command=words)
+    return translate('`{command} --edit N` writes [N], `--edit safe` all edits without a question', command=words)
 
 
 def format_findings(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:

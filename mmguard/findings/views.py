@@ -65,7 +65,7 @@ def count_stored(labels: LabelFacts) -> Dict[int, int]:
 
 
 def select_ids(values: Iterable[int]) -> Set[int]:
-    """Return the values that can be ids: neither void nor negative."""
+    """Return the values that can be ids: neither 255 (the usual unlabeled value) nor negative."""
     return {value for value in values if value >= 0 and value != VOID}
 
 
@@ -105,7 +105,7 @@ def find_files_named(labels: LabelFacts, *parts: str) -> List[str]:
 
 
 def join_items(items: Iterable[object], limit: int = 8, unlisted: int = 0) -> str:
-    """Join items, of which there are ``unlisted`` more: ``'a, b, c and 4 more'``."""
+    """Join items as ``'a, b, c and 4 more'``; ``unlisted`` counts further ones that are not in ``items``."""
     texts = [item if isinstance(item, Message) else str(item) for item in items]
     first = join(', ', texts[:limit])
     more = max(len(texts) - limit, 0) + unlisted
@@ -163,7 +163,7 @@ def normalize_name(name: str) -> str:
 
 
 def _list_forms(name: str) -> List[Tuple[str, Tuple[int, ...]]]:
-    """Return a name in one spelling, its plural in English, and the numbers in both."""
+    """Return the normalized name and its English plurals, each with the numbers in the name."""
     spelling = normalize_name(name)
     plurals = [f'{spelling}es'] if spelling.endswith(('s', 'x', 'z', 'ch', 'sh')) else [f'{spelling}s']
     if spelling.endswith('o'):
