@@ -22,7 +22,7 @@ _STYLES = {ERROR: 'bold red', WARNING: 'bold yellow', INFO: 'bold green'}
 
 
 class Console(_Console):
-    """Console of rich that escapes control characters, interprets no markup, and highlights nothing by itself."""
+    """``rich.Console`` that escapes control characters, and neither interprets markup nor highlights text."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)

@@ -19,7 +19,7 @@ _ARGUMENTS = """\
 config CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py
 --samples N  samples of each data set; default: %(default)s
 --only NAME  only these properties
---no-data  leave the data alone: test on made-up images only
+--no-data  read no data: test on made-up images only
 --seconds N  time for all properties; default: %(default)s
 --device NAME  where the model runs; default: %(default)s
 --json FILE  write the results as JSON (-: to standard output)
@@ -80,7 +80,7 @@ def check_program(
 ) -> Iterator[PropertyRecord]:
     """Yield the result of each property of a config, as soon as it is tested.
 
-    With ``samples=0`` the data are left alone, and properties of data are left out unless ``only`` names them.
+    With ``samples=0`` no data are read, and properties of data are skipped unless ``only`` names them.
     """
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun

@@ -99,7 +99,7 @@ def _is_draft_file(path: Path) -> bool:
 
 @contextmanager
 def place_in(out: Path, name: str) -> Iterator[Path]:
-    """Yield the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
+    """Yield the path of a file's copy; refuse a name, or a link in ``out``, that leads outside of ``out``."""
     try:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
@@ -113,14 +113,13 @@ def place_in(out: Path, name: str) -> Iterator[Path]:
 
 def _check_inside(folder: Path, out: Path) -> None:
     if not is_really_inside(str(folder), str(out)):
-        raise NotCorrected('a link in --out leads out of it: no copy is written there')
+        raise NotCorrected('a link in --out leads outside of --out: no copy is written there')
 
 
 def link(file: str, path: Path, stays_link: bool) -> None:
-    """Put an uncorrected file into the copy.
+    """Create a hard link ``path`` to an uncorrected file, or a copy if the file system has no hard links.
 
-    Create a hard link, or a copy if the file system has none. ``stays_link``: a link that leads out of the target
-    stays a link, so that its destination never becomes a file of the copy.
+    ``stays_link``: a symbolic link that leads out of the target stays a link, so that its destination is not copied.
     """
     check_regular(file)
     source = Path(file)

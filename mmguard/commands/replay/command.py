@@ -10,8 +10,8 @@ from mmguard.commands.arguments import RUN_CODE, VERBOSE, add_arguments, positiv
 
 _ARGUMENTS = f"""\
 config CONFIG  the config of the run
-record RECORD  its label_guard_flight.jsonl
---last N  replay the last N batches; default: back to the first in which a sample raises
+record RECORD  the label_guard_flight.jsonl of the run
+--last N  replay the last N batches; default: from the last batch back to one in which a sample raises
 --seeds K  how often a random pipeline is run; default: %(default)s
 {RUN_CODE}--json FILE  write the outcome as JSON (-: to standard output)
 """

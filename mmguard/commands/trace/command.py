@@ -25,7 +25,7 @@ config CONFIG  a config of MMSegmentation or MMDetection
 --split  split to read; default: %(default)s
 --seed N  seed of random transforms; default: %(default)s
 --num-classes N  number of classes; default: that of guards or heads
---pictures N  trace N samples, and write a page with each before and after the pipeline, its labels drawn; to --html
+--pictures N  trace N samples, and write a page (see --html) that draws the labels of each before and after the pipeline
 --html FILE  file of the page of --pictures; default: trace.html
 {RUN_CODE}--json FILE  write all steps as JSON (-: to standard output)
 """

@@ -136,7 +136,7 @@ def print_verdict(console: Any, traces: Sequence[SampleTrace], spaces: LabelSpac
     if unchecked:
         console.print(f'not checked: {", ".join(unchecked)}', style='yellow')
     if len(traces) == 1 and traces[0].is_random:
-        console.print('The pipeline draws at random: one sample shows one draw. `--samples 50` traces more.')
+        console.print('The pipeline is random, and this trace shows one draw. `--samples 50` traces more.')
 
 
 def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any]:

@@ -157,7 +157,7 @@ def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Mappi
         before (Snapshot): The sample before the step; label map and instances as stored if the step loads them.
         after (Snapshot): The sample after it.
         transform (Any): The step.
-        mixed (dict[str, Snapshot]): Image -> sample, for those that the step mixes in.
+        mixed (dict[str, Snapshot]): Path of an image -> its sample, for the samples that the step mixes in.
     """
     given = before, after, transform, mixed
     return [*_find_label_changes(*given), *_find_instance_changes(*given)]
@@ -280,7 +280,7 @@ def find_fills(transform: Any) -> Dict[int, str]:
 
 
 def _walk_attributes(item: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
-    """Yield the plain values among the attributes of an object, including those of nested dicts and transforms."""
+    """Yield (name, value) of an object's numbers and texts, including those of nested dicts and transforms."""
     if depth > _DEPTH:
         return
     if isinstance(item, dict):

@@ -22,7 +22,7 @@ from mmguard.properties.datasets import find_innermost, seed_all, walk_datasets,
 from mmguard.properties.pipelines import preprocess
 from mmguard.text import describe_error
 
-#: Takes the info of a sample, its stored annotations and what its pipeline delivers; returns its pictures.
+#: Function of a sample's info, its stored annotations and the result of its pipeline, which returns its pictures.
 Draw = Callable[[Dict[str, Any], Snapshot, Any], List[Any]]
 
 
@@ -101,14 +101,14 @@ class Tracer:
         return int(sample)
 
     def trace(self, number: int, turn: int = 0) -> SampleTrace:
-        """Run the pipeline on one sample; each repetition uses another seed.
+        """Run the pipeline on one sample, with a seed that depends on ``turn``, the number of the repetition.
 
-        An exception ends the trace, and is reported in it.
+        An exception ends the trace, and is reported in the result.
         """
         sample = self._samples[number]
         for dataset in find_innermost(sample.dataset):
             if not hasattr(getattr(dataset, 'pipeline', None), 'transforms'):
-                raise CannotRun(f'{type(dataset).__name__} has no pipeline that can be watched')
+                raise CannotRun(f'{type(dataset).__name__} has no pipeline with a list of transforms to trace')
         with self._program.scope(), warnings.catch_warnings():
             warnings.simplefilter('ignore')
             try:
@@ -131,7 +131,7 @@ class Tracer:
         return story
 
     def _run(self, sample: Sample, story: SampleTrace) -> Any:
-        """Load the sample from each data set; from an outer one with the same seed, so that it gets the same sample."""
+        """Load the sample from each of its nested data sets, with the same seed, so that all get the same sample."""
         results: Any = None
         for dataset in sample.stages:
             seed_all(story.seed + story.index)
