@@ -1,4 +1,4 @@
-"""The command line."""
+"""Command line: parses arguments, runs one command, and turns exceptions into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _has_streams() -> bool:
 
 
 def _write_every_character() -> None:
-    """Make stdout escape characters that it cannot encode, and GitHub Actions print '::' commands, not run them."""
+    """Escape characters that stdout cannot encode, and on GitHub Actions text that would run as a workflow command."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
     streams: List[Any] = [sys.stdout, sys.stderr] if os.environ.get('GITHUB_ACTIONS') else []

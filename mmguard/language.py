@@ -44,7 +44,7 @@ class Message(str):
 
 
 def as_message(text: str) -> Message:
-    """Return a text as a :class:`Message`, so that it is also translated as a value inside of other messages."""
+    """Return a text as a :class:`Message`, which is also translated if it is a value of another message."""
     escaped = text.replace('{', '{{').replace('}', '}}').replace('\n', '\\n')
     return text if isinstance(text, Message) else Message(escaped)
 

@@ -14,7 +14,7 @@ from mmguard.language import Message, choose_language, translate
 
 
 def quantity(number: int, one: str, many: Optional[str] = None) -> Message:
-    """Return a number with its noun.
+    """Return a number with its noun in singular or plural.
 
     Example:
         >>> quantity(1, 'file'), quantity(1204, 'file'), quantity(0, 'class')
@@ -211,7 +211,7 @@ def visible(text: str, limit: int = LONGEST) -> str:
 
 
 def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
-    r"""Escape a name as :func:`visible` does, on one line.
+    r"""Escape a name like :func:`visible`, and its line breaks, too.
 
     Example:
         >>> visible_name('a\nb.png')

@@ -178,7 +178,7 @@ class CocoFacts:
 
 @dataclass
 class ConfigFacts:
-    """Facts about labels in a config. A path is ``'model.decode_head.loss_decode[0].class_weight'``."""
+    """Facts about labels in a config, by path (such as ``'model.decode_head.loss_decode[0].class_weight'``)."""
 
     framework: str = ''  #: ``'mmseg'`` or ``'mmdet'``.
     head_classes: Dict[str, int] = field(default_factory=dict)  #: Path -> ``num_classes`` of a head.
@@ -295,7 +295,7 @@ class LabelFacts:
 
     @property
     def void(self) -> int:
-        """The ignored label; where nothing is ignored, the usual one."""
+        """The ignored label, or 255 if no label is ignored."""
         return VOID if self.ignore_index is None else self.ignore_index
 
     @property

@@ -16,7 +16,7 @@ RAISED, MISSED_ANOTHER, KILLED, UNCLEAR = ('raised', 'missed another', 'killed',
 
 @dataclass
 class RankFacts:
-    """End of one rank."""
+    """End of the training on one rank."""
 
     rank: int  #: Its number.
     ending: str  #: ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``UNCLEAR``.
@@ -98,7 +98,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
             ),
         )
         return Message(
-            '{ranks}: still in {where} while the others are in number {last:,}, so an earlier collective was skipped',
+            '{ranks}: still in {where} while other ranks are in number {last:,}, so an earlier collective was skipped',
             ranks=_format_ranks(late),
             where=where,
             last=last,
@@ -108,7 +108,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
     if others and times > len(others):
         called = ', '.join(sorted({places[rank].operation for rank in others}))
         return Message(
-            '{ranks} called {called}, while the others called {often} (number {last:,})',
+            '{ranks} called {called}, while the other ranks called {often} (number {last:,})',
             ranks=_format_ranks(others),
             called=called,
             often=often,

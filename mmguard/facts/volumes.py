@@ -25,7 +25,7 @@ IGNORED_ONLY = 'ignored only'
 
 @dataclass
 class CaseFault:
-    """Fault of one file of one case."""
+    """Fault in one file of a case, which is an image with its label."""
 
     case: str  #: The case, ``'liver_003'``.
     file: str  #: The file, relative to the data set.

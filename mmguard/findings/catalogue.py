@@ -36,7 +36,7 @@ _PLACEHOLDERS = {
     'first': 'the lowest of these ids',
     'last': 'num_classes - 1',
     'next': 'the declared ignore label, or the first number above the declared labels',
-    'pairs': 'the table from each id to its class',
+    'pairs': 'a table from each id to its class',
     'void': 'the ignored label',
 }
 

@@ -44,7 +44,7 @@ def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: A
 
 
 def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
-    """Return an edit that sets ``num_classes`` of every head and guard, and dependent settings."""
+    """Return an edit that sets ``num_classes`` of every head and guard, and the settings that depend on it."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in find_class_counts(facts.config) if count.kind == 'all')
@@ -59,7 +59,7 @@ def state_num_classes(edit: Edit, number: int) -> Edit:
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = '') -> Edit:
-    """Return an edit that sets the numbers of classes of some heads, and dependent settings.
+    """Return an edit that sets the numbers of classes of some heads, and the settings that depend on them.
 
     Args:
         numbers (dict[str, int]): Path, ``model.panoptic_head.num_things_classes`` -> number.
@@ -69,7 +69,7 @@ def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = ''
 
 
 def count_in_heads(config: ReadConfig, number: int) -> Changes:
-    """Return changes that set a number of classes in all heads that have a different one, and dependent settings."""
+    """Return changes that set the number of classes, and the settings that depend on it, in all heads that differ."""
     heads = {count.path: number for count in find_class_counts(config) if count.kind == 'all' and count.value != number}
     return set_heads(config, heads).config if heads else ()
 
@@ -164,7 +164,7 @@ def map_labels(
 
 
 def name_splits(splits: Sequence[str]) -> str:
-    """Name splits for a sentence.
+    """Return the names of splits for a sentence.
 
     Example:
         >>> name_splits(['train', 'val']), name_splits([])
@@ -307,7 +307,7 @@ def insert_guard(dataset: Part, guard: Mapping[str, Any]) -> Iterator[Tuple[str,
 
 
 def _pass_counts(dataset: Part, step: Any) -> Any:
-    """Return a step of a pipeline; a Pack transform with ``label_guard`` added to its ``meta_keys``."""
+    """Return a pipeline step unchanged, or a Pack transform with ``label_guard`` added to its ``meta_keys``."""
     part = Part('', step, dataset.scope, 'TRANSFORMS') if isinstance(step, dict) else None
     keys = part.get('meta_keys') if part is not None and part.name.startswith('Pack') else None
     if not isinstance(keys, (list, tuple)) or 'label_guard' in keys:
@@ -336,7 +336,7 @@ def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = ''
         return found
     follow = set_num_classes(facts, len(names), question)
     return replace(
-        combine_pair(found, follow, 'List the classes in the data sets, and count them in every head.'), options={}
+        combine_pair(found, follow, 'List the classes in the data sets, and set num_classes in heads.'), options={}
     )
 
 
@@ -356,7 +356,7 @@ def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any
 
 
 def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
-    """Yield changes to BaseSegDataset, with the file suffixes and ``reduce_zero_label`` of the data set's class."""
+    """Yield changes that replace a data set's class by BaseSegDataset, with the same suffixes and label shift."""
     kind = str(dataset.config['type'])
     yield (
         dataset.place('type'),
@@ -368,7 +368,7 @@ def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
 
 
 def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
-    """Return an edit that ignores label 0 and removes the first class; ``None`` if the config does not list classes."""
+    """Return an edit that ignores label 0 and removes the first class; ``None`` if the config cannot list the rest."""
     sets = find_datasets(config)
     names = next((get_class_names(dataset) for dataset in sets if dataset.split == 'train'), None)
     if not names or len(names) < 2 or any(get_metainfo(dataset).get('classes') for dataset in sets):

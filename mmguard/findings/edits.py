@@ -1,4 +1,4 @@
-"""Edits: corrections as data. Screens and JSON show them; `apply` and `fix` write them."""
+"""Edits: corrections as data, which all commands show, and which `apply` and `fix` write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnosis: from facts to findings with verified edits, for `check`, `scan`, `report` and the hooks."""
+"""Diagnosis: runs rules on facts and tries the edits of their findings, for `check`, `scan`, `report` and the hooks."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]]:
-    """Return the number of objects (unreadable ones, too), how many of them train, and {fault: objects}."""
+    """Return the number of objects (unreadable ones, too), the number of trained objects, and {fault: objects}."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0, Counter()
@@ -296,7 +296,7 @@ def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_h
 
 
 def _leaves_out_classes(before: LabelFacts, after: LabelFacts) -> bool:
-    """Return True if an edit changes the class list so that it lacks categories of the data that it listed before."""
+    """Return True if the class list after an edit lacks categories of the data that the old list contained."""
     old, new = (
         {name for name, count in labels.annotations.left_out_names.items() if count} if labels.annotations else set()
         for labels in (before, after)

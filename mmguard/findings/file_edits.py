@@ -158,7 +158,7 @@ def renumber(
 
 
 def shift_down(facts: Facts, question: str = '', unlabelled: Sequence[int] = ()) -> Iterator[Edit]:
-    """Yield edits with ``reduce_zero_label=True``, as :func:`renumber` does."""
+    """Yield edits that set ``reduce_zero_label=True`` in all splits that were read, then in the current split only."""
     for splits in _choose_splits(facts):
         edit = reduce_zero_label(facts, True, question, splits, unlabelled)
         if facts.config is None:
@@ -183,7 +183,7 @@ def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
 
 
 def _find_ignored_class(facts: Facts) -> Optional[int]:
-    """Return the ignored label if it is a class, as renumbering would then discard another class; else ``None``."""
+    """Return the ignored label if it is in the range of classes, where it would hide a class; else ``None``."""
     ignored = None if facts.labels is None else facts.labels.ignore_index
     return ignored if ignored is not None and facts.labels and 0 <= ignored < facts.labels.num_classes else None
 

@@ -60,7 +60,7 @@ class Finding:
     def explains(self, other: Finding) -> bool:
         """Return True if another finding is only a consequence of this one, and so needs no correction of its own.
 
-        A finding that is only possible explains nothing; one with values explains no findings about other values.
+        A finding that is only possible explains nothing; a finding about values explains no other values.
         """
         same = not self.values or set(other.values) <= set(self.values)
         return other.code in self.follows and self.certainty != POSSIBLE and same

@@ -84,7 +84,7 @@ def format_finding(finding: Finding, width: int = 100, verbose: bool = True) -> 
 
 
 def _count_hidden(edits: Sequence[Edit]) -> Message:
-    """Return the counts of hidden parts: other edits, and notes of the first."""
+    """Return a text with the number of edits after the first one, and of notes of the first one."""
     left = []
     if len(edits) > 1:
         numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)
@@ -98,7 +98,7 @@ def _count_hidden(edits: Sequence[Edit]) -> Message:
 def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = None) -> List[Finding]:
     """Number the edits of findings, for `mmguard apply` (config edits) and `mmguard fix` (label files).
 
-    Edits that write the same have one number.
+    Edits that write the same changes have the same number.
 
     Args:
         known (dict, optional): Numbers of other findings; new ones are added.

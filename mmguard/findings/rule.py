@@ -149,7 +149,7 @@ class ConfigRule(Rule):
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        """Yield one finding for each place where the config makes this mistake."""
+        """Yield one finding for each path of the config with this mistake."""
         raise TypeError(f'{type(self).__name__} must define look()')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -181,7 +181,7 @@ class ConfigRule(Rule):
         severity: Optional[str] = None,
         edits: Sequence[Edit] = (),
     ) -> Finding:
-        """Return a finding of this rule at one place of the config, which has this value."""
+        """Return a finding of this rule at a path of the config, with the value there."""
         evidence = Message('{places} = {value}', places=path, value=format_value(value))
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
@@ -281,7 +281,7 @@ def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> Sequence[s
 
 
 class AnnotationRule(DataRule):
-    """Base class of rules about annotation files, other than about label values."""
+    """Base class of rules about annotation files, except for rules about their label values."""
 
     kinds = ('instances',)
     needs: ClassVar[Tuple[str, ...]] = ('annotations',)
@@ -289,7 +289,7 @@ class AnnotationRule(DataRule):
 
 
 class EnvironmentRule(Rule):
-    """Base class of rules about an installation. The places of a finding are modules."""
+    """Base class of rules about an installation. ``places`` of a finding are names of modules."""
 
     about_labels = False
     looks_at = ('environment',)

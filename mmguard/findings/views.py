@@ -133,7 +133,7 @@ def rise_evenly(levels: Sequence[int]) -> bool:
 def find_alike(names: Iterable[str], known: Iterable[str]) -> Dict[str, str]:
     """Map names to the first ``known`` name that differs only in case, spaces, accents or plural; leave out the others.
 
-    Names with other numbers in them are other classes. A known name is mapped to itself, or to one before it.
+    Names with different numbers in them are different classes.
 
     Example:
         >>> find_alike(['RBc', 'Cherry', 'traffic light', 'car_2'], ['RBC', 'cherries', 'Traffic_Light', 'car_1'])
@@ -208,7 +208,7 @@ def find_class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
 
 
 def is_rare(labels: LabelFacts, files: float = 0.05, elements: float = 0.002) -> bool:
-    """Return True if invalid values are in few of many files, and are few of all elements."""
+    """Return True if invalid values are in few of many files, and a small share of all elements."""
     return (
         labels.files >= ENOUGH_FILES
         and 0 < compute_share(labels.offending_files, labels.files) <= files

@@ -1,4 +1,4 @@
-"""Data sets of an mmdet config, found without building them: their files, and the settings that read these."""
+"""Data sets of an mmdet config, found without building them: their files, classes and filters."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _merge(values: Sequence[Any], name: str = '') -> Any:
 
 
 def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> LabelFacts:
-    """Scan the files of one data set the way its type reads them."""
+    """Scan the files of one data set in the format that its type reads."""
     facts = _scan_files(dataset, num_classes)
     metainfo = dataset.settings.get('metainfo')
     classes = metainfo.get('classes') if isinstance(metainfo, Mapping) else None

@@ -41,7 +41,7 @@ def count_cores() -> int:
 
 
 def create_mapper(processes: Optional[int] = None) -> Mapper:
-    """Return the mapper for this machine: by default one process per core, or none if one is enough."""
+    """Return a mapper with this number of worker processes (default: one per core); 1 scans in this process."""
     number = processes or count_cores()
     return scan_here if number == 1 else LocalProcesses(number)
 
