@@ -162,7 +162,7 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
     """Check a config before training, as ``mmguard check`` does.
 
     Args:
-        config (str): A file, or a shipped one as ``mmseg::pidnet/NAME.py``. A config in Python is executed.
+        config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.
         run_code (bool): For a config in YAML or JSON that you trust: import and run the code that it names.
         verify (bool): Build and call the parts that an edit affects before the edit is offered.
 
@@ -190,13 +190,13 @@ def dry_run(
     device: str = 'cpu',
     run_code: bool = False,
 ) -> Diagnosis:
-    """Run the first batches of a config's training, then test what running cannot show, as ``mmguard dry-run`` does.
+    """Run the first batches of a config's training, then test what a run does not show, as ``mmguard dry-run`` does.
 
     A broken property is a finding of severity ``'error'`` with the property's name as its code; a note is a remark.
     Properties that could not run are in ``record``, with the outcome ``'not run'``.
 
     Args:
-        config (str): A file, or a shipped one as ``mmseg::pidnet/NAME.py``. A config in Python is executed.
+        config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.
         only (list[str]): Names of properties. Default: all.
         samples (int): Samples of each data set; 0: read no data, and test on made-up images only.
         seconds (float): Time limit for all properties.

@@ -1,4 +1,4 @@
-"""``mmguard check``."""
+"""``mmguard check``: its arguments, the check of a config, and its output."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def add_to(commands: Any) -> None:
         description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
         'sets, pipelines, metrics. Reads no data, and builds nothing but the parts that an offered edit changes (data '
         'sets, model, losses): they are built and called before and after the edit, in a process without network, for '
-        'at most 20 s. CONFIG in Python is a program, and is run. Exit code: 0 nothing found, 1 findings, 2 could not '
+        'at most 20 s. A CONFIG in Python is executed. Exit code: 0 nothing found, 1 findings, 2 could not '
         'run. `mmguard explain CODE` says more about a finding.',
     )
-    add_arguments(parser, 'configs CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py', configs=dict(nargs='+'))
+    add_arguments(parser, 'configs CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py', configs=dict(nargs='+'))
     add_selection(parser)
     text = '--json FILE  write the findings as JSON (-: to standard output); for one CONFIG only\n'
     add_arguments(parser, text + RUN_CODE + NO_VERIFY + VERBOSE)

@@ -27,7 +27,7 @@ _ARGUMENTS = """\
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'env',
-        help='say what is installed, whether it works together, and what to do if not',
+        help='list the installed packages, their conflicts, and what to do about these',
         description='Prints one line each for Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
         'mmengine, mmcv and its ops, mmsegmentation and mmdetection; then what is wrong (MG5xx) and what to do, and '
         'the line that installs mmsegmentation and mmdetection for this Python, torch and GPU. Exit code: 1 if there '
@@ -141,7 +141,7 @@ def _reads_objects() -> Optional[bool]:
 
 
 def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[Cuda]]:
-    """Import modules in a child process, so that a crash or hang does no harm.
+    """Import modules in a child process, so that a crash or a hang does not end this process.
 
     Returns:
         tuple: {name: reason} of the modules that cannot be imported, and torch's CUDA; ``None`` if it is unknown.

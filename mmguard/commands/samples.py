@@ -27,7 +27,7 @@ _NO_FILES_REASON = (
 
 
 def load_config(path: str, run_code: bool = False) -> Any:
-    """Load a config to build; YAML and JSON only with ``run_code``."""
+    """Load a config that will be built; refuse YAML and JSON without ``run_code``."""
     config = load_file(path, run_code=run_code)
     check_may_build(path, run_code)
     wrong_types = ReadConfig(config.to_dict()).wrong_types
@@ -42,7 +42,7 @@ def open_program(config: Any) -> Program:
 
 
 def build_dataset(program: Program, split: str = 'train') -> Any:
-    """Build a data set of a program, with its annotations; refuse an empty one."""
+    """Build a data set of a program, with its annotations; refuse an empty data set."""
     try:
         return program.build_dataset(split)
     except Unavailable as error:

@@ -1,4 +1,4 @@
-"""``mmguard apply``."""
+"""``mmguard apply``: its arguments, its checks, and the written config."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GONE = 'with the edits for {}'
 _GUARDED = 'guarded against invalid labels'
 
 _ARGUMENTS = """\
-config CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py
+config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
 -o, --out OUT  the file to write; its name must end with .py
 --edit, --edits N  write edit [N] of `mmguard check CONFIG` (safe: all edits that ask no question), without guards; can
   be repeated
@@ -49,7 +49,7 @@ def add_to(commands: Any) -> None:
         'instances. CONFIG itself is never changed; a config that is guarded already stays as it is. With --edit '
         'it writes the edits that `mmguard check` (or `scan`) numbers instead, and checks the result; what an '
         'edit touches (data sets, model, losses) is built and called before and after it, in a process without '
-        'network, for at most 20 s. CONFIG in Python is a program, and is run.',
+        'network, for at most 20 s. A CONFIG in Python is executed.',
     )
     repeated = dict(action='append', default=[])
     add_arguments(parser, _ARGUMENTS, out=dict(type=Path, required=True), edits=repeated)
@@ -157,14 +157,14 @@ def apply(
 
 
 def _describe_verdicts(verdicts: Sequence[Any]) -> str:
-    """Return ``'verified: ...'`` with the parts that were built and called, or ``'not verified: ...'`` with why not."""
+    """Return ``'verified: ...'`` with the parts that were built and called, or ``'not verified: ...'`` and a reason."""
     doubts = [verdict.reason for verdict in verdicts if verdict.state != 'verified']
     parts = dict.fromkeys(part for verdict in verdicts for part in verdict.parts)
     return f'not verified: {doubts[0]}' if doubts else f'verified: these still build and run: {", ".join(parts)}'
 
 
 def _check_again(out: Path, scanned: Optional[ScanOptions]) -> str:
-    """Describe the findings of the rules in the written file, and in the labels if they were scanned."""
+    """Diagnose the written config (and its labels, if they were scanned), and return a line with the findings."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity

@@ -32,7 +32,7 @@ class EditedTree(NamedTuple):
 
 
 def guard_config(cfg: Config) -> Config:
-    """Return a guarded copy of a config, in one line before ``Runner.from_cfg(cfg)``.
+    """Return a guarded copy of a config: write ``cfg = guard_config(cfg)`` before ``Runner.from_cfg(cfg)``.
 
     The copy has the hook, guards in every pipeline, and guarded losses. Assigners without support for ignored instances
     leave out instances with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded

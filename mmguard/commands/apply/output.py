@@ -123,13 +123,13 @@ def show_changes(source: str, changed: List[str], unchanged: List[str]) -> None:
     for line in changed:
         print(f'  {visible(line)}')
     if unchanged:
-        print('left as it is:')
+        print('left unchanged:')
         for line in unchanged:
             print(f'  {visible(line)}')
 
 
 def describe_form(text: str) -> str:
-    """Describe the form in which a config is written."""
+    """Describe if a config is written with ``_base_`` or in full."""
     base = next((line for line in text.splitlines() if line.startswith('_base_ = ')), None)
     return f'inherits: {base}' if base else 'in full: a new-style config, or one that cannot be inherited from'
 
@@ -176,7 +176,7 @@ class _Difference:
         self.named = names
 
     def merge(self, old: Any, new: Any, path: ConfigPath) -> Source:
-        """Return what mmengine has to merge into ``old`` to give ``new``."""
+        """Return source code that mmengine merges into ``old`` with the result ``new``."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return self.write_whole(old, new, path)
         if all(key in new for key in old):
@@ -268,7 +268,7 @@ class Code(NamedTuple):
 
 
 class Items(NamedTuple):
-    """``opening`` + parts, separated by commas, + ``closing``; a part is a prefix (``key=``) and its value."""
+    """Bracketed source: ``opening``, parts separated by commas, ``closing``; a part is (prefix ``key=``, value)."""
 
     opening: str
     parts: List[Tuple[str, Source]]
@@ -303,7 +303,7 @@ def write_source(value: Any) -> Source:
 
 
 def write_dict(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) -> Items:
-    """Write ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name. ``first`` comes before the keys."""
+    """Return the source ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name. ``first`` comes before the keys."""
     if all(isinstance(key, str) and is_name(key) for key in value):
         return Items('dict(', [*first, *((f'{key}=', write_source(item)) for key, item in value.items())], ')')
     spread = [(f'**{prefix}', part) for prefix, part in first]
@@ -346,7 +346,7 @@ def join_line(source: Source) -> str:
 
 
 def write_statement(name: str, source: Source) -> str:
-    """Write ``name = ...``."""
+    """Return the source of the statement ``name = ...``."""
     return f'{name} = {lay_out(source, len(name) + 3)}'
 
 

@@ -1,4 +1,4 @@
-"""``mmguard explain``."""
+"""``mmguard explain``: its arguments, and the output for a code or a log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CODE = re.compile(r'[A-Za-z]{2,8}\d{1,5}')
 
 _ARGUMENTS = f"""\
 what WHAT  train.log, a run folder, - for standard input; an error message; or MG102
---config CONFIG  check this config and its labels, too; a config in Python is a program, and is run
+--config CONFIG  check this config and its labels, too; a config in Python is executed
 {RUN_CODE}--data TARGET  scan these labels, too: a TARGET of `mmguard scan`
 --num-classes N  with --data: valid labels are 0..N-1
 --ignore-index V  with --data: the label that is not trained on
@@ -146,7 +146,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         if found is not None and config is not None and not args.config and not args.data:
             hint = translate(
                 'Found the config {config} next to the log. To check the causes against it and its labels, add '
-                '`--config {config}` (a config in Python is run).',
+                '`--config {config}` (a config in Python is executed).',
                 config=shlex.quote(config),
             )
             print(f'\n{hint}')
@@ -181,7 +181,7 @@ def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), 
         *build_found_rows(findings),
         Message('{name}: no error that ended a training in {lines}', name=name, lines=lines),
     ]
-    rows.append(Message('if it crashed, pass the whole traceback. Also searched for: {signs}', signs=_list_signs()))
+    rows.append(Message('if training crashed, pass the whole traceback. Searched for: {signs}', signs=_list_signs()))
     if not log.scores.values:
         rows.append(Message('no validation score was recognized in the log: check the scores yourself'))
     if log.classes.summary:

@@ -82,7 +82,7 @@ class Explanation:
 
     @property
     def is_open(self) -> bool:
-        """True if it may not be an error: a log that ends early may belong to a running training."""
+        """True if the log may not show an error: if it ends early, the training may still be running."""
         return self.signature is not None and self.signature.stage == OPEN
 
     @property
@@ -228,7 +228,7 @@ def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optiona
 
 
 class SearchText:
-    """Pieces joined into one text, with the line of each match."""
+    """Text of several pieces of a log, which finds the piece that a pattern matches."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces = pieces

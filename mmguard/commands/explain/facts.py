@@ -93,7 +93,7 @@ def _check(config: str, run_code: bool) -> List[Finding]:
 
 
 class _ScanOutcome(NamedTuple):
-    """Findings and failures of a scan, and True if all labels were read, and the valid ones are known."""
+    """Findings and failures of a scan, and True if all labels were read and the number of classes is known."""
 
     findings: List[Finding]
     failed: List[str]

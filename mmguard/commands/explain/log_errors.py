@@ -74,7 +74,7 @@ class LoggedException:
 
 @dataclass
 class LogError:
-    """Error at one place of a log."""
+    """Error in a log: a chain of exceptions, or a single line."""
 
     line: int  #: Its first line, from 1.
     rank: str = ''  #: Rank of the process; empty if unknown.

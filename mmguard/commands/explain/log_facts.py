@@ -118,7 +118,7 @@ class LogFacts(NamedTuple):
 
 
 class FactLines:
-    """Lines of a log with numbers and names that matter to causes."""
+    """Collector of log lines with numbers and names that matter to causes."""
 
     def __init__(self) -> None:
         self.found: List[Tuple[str, int, str]] = []
@@ -147,7 +147,7 @@ class FactLines:
         return Piece(*loss, f'Another model trains: loss_rpn_ is that of an R-CNN, the config is that of {config[0]}')
 
     def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
-        """Yield the lines of a kind, with their numbers."""
+        """Yield (line number, text) of the collected lines of a kind, such as ``'classes'`` or ``'ranks'``."""
         return ((number, text) for one, number, text in self.found if one == kind)
 
 

@@ -107,7 +107,7 @@ def _build_confirmed_rows(ranked: RankedCause) -> Rows:
 
 
 def _build_finding_rows(finding: Finding, indent: str = '', cause: str = '', advice: str = '') -> Rows:
-    """Return the rows of a finding and its own advice, or of a finding, the cause that it confirms, and ``advice``."""
+    """Return the rows of a finding; with ``cause``, the cause and ``advice`` replace the finding's own advice."""
     texts: Dict[str, str] = {
         Message('found'): join(' ', (finding.code, as_message(finding.title))),
         Message('in'): join_items(finding.files, 3),

@@ -1,4 +1,4 @@
-"""``mmguard fix``."""
+"""``mmguard fix``: its arguments, and its output."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OPTIONS = """\
 _THRESHOLD = '--threshold V  for label maps of two classes: values above V become 1, the others 0'
 _EDIT = """\
 --edit, --edits N  write edit [N] of the scan (safe: all edits that ask no question); can be repeated. Several label
-  files or folders are copied to DIR/1, DIR/2. A TARGET that is a config in Python is a program, and is run
+  files or folders are copied to DIR/1, DIR/2. A TARGET that is a config in Python is executed
 """
 
 

@@ -45,7 +45,7 @@ _HEAD = f'{{\n "written_by": "{WRITER}",'.encode()
 
 
 class Copies(NamedTuple):
-    """Result for the files: copied ones, left-out ones with the reasons, linked images, internal errors."""
+    """Result of `mmguard fix`: copied files, left-out files with reasons, number of linked images, internal errors."""
 
     done: List[Dict[str, Any]]
     left_out: List[Dict[str, str]]
@@ -206,7 +206,7 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
             data, corrected, mode = correct_file(target, files, path, name)
             new_name = name[: len(name) - len(get_ending(name))] + corrected.ending
             if new_name in taken:
-                raise NotCorrected(f'its copy would have the same name as that of {taken[new_name]}')
+                raise NotCorrected(f'its copy would have the same name as the copy of {taken[new_name]}')
             with place_in(out, new_name) as place:
                 write_whole(place, corrected.data, mode=mode)
         except (NotCorrected, OSError, MemoryError) as error:
@@ -240,6 +240,6 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
 
 
 def _is_one_of(folder: Path, others: Iterable[Path]) -> bool:
-    """Return True if a folder is among others, even if spelled differently."""
+    """Return True if a folder is the same as one of ``others``, even if it is spelled differently."""
     there = folder.exists()
     return any(other == folder or (there and other.exists() and other.samefile(folder)) for other in others)

@@ -131,7 +131,7 @@ def build_tiles(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
     invalid = sum(labels.values.values()) + sum(n for why, n in labels.reasons.items() if why != 'label')
     tiles = [
         (f'{labels.files:,}', 'files', False, labels.files),
-        (f'{labels.offending_files:,}', 'files with something invalid', labels.offending_files > 0, labels.files),
+        (f'{labels.offending_files:,}', 'files with faults', labels.offending_files > 0, labels.files),
         (_shorten_count(labels.total), kind, False, labels.total),
         (_shorten_count(invalid), f'invalid {kind}', invalid > 0, True),
         (f'{labels.num_classes:,}', f'classes: 0 to {labels.num_classes - 1}{ignored}', False, True),

@@ -308,7 +308,7 @@ def _read_size(size: Sequence[float]) -> Optional[Tuple[float, float]]:
 
 
 def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Optional[np.ndarray] = None) -> Picture:
-    """Return boxes drawn on an image.
+    """Return a picture of an image with boxes.
 
     Args:
         boxes (list[DrawnBox]): Boxes with finite corners; faulty ones are drawn over the others.

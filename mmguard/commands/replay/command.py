@@ -1,4 +1,4 @@
-"""``mmguard replay``."""
+"""``mmguard replay``: its arguments, and its output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_to(commands: Any) -> None:
         help='find the sample that raises, in the last batches before a crash',
         description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
         'and runs pipeline and model, forward and backward, on the CPU, one sample at a time. '
-        'CONFIG in Python is a program, and is run. Exit code: 0 none raises, 1 at least one raises or has a loss that '
+        'A CONFIG in Python is executed. Exit code: 0 none raises, 1 at least one raises or has a loss that '
         'is not finite, 2 could not run, or some were not found.',
     )
     add_arguments(parser, _ARGUMENTS + VERBOSE, last=positive, seeds=dict(type=positive, default=3))

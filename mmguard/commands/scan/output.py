@@ -318,6 +318,6 @@ def weigh_classes(labels: LabelFacts) -> Dict[str, List[float]]:
 
 
 def _count_pixels(labels: LabelFacts) -> List[int]:
-    """Return the pixels of each class; none for a class that is ignored."""
+    """Return the number of pixels of each class; 0 for an ignored class."""
     counts = {**labels.histogram, **({} if labels.ignore_index is None else {labels.ignore_index: 0})}
     return [counts.get(label, 0) for label in range(labels.num_classes)]

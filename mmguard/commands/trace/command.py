@@ -1,4 +1,4 @@
-"""``mmguard trace``."""
+"""``mmguard trace``: its arguments, the choice of samples, and its output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
         description="Builds a config's data set, runs its pipeline step by step on one sample, and shows how each step "
         'changed the number of pixels and boxes of each label, and why. It checks labels and boxes (finite, with an '
         'area, in the image), and names what it does not check. '
-        'CONFIG in Python is a program, and is run. Exit code: 0 what was checked is valid (or the value was not '
+        'A CONFIG in Python is executed. Exit code: 0 what was checked is valid (or the value was not '
         'found), 1 invalid at some step, 2 could not run.',
     )
     settings: Dict[str, Any] = dict(

@@ -59,7 +59,7 @@ def _describe_labels(step: StepTrace, spaces: LabelSpaces) -> Any:
 
 
 def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[str, bool]]:
-    """Return a sentence per origin, ``+ 225, 241 appear (17 px, invalid): ...``, and True if any is invalid."""
+    """Return (sentence, True if invalid) per origin: ``('+ 225, 241 appear (17 px, invalid): ...', True)``."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
         invalid = change.makes is not None and _is_invalid(spaces, change.makes, change.kind)

@@ -135,7 +135,7 @@ _DEPTH = 4
 
 @dataclass
 class Change:
-    """Change of the count of a value or label by a step."""
+    """Change in the number of pixels or instances with one value, made by a step."""
 
     what: str  #: ``'appears'``, ``'vanishes'``, ``'grows'``, ``'shrinks'``, ``'becomes'`` (another value).
     value: int  #: The value or label, before the step if it existed.
@@ -257,14 +257,14 @@ def _find_origin(value: int, before: Snapshot, after: Snapshot, transform: Any, 
     if value in filled:
         return f'fill value {filled[value]} of {after.step}'
     if after.label.dtype != before.label.dtype:
-        return f'{after.step} made {after.label.dtype} of {before.label.dtype}'
+        return f'{after.step} converted {before.label.dtype} to {after.label.dtype}'
     how = [
         f'{name}={used!r}'
         for name, used in _walk_attributes(transform)
         if 'interpolation' in name and used != 'nearest'
     ]
     if how and np.nanmin(before.label) < value < np.nanmax(before.label):
-        return f'interpolation by {after.step} ({how[0]}); label maps need nearest'
+        return f"interpolation by {after.step} ({how[0]}); label maps need 'nearest'"
     return f'made by {after.step}'
 
 

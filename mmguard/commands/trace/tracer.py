@@ -56,7 +56,7 @@ class SampleTrace:
         return any(leg.after.holds(value) for leg in self.legs)
 
     def run_step(self, transform: Any, results: Any) -> Any:
-        """Run a step on the sample, and record it."""
+        """Run a transform on the sample, record its changes, and return its result."""
         others = results.get('mix_results') if isinstance(results, dict) else None
         mixed = {str(one.get('img_path')): take('', one) for one in others or ()}
         results = transform(results)
@@ -64,7 +64,7 @@ class SampleTrace:
         return results
 
     def add(self, transform: Any, after: Snapshot, mixed: Dict[str, Snapshot]) -> None:
-        """Record the sample after a step."""
+        """Record the changes and new faults that a transform made."""
         before, stored = self._last, self.legs[0].after
         if before.label is None and after.label is not None:
             before = replace(before, label=stored.label, label_map=stored.label_map)
