@@ -42,7 +42,7 @@ class MapFacts:
     #: makes them.
     at_edges: Optional[float] = None
     all_void: List[str] = field(default_factory=list)  #: Files without a single pixel to train on.
-    #: Label file, its (height, width), or (z, y, x), and that of its image.
+    #: Label file, its (height, width) or (z, y, x), and the size of its image.
     size_mismatches: List[Tuple[str, Tuple[int, ...], Tuple[int, ...]]] = field(default_factory=list)
     #: Stems of images without a label; then of labels without an image, and of names that occur twice.
     missing_labels: List[str] = field(default_factory=list)
@@ -114,7 +114,7 @@ class AnnotationFacts:
     #: Key that mmdet needs, as ``'annotations.area'`` -> records without it.
     without_key: Dict[str, int] = field(default_factory=dict)
     sizes_compared: int = 0  #: Images whose size was compared with that in the annotations.
-    #: Image, its (height, width) on disk, that in the annotations.
+    #: Image, its (height, width) on disk, and its (height, width) in the annotations.
     size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
     #: Source of the category names: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or ``''`` if the list
     #: of classes is given.

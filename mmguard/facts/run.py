@@ -18,12 +18,12 @@ RAISED, MISSED_ANOTHER, KILLED, UNCLEAR = ('raised', 'missed another', 'killed',
 class RankFacts:
     """End of the training on one rank."""
 
-    rank: int  #: Its number.
+    rank: int  #: Number of the rank.
     ending: str  #: ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``UNCLEAR``.
     words: str = ''  #: ``'rank 0 ended in iteration 37, 2026-01-01T12:00:00: killed'``.
     error: str = ''  #: Type and message of its exception; empty without one.
-    iteration: Optional[int] = None  #: Its last iteration.
-    record: str = ''  #: Its flight record.
+    iteration: Optional[int] = None  #: Last iteration of the rank.
+    record: str = ''  #: Path of the rank's flight record.
 
 
 @dataclass

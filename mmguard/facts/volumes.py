@@ -48,7 +48,7 @@ class VolumeFacts:
     expected: List[int] = field(default_factory=list)  #: Valid values, the ignored one included.
     #: Faults of dataset.json: kind (``'keys'``, ``'labels'``, ``'regions'``, ``'count'``) -> texts.
     declared: Dict[str, List[str]] = field(default_factory=dict)
-    faults: Dict[str, List[CaseFault]] = field(default_factory=dict)  #: Kind, as above -> every case that shows it.
+    faults: Dict[str, List[CaseFault]] = field(default_factory=dict)  #: Kind of fault -> every case with it.
     never: List[int] = field(default_factory=list)  #: Declared values that no label file contains.
     files_with_class: Dict[int, int] = field(default_factory=dict)  #: Value -> label files that contain it.
     labels_read: int = 0  #: Label files that could be read.

@@ -34,16 +34,16 @@ class YoloFacts:
     """Statistics of YOLO label files and their data.yaml."""
 
     task: str = BOXES  #: Kind of most rows: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
-    rows: int = 0  #: Rows that are not blank, readable or not.
+    rows: int = 0  #: Number of rows, readable or not, without blank ones.
     #: Fault, one of ``ROWS`` to ``DECLARED`` -> its first places, ``'labels/a.txt: line 3: what'``.
     faults: Dict[str, List[str]] = field(default_factory=dict)
-    counts: Dict[str, int] = field(default_factory=dict)  #: The same -> number of places.
+    counts: Dict[str, int] = field(default_factory=dict)  #: Fault, as in ``faults`` -> number of its places.
     reasons: Dict[str, int] = field(default_factory=dict)  #: Reason why rows cannot be read -> number of rows.
     in_pixels: int = 0  #: Rows with a coordinate above 2, which rounding does not explain.
     turned: int = 0  #: Boxes outside of [0, 1] with a negative width or height.
     left_out: int = 0  #: Images that ultralytics excludes from training, with all rows, because of one row.
     unswapped: int = 0  #: Keypoints whose ``flip_idx`` of data.yaml is the identity; 0 without one.
-    #: Fault, one of ``ROWS`` to ``UNREADABLE`` -> every file that shows it.
+    #: Fault, one of ``ROWS`` to ``UNREADABLE`` -> every file with it.
     files: Dict[str, List[str]] = field(default_factory=dict)
     images: int = 0  #: Images found; 0: their folder is unknown.
     #: Folder of images without label files -> where ultralytics looks for them, where they are, and how many.

@@ -67,7 +67,7 @@ def _find_check_edits(config: ReadConfig) -> List[Offer]:
 
 
 def _find_offer(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:
-    known = {str(offer.edit.number): offer for offer in reversed(offers)}  # the first of those with one number
+    known = {str(offer.edit.number): offer for offer in reversed(offers)}  # the first offer of each number
     if number in known and not known[number].edit.config:
         raise CannotRun(f'edit {number} changes label files. Run `{_build_fix(source, scanned, number)}`')
     if number not in known:

@@ -54,7 +54,7 @@ class OutsideFacts(NamedTuple):
     """Facts about config and labels, which are not in the log."""
 
     findings: Tuple[Finding, ...] = ()  #: Findings of `check` and `scan`, the most severe first.
-    codes: FrozenSet[str] = frozenset()  #: Of all findings, also of those that are too weak to confirm a cause.
+    codes: FrozenSet[str] = frozenset()  #: Codes of all findings, also of those too weak to confirm a cause.
     #: ``'config'`` if it was checked; ``'files'`` if all labels of the task were read, and the valid ones are known.
     read: FrozenSet[str] = frozenset()
     num_classes: Optional[int] = None  #: ``--num-classes``.
@@ -71,10 +71,10 @@ class Explanation:
     trouble: LogError  #: The original error.
     raised: LoggedException  #: The most informative exception of its chain.
     signature: Optional[Signature] = None  #: ``None``: unknown.
-    causes: List[RankedCause] = field(default_factory=list)  #: In order, without the refuted ones.
+    causes: List[RankedCause] = field(default_factory=list)  #: Ranked causes, without the refuted ones.
     others: List[JudgedError] = field(default_factory=list)  #: Further errors of the log: consequences, or later ones.
     more: List[Finding] = field(default_factory=list)  #: Errors of `check` and `scan` in addition to the causes.
-    refuted: List[Cause] = field(default_factory=list)  #: Ruled out by the log, or by what was read.
+    refuted: List[Cause] = field(default_factory=list)  #: Causes ruled out by the log, or by config and labels.
     framework: str = ''  #: Framework that trains; empty if unknown.
     task: str = ''  #: Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
     late: Optional[LoggedException] = None  #: For a kernel's assert, the exception that reports it at another line.

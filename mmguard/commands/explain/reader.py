@@ -149,7 +149,7 @@ class Reader:
             if is_beginning or self._open:
                 self._take_line(read_line(raw))
                 continue
-            # Read only the first of lines that differ only in numbers: every thread of a kernel says the same.
+            # Read only the first of lines that differ only in numbers: every thread of a kernel prints one.
             shape = raw.translate(None, b'0123456789')
             like = shapes.get(shape)
             if like is not None:
@@ -251,7 +251,7 @@ class Reader:
                 self._signs.append(_NUMBERS.sub('', text))
                 self._add_sign(Piece(self.lines, text.strip(), text.strip()))
         elif build_bare_pattern().search(text) and not _WARNED.search(text):
-            # Every thread of a kernel says the same about itself.
+            # Every thread of a kernel prints the same message with its own number.
             key = line.rank + _NUMBERS.sub('', text)
             if key in self._said:
                 self._bare = self._said[key]

@@ -143,7 +143,7 @@ def _read_contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[
 
 
 def _find_offer(scan_offers: ScanOffers, number: str) -> Offer:
-    known = {str(offer.edit.number): offer for offer in reversed(scan_offers.offers)}  # the first of one number
+    known = {str(offer.edit.number): offer for offer in reversed(scan_offers.offers)}  # the first offer of each number
     files = [name for name, offer in known.items() if offer.edit.files]
     plan = scan_offers.plan
     if number not in known:

@@ -46,7 +46,7 @@ class WorstFile:
     skipped: int = 0  #: Pixels or instances that are not trained on because they are invalid.
     reasons: Dict[str, int] = field(default_factory=dict)  #: For instances, reason why they are invalid -> count.
     ignored: List[int] = field(default_factory=list)  #: Values as stored that count as ignored.
-    boxed: Optional[BoxedImage] = None  #: Its boxes, and its image.
+    boxed: Optional[BoxedImage] = None  #: Image with boxes; ``None`` for a label map.
 
     @property
     def is_drawn(self) -> bool:
@@ -245,7 +245,7 @@ _LINE, _MARK, _BORDER = 3, 5, 4
 _BLACK = (0, 0, 0)
 #: Maximum margin for parts of boxes outside of the image, and space beyond these parts, as shares of the image's side.
 _MARGIN, _LEAST = 0.4, 0.06
-#: Maximum magnification of a small image; boxes of fewer pixels than this are ringed.
+#: Maximum magnification of a small image; boxes with fewer pixels per side than this get a ring.
 _LARGER, _TINY = 8.0, 8
 
 

@@ -214,7 +214,7 @@ def run_sample(model: Any, packed: Any, seed: int) -> None:
     losses = {name: float(value) for name, value in logged.items()}
     wrong = [name for name, value in losses.items() if 'loss' in name and not math.isfinite(value)]
     if wrong:
-        # The total is named only if none of its parts is.
+        # Name the total only if all of its parts are finite.
         named = [name for name in wrong if name != 'loss'] or wrong
         raise FloatingPointError(', '.join(f'{name} is {losses[name]}' for name in named))
     if total.requires_grad:
