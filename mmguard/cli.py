@@ -36,7 +36,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     """Run a command, and turn any exception into a message on standard error.
 
     Returns:
-        int: The exit code; 2 if it could not run, 130 if Ctrl-C ended it.
+        int: The exit code; 2 if the command could not run, 130 if Ctrl-C ended it.
     """
     args, is_parsed = argparse.Namespace(command='', debug=False), False
     if not _has_streams():

@@ -45,7 +45,7 @@ class RuleSelection(NamedTuple):
         return self.format == 'text'
 
     def select_rules(self) -> List[Type[Rule]]:
-        """Return the chosen rules."""
+        """Return the rules chosen by ``select`` and ``ignore``."""
         from mmguard.findings.engine import select_rules
 
         try:

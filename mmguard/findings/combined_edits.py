@@ -1,4 +1,4 @@
-"""Combination of several edits, tried as one."""
+"""Combination of several edits into one, which is tried as a whole."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ ALL_SAFE = 'safe'
 
 @dataclass(frozen=True)
 class Edit:
-    """One way to correct a finding."""
+    """One way to correct a finding, by changes of a config, label files or packages."""
 
     title: str  #: Change, one sentence in the imperative.
     question: str = ''  #: Question for the user, which can be answered by looking at the data; empty: the edit is safe.
@@ -46,12 +46,12 @@ class Edit:
 
     @property
     def applicability(self) -> str:
-        """``'safe'``, ``'asks'`` or ``'manual'``."""
+        """Way to write the edit: ``'safe'``, ``'asks'`` or ``'manual'``."""
         return MANUAL if self.is_manual else ASKS if self.question else SAFE
 
     @property
     def steps(self) -> List[str]:
-        """The commands to type and the lines to write."""
+        """Shell commands to type, and lines to write into a config."""
         return [*self.commands, *(self.lines or format_config_lines(self.config))]
 
 

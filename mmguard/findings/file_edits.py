@@ -97,7 +97,7 @@ def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
 
 
 def build_fix_command(path: str, out: str, options: Mapping[str, Any]) -> str:
-    """Return a command of `mmguard fix`.
+    """Return the command line of `mmguard fix` for a file or folder, quoted for a shell.
 
     Example:
         >>> build_fix_command('my set/train.json', 'fixed', {'label_map': {1: 0, 2: 1}, 'no_crowds': True})
@@ -267,7 +267,7 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
 
 
 def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
-    """Return ``seg_map_suffix`` of the data sets that read these folders: rewritten files are PNGs."""
+    """Return changes of ``seg_map_suffix`` to .png in data sets that read these folders, which become PNGs."""
     if config is None:
         return ()
     found = []

@@ -295,7 +295,7 @@ class EnvironmentRule(Rule):
     looks_at = ('environment',)
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
-        """Yield the findings that the installation supports."""
+        """Yield findings about the installation."""
         raise TypeError(f'{type(self).__name__} must define look()')
 
     def find(self, facts: Facts) -> Iterator[Finding]:

@@ -75,7 +75,7 @@ def has_many_channels(labels: LabelFacts) -> bool:
 
 
 def subtracts_one(labels: LabelFacts) -> bool:
-    """Return True if ``reduce_zero_label`` is set anywhere."""
+    """Return True if ``reduce_zero_label`` is set in any data set or loader of the config."""
     return any(get_config(labels).reduce_zero_label.values())
 
 
@@ -85,14 +85,14 @@ def compute_share(part: float, total: float) -> float:
 
 
 def rate_share(part: float) -> Optional[str]:
-    """Return the certainty of a cause from the share of the invalid labels that it explains; ``None`` for 0."""
+    """Return the certainty of a cause that explains this share of the invalid labels; ``None`` for 0."""
     if part <= 0:
         return None
     return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE
 
 
 def compute_label_share(facts: LabelFacts) -> float:
-    """Return the share of invalid elements whose label, not box, is invalid."""
+    """Return the share of invalid elements that are invalid because of their label, not because of their box."""
     labels = sum(facts.values.values())
     boxes = sum(count for reason, count in facts.reasons.items() if reason != 'label')
     return compute_share(labels, labels + boxes)

@@ -1,4 +1,4 @@
-"""Writing of a config as a file that inherits from the original if that loads the same, else in full."""
+"""Config file of `mmguard apply`: inherits from the original if that loads the same, else has all settings."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ class _Difference:
 
 
 def _build_slice_source(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
-    """Return the prefix and source of the items from ``start`` to ``end`` of a list with this name and length."""
+    """Return (prefix, source) of the items ``start`` to ``end`` of a list, such as ``('*', '_base_.hooks[1:]')``."""
     if (start, end) == (0, length):
         return '*', Code(name)
     if end - start == 1:

@@ -309,7 +309,7 @@ class ClassScores:
 
 
 def find_one_class(only: Optional[Piece], loss: ZeroLoss) -> Optional[Piece]:
-    """Return a sign that model or metric have a single class; ``None`` if neither table nor loss shows one."""
+    """Return a sign of a model or a metric with a single class; ``None`` if neither tables nor loss show one."""
     if loss.is_sign:
         said = f'the loss is 0 and acc_seg 100 in all of {loss.lines:,} lines'
         return Piece(*loss.last, f'One channel or class: {f"{only.searched}; " if only else ""}{said}')

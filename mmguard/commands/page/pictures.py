@@ -126,7 +126,7 @@ def draw_photo(path: str) -> Picture:
 
 
 def draw_marks(path: str, invalid: np.ndarray) -> Picture:
-    """Return a darkened image with the pixels of ``invalid``, a mask (height, width) of its label map, in color."""
+    """Return a darkened image with the pixels of ``invalid``, a bool mask (height, width), painted in color."""
     from PIL import Image
 
     pixels, _ = read_photo(path)
@@ -259,7 +259,7 @@ class View(NamedTuple):
     height: int
 
     def place(self, x: float, y: float) -> Tuple[int, int]:
-        """Return the picture's pixel for an image point, moved to the nearest pixel with room for a mark."""
+        """Return the pixel of the picture at an image point, moved so that there is room for a mark."""
         room = (_MARK + _BORDER) // 2
         across, down = (x - self.left) * self.scale, (y - self.top) * self.scale
         return (

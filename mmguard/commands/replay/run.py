@@ -56,7 +56,7 @@ class ReplayedSample:
 
 @dataclass
 class Replay:
-    """Result of all samples, the newest batch first, and the likely causes in the labels of those that raise."""
+    """Results of all samples, the newest batch first, and likely causes in the labels of the samples that raise."""
 
     file: str  #: The flight record.
     flight: Flight  #: Its contents.
