@@ -22,7 +22,7 @@ _PLACES = 20
 
 
 class ReportEntry(NamedTuple):
-    """Finding or broken property, as the formats show it."""
+    """Finding, or broken property of ``dry-run``, in a machine-readable report."""
 
     code: str  #: Code of the rule, or name of the property.
     severity: str  #: One of :data:`mmguard.findings.finding.SEVERITIES`, or ``HIDDEN``.
@@ -33,7 +33,7 @@ class ReportEntry(NamedTuple):
 
 
 def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden_by: str = '') -> ReportEntry:
-    """Return the entry of a finding.
+    """Convert a finding to an entry of a machine-readable report.
 
     Args:
         finding (Finding): The finding, whose files are relative to one of ``roots``.
@@ -73,7 +73,7 @@ def _from_here(path: str) -> str:
 def write_entries(
     name: str, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()
 ) -> str:
-    """Return entries in one of the machine-readable formats.
+    """Return a machine-readable report as text.
 
     Args:
         name (str): ``'github'``, ``'sarif'`` or ``'junit'``.

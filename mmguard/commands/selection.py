@@ -41,7 +41,7 @@ class RuleSelection(NamedTuple):
 
     @property
     def for_people(self) -> bool:
-        """True if standard output is for people; else their text goes to standard error."""
+        """True if standard output is for people; otherwise text for people goes to standard error."""
         return self.format == 'text'
 
     def select_rules(self) -> List[Type[Rule]]:

@@ -236,7 +236,7 @@ class SearchText:
         self.text = '\n'.join(piece.searched for piece in pieces)[:_SEARCHED]
 
     def find(self, pattern: str) -> Optional[Piece]:
-        """Return the piece with a pattern's match, or with its last group if the match is empty; ``None`` without."""
+        """Return the piece in which a pattern matches (or its last group, if the match is empty); else ``None``."""
         found = _compile(pattern).search(self.text)
         if found is None or not self.pieces:
             return None

@@ -179,7 +179,7 @@ def _name_framework(framework: str) -> Message:
 
 
 def as_json(explanation: Optional[Explanation], name: str, findings: Sequence[Finding] = ()) -> Dict[str, Any]:
-    """Return the explanation as plain data for ``--json``; without one, ``'error'`` is ``None``, with the findings."""
+    """Return the explanation as plain data for ``--json``; without an error only the codes of the findings."""
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if explanation is None:
         return {**record, 'more': [finding.code for finding in findings]}

@@ -109,7 +109,7 @@ def list_worst(result: SetResult) -> List[WorstFile]:
 
 
 def summarize_findings(result: SetResult) -> Tuple[str, str, str]:
-    """Summarize the findings of a data set in one sentence: tone, beginning (bold) and end."""
+    """Return (tone, bold beginning, end) of a sentence that summarizes the findings of a data set."""
     findings, facts = result.findings, result.facts
     others = [finding for finding in findings if not finding.is_verdict]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
@@ -140,7 +140,7 @@ def build_tiles(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
 
 
 def draw_panels(file: WorstFile) -> List[Panel]:
-    """Return the pictures of a file."""
+    """Return the pictures of a file, with its label map or with its boxes."""
     return build_panels(file) if file.boxed is None else [draw_boxes_panel(file.boxed)]
 
 

@@ -38,7 +38,7 @@ _LINES, _CAUSES = 50, 2
 
 @dataclass
 class ReplayedSample:
-    """Result of one sample."""
+    """Result of replaying one sample."""
 
     path: str  #: Its file on this machine; if not found, the path in the record.
     iter: Optional[int] = None  #: The iteration, counted as on the console.

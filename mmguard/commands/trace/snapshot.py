@@ -31,7 +31,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Snapshot:
-    """State of a sample after a step."""
+    """Label map and instances of a sample after a step of its pipeline."""
 
     step: str  #: ``'disk'``, ``'LoadAnnotations'``, ...
     label: Optional[np.ndarray] = None  #: The label map; a copy.
@@ -54,12 +54,12 @@ class Snapshot:
 
     @property
     def values(self) -> Dict[int, int]:
-        """Value -> pixels; fractions are truncated."""
+        """Counts of the label map as {value: pixels}; fractions are truncated."""
         return count_values(self.integers)
 
     @property
     def labels(self) -> Dict[int, int]:
-        """Label -> trained instances."""
+        """Counts of the trained instances as {label: instances}."""
         return dict(Counter(one.label for one in self.instances or () if not one.ignored))
 
     @property
@@ -76,7 +76,7 @@ class Snapshot:
 
 
 def read_annotations(info: Dict[str, Any]) -> Snapshot:
-    """Return the state before loading: the instances of the annotation file, and the label map on disk."""
+    """Return a snapshot before loading: the instances of the annotation file, and the label map on disk."""
     shot = Snapshot('disk')
     shot.label_map = {int(raw): int(label) for raw, label in (info.get('label_map') or {}).items()}
     found = info.get('instances')
@@ -113,7 +113,7 @@ def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
 
 
 def take(step: str, results: Any) -> Snapshot:
-    """Return a snapshot of a sample, packed or not."""
+    """Return a snapshot of a sample after a step; the sample may be packed."""
     if not isinstance(results, dict):
         return Snapshot(step, note='no sample' if results is None else f'{type(results).__name__}: not checked')
     packed = results.get('data_samples')
