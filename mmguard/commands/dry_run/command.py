@@ -1,4 +1,4 @@
-"""``mmguard dry-run``."""
+"""``mmguard dry-run``: its arguments, and the tests of a config's training in a child process."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from mmguard.properties.suite import PropertyRecord
 
 _ARGUMENTS = """\
-config CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py
+config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
 --samples N  samples of each data set; default: %(default)s
---only NAME  only these properties
---no-data  leave the data alone: test on made-up images only
---seconds N  time for all properties; default: %(default)s
---device NAME  where the model runs; default: %(default)s
+--only NAME  test only these properties
+--no-data  read no data: test on made-up images only
+--seconds N  time limit for all properties together; default: %(default)s
+--device NAME  device of the model; default: %(default)s
 --json FILE  write the results as JSON (-: to standard output)
 """
 
@@ -32,11 +32,11 @@ def add_to(commands: Any) -> None:
     listed = '; '.join(f'{name} ({one.summary})' for name, one in PROPERTIES.items())
     parser = commands.add_parser(
         'dry-run',
-        help='run the first batches of a training and a validation, then test what running cannot show',
+        help='run the first batches of a training and a validation, then test what a run does not show',
         description='Builds the training of a config of MMSegmentation or MMDetection in a process of its own, without '
         'network, runs the first batches of your loader and the first images of your validation, then tests, on your '
         f'data and on small made-up images: {listed}. Pretrained weights that are not on this disk are left out, '
-        'SyncBN becomes BN, nothing is written into the work_dir. CONFIG in Python is a program, and is run. '
+        'SyncBN becomes BN, nothing is written into the work_dir. A CONFIG in Python is executed. '
         'Exit code: 1 something is broken, 2 something could not run, 0 else.',
     )
     samples, seconds = dict(type=positive, default=8), dict(type=positive, default=120)
@@ -80,7 +80,7 @@ def check_program(
 ) -> Iterator[PropertyRecord]:
     """Yield the result of each property of a config, as soon as it is tested; last what `mmguard check` finds.
 
-    With ``samples=0`` the data are left alone, and properties of data are left out unless ``only`` names them.
+    With ``samples=0`` no data are read, and properties of data are skipped unless ``only`` names them.
     """
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
