@@ -15,18 +15,18 @@ from mmguard.text import visible
 
 
 class CaseLog:
-    """Log of a guarded training: console lines, and the files that mmengine's hook writes, for ``mmguard report``.
+    """Log of a guarded nnU-Net training: console lines, and the files of LabelGuardHook, for ``mmguard report``.
 
-    The first 20 iterations with invalid labels are reported in a line each, then one per 10 s. The file has them all,
-    each iteration with its cases and values.
+    The console shows one line for each of the first 20 iterations with invalid labels, then one line per 10 s. The
+    file holds a line for each such iteration, with its cases and values.
 
     Args:
-        folder (str): Folder of the files; the file of lines is made at the first line.
+        folder (str): Folder of the log files, which are created at the first line.
         rank, world_size (int): This process; each has its own files.
         rule (LabelRule): Defines the valid labels.
         classes (sequence of str): Names of the labels, from 0 on.
         print_line (Callable[[str], None]): Receives a line for the reader.
-        raw_folder (str): Folder of the raw data set, as one can type it in a shell, for the advice.
+        raw_folder (str): Folder of the raw data set, as typed in a shell; the advice quotes it.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class CaseLog:
                 self._tell(f'guard: {path} of an earlier training cannot be renamed: {error}')
 
     def see(self, mode: str, place: Dict[str, int], stats: Stats, cases: Sequence[str] = ()) -> None:
-        """Record an iteration.
+        """Record the statistics of an iteration, and print its invalid labels.
 
         Args:
             mode (str): ``'train'`` or ``'val'``.
@@ -83,7 +83,7 @@ class CaseLog:
             self._tell(describe_offence(where, stats) + self._limiter.describe_held_back())
         if not self._hinted:
             self._hinted = True
-            self._build_hint(stats)
+            self._print_hint(stats)
 
     def end_epoch(self, epoch: int) -> None:
         """Report the sums of an epoch with invalid labels."""
@@ -102,14 +102,14 @@ class CaseLog:
         self._log.close()
 
     def _describe_valid(self) -> Dict[str, Any]:
-        """Describe the valid labels for the record."""
+        """Return guard, class names and raw folder for the record of the run."""
         guard = {**self._rule.to_json(), 'ignore_index': self._find_ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 
     def _find_ignored(self) -> Optional[int]:
         return None if self._rule.ignore_index == EXCLUDED_LABEL else self._rule.ignore_index
 
-    def _build_hint(self, stats: Stats) -> None:
+    def _print_hint(self, stats: Stats) -> None:
         from mmguard.findings import LabelFacts, diagnose  # not needed in a run without an offence
         from mmguard.findings.engine import advise_nnunet
 

@@ -1,4 +1,4 @@
-"""``mmguard nnunet``."""
+"""Command ``mmguard nnunet``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'nnunet',
         help='print the line that lets nnUNetv2_train find nnUNetTrainerGuarded',
-        description='Prints the line that adds the folder of nnUNetTrainerGuarded to nnUNet_extTrainer; what is set '
-        'already is kept. In bash: eval "$(mmguard nnunet)", then nnUNetv2_train DATASET CONFIGURATION FOLD -tr '
-        'nnUNetTrainerGuarded. Exit code: 0 printed, 2 this Python has no nnU-Net that reads it.',
+        description='Prints the line that adds the folder of nnUNetTrainerGuarded to nnUNet_extTrainer and keeps its '
+        'other folders. In bash: eval "$(mmguard nnunet)", then nnUNetv2_train DATASET CONFIGURATION FOLD -tr '
+        'nnUNetTrainerGuarded. Exit code: 0 printed, 2 this Python has no nnU-Net that reads nnUNet_extTrainer.',
     )
     parser.add_argument(
         '--shell',

@@ -14,7 +14,7 @@ from mmguard.files.regular import read_regular
 
 #: nnU-Net's variable: folders with trainers, separated as in PATH.
 VARIABLE = 'nnUNet_extTrainer'
-#: Contains only the module that nnU-Net is to import.
+#: Folder that contains only the module that nnU-Net imports.
 FOLDER = Path(__file__).resolve().parent / 'ext_trainer'
 
 
@@ -35,7 +35,7 @@ SHELLS: Dict[str, Callable[[str], str]] = {
 
 
 def export_line(shell: str = 'sh', current_value: Optional[str] = None) -> str:
-    """Return the line that adds the guarded trainer to those that nnU-Net finds.
+    """Return the shell line that adds the folder of the guarded trainer to nnUNet_extTrainer.
 
     Example:
         >>> export_line(current_value='/lab/trainers').startswith('export nnUNet_extTrainer=/lab/trainers:')
@@ -60,7 +60,7 @@ def build_line(shell: str) -> str:
 
 
 def _explain_failure() -> str:
-    """Explain why nnU-Net would not find the trainer; empty if it will."""
+    """Return why nnU-Net would not find the trainer, or '' if nnU-Net will find it."""
     spec = importlib.util.find_spec('nnunetv2')
     if spec is None or not spec.submodule_search_locations:
         return (
@@ -72,7 +72,7 @@ def _explain_failure() -> str:
     paths = package / 'paths.py'
     if not paths.is_file() or VARIABLE.encode() not in read_regular(paths):
         return (
-            f'this nnU-Net does not have {VARIABLE}. Update it, or copy {FOLDER / "nnUNetTrainerGuarded.py"} to '
+            f'this nnU-Net does not read {VARIABLE}. Update it, or copy {FOLDER / "nnUNetTrainerGuarded.py"} to '
             f'{package / "training" / "nnUNetTrainer"}'
         )
     return ''

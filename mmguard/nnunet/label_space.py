@@ -1,4 +1,4 @@
-"""Valid labels of an nnU-Net data set, and the mark of invalid voxels."""
+"""Valid labels of an nnU-Net data set, and the label of excluded voxels."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitiz
 def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Tensor:
     """Compute ``TopKLoss``: the mean over the k % of the voxels with the largest loss.
 
-    nnU-Net takes k % of all voxels, including declared ignored ones; here k % of all but the invalid ones.
+    nnU-Net takes k % of all voxels, including declared ignored voxels; this loss takes k % of all but invalid voxels.
 
     Args:
         stock (TopKLoss): nnU-Net's.
@@ -43,7 +43,7 @@ def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Ten
         sanitized (Sanitized): Labels of shape (B, *).
     """
     loss = _compute_per_voxel(stock, logits, sanitized, 'none').flatten()
-    # Sorted: only the device knows how many of them count.
+    # Sorted: only the device knows how many of these voxels count.
     hardest, _ = torch.topk(loss, int(loss.numel() * stock.k / 100), sorted=True)
     number = ((loss.numel() - sanitized.invalid.sum()) * stock.k / 100).long()
     taken = torch.arange(hardest.numel(), device=loss.device) < number
@@ -53,7 +53,7 @@ def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Ten
 def binary_cross_entropy(
     stock: nn.BCEWithLogitsLoss, logits: Tensor, regions: Tensor, keep: Tensor, per_voxel: bool
 ) -> Tensor:
-    """Compute the binary cross entropy of regions.
+    """Compute the binary cross entropy of regions over the kept voxels.
 
     Args:
         stock (BCEWithLogitsLoss): nnU-Net's; its weight and pos_weight apply.
@@ -88,15 +88,15 @@ _DICE = (MemoryEfficientSoftDiceLoss, SoftDiceLoss)
 class GuardedLabelLoss(nn.Module):
     """Dice and cross entropy of labels; a voxel whose label is not a class of the network is excluded from both.
 
-    ``loss = weight_ce * CE + weight_dice * Dice``, equal to the stock loss where all labels are valid. With no voxel
-    left the cross entropy is 0 and Dice a constant (-1 with nnU-Net's smoothing, as of a stock loss that ignores all):
-    finite, attached to the graph, gradient 0.
+    ``loss = weight_ce * CE + weight_dice * Dice``, equal to the stock loss where all labels are valid. If no voxel is
+    left, the cross entropy is 0 and Dice a constant (-1 with nnU-Net's smoothing, as in a stock loss that ignores all
+    voxels): the loss is finite and attached to the graph, and its gradient is 0.
 
     Args:
         ce (RobustCrossEntropyLoss or TopKLoss, optional): The stock voxel term.
         dc (nn.Module, optional): The stock Dice, compiled or not.
-        weight_ce (float): Weight of the voxel term; 0: it is not computed.
-        weight_dice (float): Weight of Dice; 0: it is not computed.
+        weight_ce (float): Weight of the voxel term, which is not computed if 0.
+        weight_dice (float): Weight of Dice, which is not computed if 0.
         ignore_label (int): The label to leave out.
     """
 
@@ -117,7 +117,7 @@ class GuardedLabelLoss(nn.Module):
         self._counts: Optional[Tensor] = None
 
     def forward(self, net_output: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss, 0-d.
+        """Return the loss as a 0-d tensor.
 
         Args:
             net_output (Tensor): Logits, shape (B, C, *).
@@ -150,7 +150,7 @@ class GuardedLabelLoss(nn.Module):
         return loss
 
     def take_counts(self) -> Optional[Tensor]:
-        """Return voxels seen, skipped and remapped by the first call since the last take: int64 (3,); else ``None``."""
+        """Return int64 (3,): voxels seen, skipped, remapped in the first forward since the last call; else ``None``."""
         counts, self._counts = self._counts, None
         return counts
 
@@ -180,7 +180,7 @@ class GuardedRegionLoss(nn.Module):
         self.per_voxel = per_voxel
 
     def forward(self, net_output: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss, 0-d.
+        """Return the loss as a 0-d tensor.
 
         Args:
             net_output (Tensor): Logits, shape (B, R, *).
@@ -214,7 +214,7 @@ def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: 
         has_regions (bool): True if targets are regions.
 
     Raises:
-        TypeError: An unknown loss, whose treatment of ignored voxels is unknown.
+        TypeError: The loss is not a loss of nnU-Net, so its treatment of ignored voxels is unknown.
     """
     if isinstance(loss, DeepSupervisionWrapper):
         loss.loss = guard_loss(loss.loss, ignore_label, declared, has_regions)

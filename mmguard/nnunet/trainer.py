@@ -1,4 +1,4 @@
-"""nnU-Net trainers that accept any label."""
+"""Guarded nnU-Net trainer, and a mixin that guards any other trainer."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class GuardsLabels:
         return [part for part in parts if isinstance(part, GuardedLabelLoss)]
 
     def _read_loss_counts(self) -> Dict[str, Tally]:
-        """Read the counts of voxels that the losses left out after the transforms."""
+        """Return the counts of voxels that the losses left out after the transforms, as {class of the loss: tally}."""
         losses = [(type(loss).__name__, loss.take_counts()) for loss in self._find_counting_losses()]
         return {name: Tally(*counts.tolist()) for name, counts in losses if counts is not None}
 

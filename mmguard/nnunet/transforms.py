@@ -1,8 +1,8 @@
-"""Guard among nnU-Net's transforms, after raw labels and before targets, with its counts in each sample.
+"""Guard among nnU-Net's transforms, before labels become targets; each sample carries its counts.
 
 The loader passes on only ``data``, ``target`` and ``keys``, but the target may be a list of tensors of any
-dtype (deep supervision). So the counts travel as its last entry: from the worker to the trainer, without an extra
-file or queue, in the order of the samples.
+dtype (deep supervision). So the counts travel as the last entry of the target: from the worker to the trainer,
+without an extra file or queue, in the order of the samples.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WIDTH = 4 + 2 * VALUES
 
 def to_tensor(tally: Tally, several: bool = True) -> Tensor:
     """Encode a tally as int64, shape (4 + 2 * VALUES,): 1 if the segmentation has several resolutions, elements seen,
-    skipped and remapped, then value and count in turn, with count 0 after the last.
+    skipped and remapped, then pairs of value and count, padded with 0.
 
     Example:
         >>> from_tensor(to_tensor(Tally(total=9, skipped=2, values={7: 2})), 'case_001')
@@ -46,7 +46,7 @@ def from_tensor(numbers: Tensor, source: Optional[str]) -> Tally:
 
 
 def append_tally(segmentation: Any, tally: Tally) -> List[Tensor]:
-    """Add the counts to a sample's segmentation, one tensor or a list of resolutions."""
+    """Return a sample's segmentation (a tensor, or a list of resolutions) as a list that ends with the counts."""
     several = isinstance(segmentation, (list, tuple))
     return [*(segmentation if several else [segmentation]), to_tensor(tally, several)]
 
@@ -117,8 +117,8 @@ class GuardedTransforms(BasicTransform):
     """nnU-Net's transforms with a check of every voxel's label, in the data loader's workers.
 
     Invalid labels get the label to ignore, before regions are made from them (where they would silently become
-    background) and before coarser targets are. The tally travels as the last entry of the sample's segmentation, see
-    :func:`append_tally`.
+    background) and before targets are downsampled. The tally travels as the last entry of the sample's segmentation,
+    see :func:`append_tally`.
 
     Args:
         transforms (ComposeTransforms): nnU-Net's, for training or validation. Regions get one more channel, the
@@ -137,7 +137,7 @@ class GuardedTransforms(BasicTransform):
                 f'the transforms of a guarded nnU-Net trainer must be a ComposeTransforms, got '
                 f'{type(transforms).__name__}: let get_training_transforms return ComposeTransforms([...])'
             )
-        position = _guard_position(steps)
+        position = _find_guard_position(steps)
         self.before = ComposeTransforms(steps[:position])
         self.after = ComposeTransforms(steps[position:])
         self.rule = rule
@@ -160,8 +160,8 @@ class GuardedTransforms(BasicTransform):
         return data_dict
 
 
-def _guard_position(steps: List[Any]) -> int:
-    """Return the position after the transform that turns -1 (outside) into background, before targets."""
+def _find_guard_position(steps: List[Any]) -> int:
+    """Return the index after RemoveLabelTransform (-1 to background), else of the first step that makes targets."""
     for position, step in enumerate(steps):
         if isinstance(step, RemoveLabelTransform):
             return position + 1

@@ -1,5 +1,5 @@
-"""Properties of a built program, which must hold for every training, whatever its heads, data sets and transforms.
+"""Properties that hold for every training, whatever its heads, data sets and transforms, tested on a built config.
 
-A config is built in a process of its own (:mod:`worker`), part by part (:mod:`program`); :mod:`suite` lists the
+A config is built in a separate process (:mod:`worker`), part by part (:mod:`program`); :mod:`suite` lists the
 properties. :mod:`builder` calls each part once, and compares the parts before and after an edit.
 """

@@ -1,4 +1,4 @@
-"""Offset and flip between the figures drawn into an image and its label."""
+"""Detection of shifts and flips between figures that are drawn into an image and into its label."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Box = Tuple[float, float, float, float]
 
 #: Longest side for comparison; larger arrays are thinned out.
 LONGEST = 384
-#: Pixels (after thinning) by which a label may be off because of interpolation and rounding.
+#: Maximum offset of a label in pixels (after thinning) that interpolation and rounding explain.
 TOLERANCE = 2
-#: Minimum correlation of a displacement, and minimum difference to the correlation without one.
+#: Minimum correlation of a displacement, and minimum difference to the correlation without displacement.
 CLEAR, GAP = 0.6, 0.06
 #: Maximum displacement as a share of the side of an image.
 REACH = 0.3
@@ -23,8 +23,8 @@ FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (
 def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarray] = None) -> Optional[str]:
     """Describe how an image must be flipped and shifted to match a figure best.
 
-    The sign of the correlation does not matter: Invert and Solarize turn it. ``valid`` is false where the label says
-    nothing. Empty: not displaced; ``None``: the figure cannot be seen in the image.
+    The sign of the correlation does not matter: Invert and Solarize reverse it. ``valid`` is False at ignored pixels.
+    Return ``''`` without a displacement, and ``None`` if the figure cannot be seen in the image.
 
     Example:
         >>> field = draw_field(np.random.default_rng(0), 128, 128)
@@ -64,7 +64,7 @@ def _subtract_mean(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, int], float]]:
-    """Yield the best offset close to zero and the best other one, with their absolute correlations."""
+    """Yield (offset, absolute correlation) of the best offset close to zero, and of the best other offset."""
     shape = [size + int(size * REACH) + TOLERANCE + 1 for size in image.shape]
     product = np.fft.rfft2(figure, shape) * np.conj(np.fft.rfft2(image, shape))
     found = np.abs(np.fft.irfft2(product, shape))
@@ -80,9 +80,9 @@ def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[i
 def describe_difference(
     image: np.ndarray, figure: np.ndarray, kind: str, is_map: bool, ignored: Sequence[int] = (255,), two: bool = True
 ) -> Optional[str]:
-    """Describe the difference between an image (H, W[, C]) and the figure (H, W) of its label; ``None``: unseen.
+    """Describe how an image (H, W[, C]) differs from its label's figure (H, W); ``None`` if it cannot be seen.
 
-    ``two``: the figure was drawn with two values, so that others between them come from interpolation.
+    ``two``: the figure was drawn with two values, so that values between them come from interpolation.
     """
     height, width = figure.shape
     if not is_map:  # the image may be padded, masks get their padding in the batch
@@ -94,7 +94,7 @@ def describe_difference(
     values, counts = np.unique(figure[~np.isin(figure, ignored)], return_counts=True)
     low, high = sorted(values[np.argsort(counts)[-2:]]) if is_map and two and len(values) > 3 else (0, 0)
     between = [int(value) for value in values if low < value < high]
-    if len(between) > 1:  # between the two most frequent ones
+    if len(between) > 1:  # between the two most frequent values
         return f'the {kind} was interpolated: it holds new values, such as {", ".join(map(str, between[:4]))}'
     found = describe_displacement(image, figure, ~np.isin(figure, ignored) if is_map else None)
     return f'the image is {found} against its {kind}' if found else found
@@ -108,7 +108,7 @@ def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
 
 
 def draw_boxes(rng: np.random.Generator, height: int, width: int) -> List[Box]:
-    """Return a few boxes without overlap, one in each of six of nine cells."""
+    """Return six boxes (x1, y1, x2, y2) without overlap, each in its own cell of a 3 x 3 grid."""
     boxes = []
     for cell in rng.permutation(9)[:6]:
         top, left = (cell // 3) * height / 3, (cell % 3) * width / 3

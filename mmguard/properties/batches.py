@@ -1,4 +1,4 @@
-"""Variants of a batch: without targets, without a class, half ignored, the last size of an epoch."""
+"""Tests on variants of a batch: without targets, without a class, half ignored, as small as an epoch's last batch."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from mmguard.text import quantity
 #: CPU seconds after which no further variant is tested, and number of classes that are left out, one by one.
 _MOST_SECONDS, _CLASSES = 8.0, 4
 
-#: Name of a change, the changed batch, the share of the user's samples that are like it, and the source of the share.
+#: (Name of a change, changed batch, share of the user's samples with the same property, source of the share).
 Variant = Tuple[str, Dict[str, Any], float, str]
 
 
 def check_variants(program: Program) -> List[Result]:
-    """Train on changed batches: broken if one fails, or is not finite, that the user's loader can deliver."""
+    """Train on changed batches; a failing or infinite loss is broken if the user's loader can deliver such a batch."""
     data, where, is_made_up = choose_batch(program)
     if not isinstance(data.get('data_samples'), (list, tuple)) or not torch.is_tensor(data.get('inputs')):
         raise DoesNotApply('a batch is not one tensor of images with a list of samples')
@@ -46,13 +46,13 @@ def check_variants(program: Program) -> List[Result]:
     for place, variant in enumerate(variants):
         if program.seconds_left() < 0 or time.process_time() - began > _MOST_SECONDS:
             left = ', '.join(subject for subject, *_ in variants[place:])
-            return [*results, mark_untested(left, f'the first ones took more than {_MOST_SECONDS:.0f} s')]
+            return [*results, mark_untested(left, f'the first variants took more than {_MOST_SECONDS:.0f} s')]
         results.append(_judge(program, variant, usual, where))
     return results
 
 
 def choose_batch(program: Program) -> Tuple[Any, str, bool]:
-    """Return the user's first batch, a phrase for it, and False; without data a made-up one, and True."""
+    """Return (the user's first batch, its description, False), or without data (a made-up batch, ..., True)."""
     try:
         first = preprocess_batch(program, 0)
         if first.size:

@@ -16,11 +16,11 @@ from mmguard.properties.worker import MEMORY, Reply, Worker
 
 #: Seconds that a command may spend on trying its edits.
 BUDGET = 20.0
-#: Share of the remaining time that a part may take after an edit: the rest is for the same part before it.
+#: Share of the remaining time that a part may take after an edit: the rest is for the same part before the edit.
 SHARE_AFTER_EDIT = 0.6
 #: Number of training samples that are loaded, and of samples in a batch.
 LOADED, BATCH = 4, 2
-#: Size of an annotation file, in bytes, that takes too long to read.
+#: Size in bytes above which an annotation file takes too long to read.
 LARGE = 64 << 20
 
 VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
@@ -28,12 +28,12 @@ VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
 NO_PART_REASON = 'the config has no such part'
 #: Keys of a config that every part depends on.
 _EVERYWHERE = {'default_scope', 'custom_imports'}
-#: Exceptions of an incomplete program, independent of its config.
+#: Exceptions about files, packages, network or permissions, which say nothing about the config.
 _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError', 'PermissionError')
 
 
 class Verification(NamedTuple):
-    """State of building and calling the parts that an edit changes, its reason, and the parts that worked."""
+    """Result of building and calling the parts that an edit changes: state, reason, and parts that worked."""
 
     state: str
     reason: str = ''
@@ -50,7 +50,7 @@ class Builder(Worker):
         self._known: Dict[bytes, Reply] = {}
 
     def compare(self, before: ReadConfig, after: ReadConfig) -> Verification:
-        """Return ``broken`` if any part fails that did not fail before."""
+        """Return a verification of the changed parts, which is ``broken`` if a part fails that did not fail before."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
             return Verification(NOT_VERIFIED, 'MMEngine cannot build this config')
         one, other = before.written, after.written
@@ -70,11 +70,11 @@ class Builder(Worker):
             elif now.value != NO_PART_REASON:
                 doubts.append(f'{name}: {now.value or now.failure}')
         if doubts or not tried:
-            return Verification(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tried)
+            return Verification(NOT_VERIFIED, doubts[0] if doubts else 'no part that the edit changes is built', tried)
         return Verification(VERIFIED, '', tried)
 
     def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
-        """Build a part of a config and call it once, in a share of the time; the value is the reason if not tried."""
+        """Build a part of a config and call it once, in a share of the time; reply with a reason if not tried."""
         try:
             key = pickle.dumps((part, config.written))
         except Exception as error:  # functions and objects in the config
@@ -101,9 +101,9 @@ def _differ(one: Any, other: Any) -> bool:
 def open_verifier(
     config: ReadConfig, run_code: bool = False, verify: bool = True
 ) -> Iterator[Callable[[ReadConfig, ReadConfig], Verification]]:
-    """Yield the verifier of a command; if nothing may be built, it returns only the reason."""
+    """Yield a function that verifies an edit (config before, config after), or only says why nothing may be built."""
     if not verify:
-        yield lambda *_: Verification(NOT_VERIFIED, 'left out by --no-verify')
+        yield lambda *_: Verification(NOT_VERIFIED, 'skipped because of --no-verify')
     elif is_data(config.file) and not run_code:
         yield lambda *_: Verification(NOT_VERIFIED, 'YAML and JSON are data, and are not run without --run-code')
     else:
@@ -115,7 +115,7 @@ def open_verifier(
 
 
 def call_part(tree: Mapping[str, Any], part: str) -> str:
-    """Build a part and call it once; return the reason if it was not tried, empty if it works."""
+    """Build a part and call it once; return '' if it works, or the reason why it was not tried."""
     from mmguard.properties.program import get_program
 
     if not tree.get(PARTS[part].keys[0]):
@@ -127,7 +127,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
             if os.path.isfile(path) and os.path.getsize(path) > LARGE:
                 return f'{path} is too large to be read in {BUDGET:.0f} s'
         PARTS[part].call(program)
-    except NoSamples:  # an edit must not remove all of them
+    except NoSamples:  # an edit must not remove all samples
         raise
     except Unavailable as reason:
         return str(reason)
@@ -135,7 +135,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
 
 
 def _train(program: Any) -> None:
-    """Train the model on all labels that the data hold."""
+    """Compute the losses of made-up samples with all labels of the data; raise if a label has no output."""
     import torch
 
     from mmguard.properties.readings import count_labels
@@ -175,7 +175,7 @@ def _predict(program: Any) -> None:
 
 
 def _measure(program: Any) -> None:
-    """Give the true labels to the metrics as predictions."""
+    """Pass the true labels to the metrics as predictions, and raise if a metric is broken."""
     from mmguard.properties.validation import check_marks
 
     for result in sorted(check_marks(program), key=Result.rank):
@@ -192,8 +192,8 @@ def _make_hooks(program: Any) -> None:
                 HOOKS.build(copy.deepcopy(hook))
 
 
-def _join(program: Any) -> None:
-    """Refuse data sets of one training in which a label is two classes."""
+def _check_shared_labels(program: Any) -> None:
+    """Raise ValueError if a label means two classes in the data sets of the training."""
     from mmguard.properties.datasets import find_conflict
 
     conflict = find_conflict(program.read, program.build_leaves('train'))
@@ -202,21 +202,21 @@ def _join(program: Any) -> None:
 
 
 class ProgramPart(NamedTuple):
-    """A part of a program: its config keys, the call, the splits whose files it reads."""
+    """Part of a program: its config keys, the function that calls it, and the splits whose files it reads."""
 
     keys: Tuple[str, ...]
     call: Callable[[Any], Any]
     splits: Tuple[str, ...] = ()
 
 
-#: In the order in which an edit is tried: slower parts come later.
+#: Parts in the order in which they are tried: slower parts come later.
 PARTS: Dict[str, ProgramPart] = {
     'data sets': ProgramPart(
         ('train_dataloader', 'val_dataloader', 'test_dataloader'), lambda p: p.construct_datasets()
     ),
     'hooks': ProgramPart(('custom_hooks',), _make_hooks),
     'training data': ProgramPart(('train_dataloader',), lambda p: p.load('train', BATCH), ('train',)),
-    'labels of all data sets': ProgramPart(('train_dataloader',), _join, ('train',)),
+    'labels of all data sets': ProgramPart(('train_dataloader',), _check_shared_labels, ('train',)),
     'model': ProgramPart(('model', 'data_preprocessor'), lambda p: p.build_model()),
     'losses': ProgramPart(('model', 'data_preprocessor', 'train_dataloader'), _train, ('train',)),
     'predictions': ProgramPart(('model', 'data_preprocessor'), _predict),

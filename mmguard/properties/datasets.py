@@ -17,7 +17,7 @@ from mmguard.labels.rules import apply_label_map
 
 #: Takes a step and its input, runs the step, and returns the input of the next one.
 OnStep = Callable[[Any, Any], Any]
-#: Steps that only run others, on the same sample.
+#: Transforms that only run other transforms, on the same sample.
 _OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 
@@ -58,18 +58,18 @@ def get_class_names(dataset: Any) -> Tuple[str, ...]:
 
 
 def find_conflict(config: ReadConfig, leaves: Iterable[Any]) -> str:
-    """Name a label that is two classes in data sets that are trained together; else an empty string."""
+    """Describe a label that means two classes in data sets that are trained together, or return ''."""
     known: Dict[int, str] = {}
     for leaf in () if has_open_vocabulary(config) else leaves:
         for name, label in read_labels_by_name(leaf).items():
             if known.setdefault(label, name) != name:
                 place = leaf.ann_file or leaf.data_root or type(leaf).__name__
-                return f'label {label} is {known[label]} in one of them and {name} in {place}'
+                return f'label {label} is {known[label]} in one data set and {name} in {place}'
     return ''
 
 
 def read_labels_by_name(dataset: Any) -> Dict[str, int]:
-    """Return the label of each class by its name; of a COCO file, which numbers its own categories, by the file."""
+    """Return {class name: label} as numbered by the class list, or by the annotation file of a COCO data set."""
     known = {name: label for label, name in enumerate(get_class_names(dataset))}
     ids = getattr(dataset, 'cat2label', None)
     if isinstance(ids, dict) and not set(ids) <= set(known):  # XMLDataset has names as keys
@@ -106,10 +106,10 @@ class WatchedStep:
 
 @contextlib.contextmanager
 def watch_steps(datasets: Iterable[Any], on_step: OnStep) -> Iterator[None]:
-    """Watch the steps of data sets' pipelines, and restore them afterwards.
+    """Call ``on_step`` for each step of the data sets' pipelines, and restore the pipelines afterwards.
 
-    Of a step in ``_OPEN`` its parts are watched. Any other one that runs steps is one step: it may give them another
-    sample (``KeyMapper``).
+    The inner steps of a step in ``_OPEN`` are watched. Any other step with inner steps (``KeyMapper``) counts as one,
+    because it may pass on another sample.
     """
     with contextlib.ExitStack() as undo:
 

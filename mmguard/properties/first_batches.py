@@ -30,16 +30,16 @@ from mmguard.properties.samples import get_label_map
 from mmguard.properties.scores import walk_tensors
 from mmguard.text import quantity
 
-#: Number of batches, the seconds that a step on one may take (a larger one is scaled down), and the CPU seconds after
-#: which no further batch is trained.
+#: Number of batches, seconds that a step may take (a larger batch is scaled down), and CPU seconds after which no
+#: further batch is trained.
 BATCHES, STEP_SECONDS, _MOST_SECONDS = 3, 2.0, 6.0
-#: Multiple of the sides of a scaled batch (some models take no others), and share of a loss that does not train.
+#: Divisor of the sides of a scaled batch (some models need it), and share of the loss below which a term has no effect.
 _MULTIPLE, _NOTHING = 64, 1e-6
-#: Samples that the sampler draws, and the share of different ones below which it repeats too few.
+#: Number of samples drawn from the sampler, and minimum share of different samples among them.
 _DRAWS, _FEW = 500, 0.5
-#: Loads in which a class must vanish to be named, and shares of boxes and pixels that are named.
+#: Minimum number of vanished labels of a class, and minimum shares of boxes and of pixels, to be reported.
 _VANISHED, _OUTSIDE, _PADDED = 8, 0.1, 0.003
-#: Ratio of the image's edges at its own label's borders to those at other labels' borders, below which it is named.
+#: Minimum ratio of an image's edges at the borders of its own label to its edges at the borders of other labels.
 _OWN_EDGES = 1.15
 
 
@@ -95,7 +95,7 @@ def _measure_padding(program: Program, data: Dict[str, Any], loaded: Any) -> flo
 
 
 def shrink_size(inputs: Tensor, most: float, least: int) -> List[int]:
-    """Return height and width at which images (N, C, H, W) have at most some pixels together, but a least side."""
+    """Return [height, width] for images (N, C, H, W): at most ``most`` pixels in all, sides of at least ``least``."""
     factor = (most / inputs[:, 0].numel()) ** 0.5
     return [max(min(least, side), round(side * factor / _MULTIPLE) * _MULTIPLE) for side in inputs.shape[-2:]]
 
@@ -114,7 +114,7 @@ def resize_images(data: Dict[str, Any], number: int, height: int, width: int) ->
 
 
 def scale_batch(data: Dict[str, Any], number: int, height: int, width: int) -> Dict[str, Any]:
-    """Return the first images of a batch at another size: boxes scaled, label maps by nearest with all their values."""
+    """Return the first images of a batch at another size, with scaled boxes and label maps that keep all values."""
     rows, columns = height / data['inputs'].shape[-2], width / data['inputs'].shape[-1]
     scaled = resize_images(data, number, height, width)
     for one in scaled['data_samples']:
@@ -147,7 +147,7 @@ def _scale_instances(instances: Any, rows: float, columns: float) -> None:
 
 
 class _Steps:
-    """Record of the steps: losses, terms without effect, labels, parameters with a gradient."""
+    """Record of training steps: losses, terms without effect, labels, parameters with a gradient."""
 
     def __init__(self) -> None:
         self.batches: List[FirstBatch] = []
@@ -251,7 +251,7 @@ def _count(program: Program, steps: _Steps) -> None:
 
 
 def check_shapes(program: Program, batch: FirstBatch) -> List[Result]:
-    """Compute the shapes of a scaled batch at its full size, on the meta device, if those of the scaled one can be."""
+    """Run the model on the meta device at the full size of a scaled batch; broken if only the scaled size works."""
     model, channels = copy.deepcopy(program.build_model()).to('meta'), batch.data['inputs'].shape[1]
     for number, *sides in (batch.scaled, batch.size):
         try:
@@ -264,7 +264,7 @@ def check_shapes(program: Program, batch: FirstBatch) -> List[Result]:
 
 
 def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Result]:
-    """Name parts of the model without a gradient, and parameters that the optimizer does not have."""
+    """Report parts of the model without a gradient, and parameters that the optimizer lacks."""
     trainable = {name: one for name, one in program.build_model().named_parameters() if one.requires_grad}
     parts = {name.partition('.')[0] for name in trainable}
     dead = set() if steps.unadded else parts - {name.partition('.')[0] for name in steps.used}
@@ -282,13 +282,13 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
         return results
     left = [name for name in sorted(steps.used) if id(trainable.get(name)) not in held]
     if left:
-        words = f'{quantity(len(left), "parameter")} with a gradient that the optimizer does not move, as {left[0]}'
+        words = f'{quantity(len(left), "parameter")} with a gradient that the optimizer does not update, as {left[0]}'
         results.append(broken('optim_wrapper', words, dict(parameters=left[:20])))
     return results
 
 
 def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
-    """Judge what the pipeline does with labels, boxes and values of the training samples."""
+    """Report labels, boxes and pixel values of the training samples that the pipeline removes or corrupts."""
     results: List[Result] = []
     names, readings = program.get_class_names(), read_samples(program, 'train')
     loads = quantity(len(readings), 'load')
@@ -323,7 +323,7 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
     missing = [label for label in missing if label not in hidden]
     if missing and after:
         named = ', '.join(str(names[label]) if label < len(names) else str(label) for label in missing[:5])
-        results.append(note('the pipeline', f'no label is left of {named} in {loads}', dict(labels=missing)))
+        results.append(note('the pipeline', f'no label of {named} is left in {loads}', dict(labels=missing)))
     kept, loaded = sum(after.values()), sum(before.values())
     if program.kind == 'instances' and after and kept < loaded / 4:
         results.append(note('the pipeline', f'{kept:,} of {loaded:,} objects are left in {loads}'))

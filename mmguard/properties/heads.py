@@ -23,11 +23,11 @@ from mmguard.properties.samples import get_label_map
 from mmguard.properties.scores import NO_OUTPUT, find_raised_outputs, judge_outputs, measure_share, walk_tensors
 from mmguard.text import quantity
 
-#: Parts of the names of losses of classes.
+#: Pattern of the names of classification losses.
 _OF_CLASSES = re.compile('cls|heatmap')
 #: Weight of the tested class, and the minimum growth, relative to the other classes, that rounding cannot explain.
 HEAVY, GROWN = 4.0, 1.5
-#: Width in cells below which rounding hides the stride of a feature map, and by how much a stride may differ.
+#: Width in cells below which rounding hides the stride of a feature map, and maximum ratio of actual to set stride.
 _SMALLEST, _TOLERANCE = 8, 1.6
 
 
@@ -41,7 +41,7 @@ class LossCall(NamedTuple):
 
     @property
     def scores(self) -> Optional[Tensor]:
-        """First argument that a model computed, of at least two axes."""
+        """First tensor argument that has a gradient and at least two axes."""
         tensors = walk_tensors((*self.args, *self.kwargs.values()))
         return next((one for one in tensors if one.requires_grad and one.dim() > 1), None)
 
@@ -63,7 +63,7 @@ class LossCall(NamedTuple):
 
 
 def find_losses(model: Any) -> Dict[str, Any]:
-    """Return the modules that are losses, by their names."""
+    """Return {name: module} of the losses of a model."""
     return {
         name: module
         for name, module in model.named_modules()
@@ -73,7 +73,7 @@ def find_losses(model: Any) -> Dict[str, Any]:
 
 @contextlib.contextmanager
 def record_calls(modules: Mapping[str, Any]) -> Iterator[List[LossCall]]:
-    """Record the calls of modules, in the order in which they end: heads of mmseg bypass the hooks of PyTorch."""
+    """Record the calls of modules by replacing forward, since heads of mmseg bypass the hooks of PyTorch."""
     calls: List[LossCall] = []
 
     def run(name: str, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -92,13 +92,13 @@ def record_calls(modules: Mapping[str, Any]) -> Iterator[List[LossCall]]:
 
 
 def check_outputs(program: Program) -> List[Result]:
-    """Train on a few classes, and check which output the gradient of each raises."""
+    """Train on a few classes, and check that the gradient of each class raises the output of this class."""
     classes = program.choose_classes()
     if len(classes) < 2:
         raise DoesNotApply('there is only one class')
     found = _find_outputs(program, classes, 0)
     if not found:
-        raise DoesNotApply('no module is a loss of classes whose scores have one axis of classes')
+        raise DoesNotApply('no loss gets scores with one axis of classes')
     if any(output not in (None, label) for one in found.values() for label, output in one.items()):
         again = _find_outputs(program, classes, 1)  # other images, for confirmation
         for place, one in found.items():
@@ -109,7 +109,7 @@ def check_outputs(program: Program) -> List[Result]:
 
 
 def _find_outputs(program: Program, classes: List[int], seed: int) -> Dict[str, Dict[int, Optional[int]]]:
-    """Return the output that each class raises, by loss; ``None`` if no output is clearly raised most."""
+    """Return {loss: {label: output that its gradient raises most}}; ``None`` if no output is clearly first."""
     tables = _sum_by_pixel(program, classes, seed) if program.kind == 'pixels' else {}
     found = {}
     for name, rows in (tables or _sum_by_image(program, classes, seed)).items():
@@ -122,7 +122,7 @@ def _find_outputs(program: Program, classes: List[int], seed: int) -> Dict[str, 
 
 
 def _sum_by_pixel(program: Program, classes: List[int], seed: int) -> Dict[str, Dict[int, Tensor]]:
-    """Train on one batch that shows all classes, and sum the gradient over the pixels of each, by loss."""
+    """Return {loss: {label: gradient of each output, summed over the pixels of the label}} for one batch."""
     samples = program.build_samples(program.find_side(), classes, seed)
     truth = torch.cat([get_label_map(one['data_samples']) for one in samples]).to(program.device)
     tables = {}
@@ -137,7 +137,7 @@ def _sum_by_pixel(program: Program, classes: List[int], seed: int) -> Dict[str, 
 
 
 def _sum_by_image(program: Program, classes: List[int], seed: int) -> Dict[str, Dict[int, Tensor]]:
-    """Train on images of one class each, with features that are computed once, and sum the gradient by output."""
+    """Return {loss: {label: gradient of each output}} for images of one class each, with features computed once."""
     side, model = program.find_side(), program.build_model()
     losses = {name: one for name, one in find_losses(model).items() if _OF_CLASSES.search(name.rpartition('.')[2])}
     tables: Dict[str, Dict[int, Tensor]] = {}
@@ -174,7 +174,7 @@ def _sum_by_image(program: Program, classes: List[int], seed: int) -> Dict[str, 
 
 
 def check_weights(program: Program) -> List[Result]:
-    """Build each weighted loss with another weight per class, and find the class whose scores it trains more."""
+    """Check for each weighted loss that a larger weight of a class increases the gradient of this class."""
     modules, weighted = dict(program.build_model().named_modules()), {}
     for path, node in walk(program.config.model):
         if isinstance(node.get('class_weight'), (list, tuple, str)):
@@ -204,13 +204,13 @@ def check_weights(program: Program) -> List[Result]:
 def _judge_weights(place: str, node: Any, module: Any, call: Optional[LossCall], classes: List[int]) -> Result:
     scores, labels = (call.scores, call.labels) if call else (None, None)
     if call is None or scores is None or labels is None:
-        return mark_untested(place, 'it is not called with scores and integer labels')
+        return mark_untested(place, 'the loss is not called with scores and integer labels')
     known = getattr(module, 'class_weight', None)
     number = len(node['class_weight'] if known is None or isinstance(known, (str, float)) else known)
     outputs = scores.shape[1]
     present = [label for label in classes if label < outputs and bool(labels.eq(label).any())]
     if len(present) < 2:
-        return mark_untested(place, 'its labels are of one class')
+        return mark_untested(place, 'all labels are of one class')
 
     def train(heavy_class: Optional[int]) -> Tensor:
         weights = [HEAVY if label == heavy_class else 1.0 for label in range(number)]
@@ -235,14 +235,14 @@ def _judge_weights(place: str, node: Any, module: Any, call: Optional[LossCall],
     if wrong or all(bool((ratios - 1).abs().max() < 1e-6) for ratios in grown.values()):
         return broken(place, '; '.join(wrong) or 'class_weight changes nothing', dict(acts=acts))
     if None in acts.values():
-        return mark_untested(place, 'its weights act on several classes at once')
+        return mark_untested(place, 'the weights act on several classes at once')
     if number < outputs:
         return note(place, f'{number} class weights for {outputs} outputs', dict(acts=acts))
     return ran(place, f'a weight of {HEAVY:g} for each of {quantity(len(acts), "class", "classes")}', dict(acts=acts))
 
 
 def check_ignored(program: Program) -> List[Result]:
-    """Ignore half of each image, and check the gradient of the scores there; name ignored objects that train."""
+    """Ignore half of each image, and check that its scores get no gradient; report ignored objects that train."""
     if not program.has_label_map:
         leaves = find_innermost(program.build_dataset('train')) if program.samples else []
         flags = [bool(one.get('ignore_flag')) for leaf in leaves for one in walk_objects(leaf, MAX_ANNOTATIONS)]
@@ -276,17 +276,17 @@ def check_ignored(program: Program) -> List[Result]:
             words = f'ignored pixels have up to {share:.2g} times the gradient of the others; {seen}'
             results.append(blame(call.name, words, dict(share=share, ignored=ignored)))
         elif ignored and getattr(model.get_submodule(call.name), 'avg_non_ignore', True) is False:
-            words = f'ignored pixels count in its average (avg_non_ignore=True leaves them out); {seen}'
+            words = f'ignored pixels count in the average (avg_non_ignore=True leaves them out); {seen}'
             results.append(note(call.name, words, dict(ignored=ignored)))
         else:
             results.append(ran(call.name, f'half of each image ignored: {where}'))
     if not results:
-        raise DoesNotApply('no loss is given scores and a label map')
+        raise DoesNotApply('no loss gets scores and a label map')
     return results
 
 
 def check_strides(program: Program) -> List[Result]:
-    """Compare the strides of priors and region extractors with the feature maps that they are given."""
+    """Compare the strides of priors and region extractors with the sizes of their feature maps."""
     model = program.build_model()
     strides = {name: found for name, one in model.named_modules() if name for found in [_get_strides(one)] if found}
     if not strides:
@@ -310,12 +310,12 @@ def check_strides(program: Program) -> List[Result]:
             where = f'{quantity(len(seen), "level")} on {program.describe_made_up()}'
             results[name] = broken(name, '; '.join(wrong[:4]), dict(strides=seen)) if wrong else ran(name, where)
     if not results:
-        raise DoesNotApply('no part with strides is given feature maps')
+        raise DoesNotApply('no part with strides gets feature maps')
     return list(results.values())
 
 
 def _get_strides(module: Any) -> List[int]:
-    """Return the strides of a head's priors or of a region extractor, one per level; none for other modules."""
+    """Return the strides of a head's priors or of a region extractor, one per level; [] for other modules."""
     priors = getattr(module, 'prior_generator', None)
     strides = getattr(module, 'featmap_strides', None) or getattr(priors, 'strides', None)
     strides = strides if isinstance(strides, (list, tuple)) else ()

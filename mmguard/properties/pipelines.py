@@ -1,4 +1,4 @@
-"""Pipelines: image and label move together through every step, and every sample survives."""
+"""Tests of pipelines: image and label move together through every step, and every sample is kept."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from mmguard.text import quantity
 BRIGHT, DARK = 200, 50
 #: Key that marks results with drawn image and labels, name of label maps among the figures, keys of drawn labels.
 _DRAWN, _MAP, _LABELS = 'mmguard_drawn', 'label map', ('gt_seg_map', 'gt_bboxes', 'gt_masks')
-#: Highest label of the figure, whatever the number of classes: interpolation is seen between two labels.
+#: Minimum number of label values, whatever the number of classes: interpolation shows between two distant labels.
 _VALUES = 4
 #: Minimum number of loads with a figure, and number of loads of each training sample: random steps draw each time.
 DRAWN_LOADS, LOADS = 32, 5
 
 
 class StepOutput(NamedTuple):
-    """Image of shape (H, W, C) after a step, and kind of label -> its content, of shape (H, W)."""
+    """Image (H, W, C) after a step, and {kind of label: label (H, W)}."""
 
     step: str
     image: np.ndarray
@@ -37,7 +37,7 @@ class StepOutput(NamedTuple):
 
 
 def check_moves(program: Program) -> List[Result]:
-    """Draw a figure into images and labels after loading, then paint images from their labels; compare at each step."""
+    """Draw a figure into images and labels, then paint images from their labels; compare both after each step."""
     dataset = program.build_dataset('train')
     tries = max(DRAWN_LOADS, program.samples)
     indices = select_indices(len(dataset), tries)
@@ -97,9 +97,9 @@ class _Figure(NamedTuple):
 
 
 def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
-    """Draw a figure in place of an image right after loading, and of its labels once loaded; True if they now are.
+    """Replace an image by a figure after loading, and its labels once they are loaded; return True if it replaces them.
 
-    A step between the two has moved only the image, so the labels get the figure as it was drawn.
+    A step between image and labels has moved only the image, so the labels get the figure as it was drawn.
     """
     if not isinstance(results, dict) or not isinstance(results.get('img'), np.ndarray):
         return False
@@ -160,7 +160,7 @@ def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, w
 
 
 def look(step: str, results: Any) -> List[StepOutput]:
-    """Return image and labels of a sample, packed or not; an empty list if it has none."""
+    """Return image and labels of a sample, packed or not; [] if it has none."""
     if not isinstance(results, dict):
         return []
     parts = read_parts(results)
@@ -191,9 +191,9 @@ def preprocess(program: Program, sample: Any, training: bool = True) -> Optional
 
 
 def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...], is_drawn: bool) -> Optional[Tuple[Any, ...]]:
-    """Return arguments of ``broken`` if image and label differ at the end, with the first step after which they do.
+    """Return arguments of ``broken`` that name the first step from which on image and label differ.
 
-    Empty: they are alike; ``None``: the figure cannot be seen.
+    Return ``()`` if image and label match, ``None`` if the figure cannot be seen.
     """
     named = None
     for seen in reversed(steps):
@@ -208,7 +208,7 @@ def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...], is_draw
 
 
 def check_samples(program: Program) -> List[Result]:
-    """Load samples of the training several times, and those of the validation once."""
+    """Load training samples several times and validation samples once; report failing and dropped samples."""
     results = []
     for split, loads in (('train', LOADS), ('val', 1)):
         for leaf in program.build_leaves(split) if split == 'train' or has_validation(program) else ():
@@ -249,7 +249,7 @@ def _load_leaf(program: Program, leaf: Any, subject: str, tries: int) -> List[Re
             elif names and all(str(asked[name]) != str(known[name]) for name in names):
                 return [broken(subject, f'{file} was requested, but another image was returned')]
         if len(drops) == tries:
-            evidence = f'{file} was dropped in {tries} of {quantity(tries, "load")}: it never gets through'
+            evidence = f'{file} was dropped in {tries} of {quantity(tries, "load")}: it is never trained'
             return [broken(f'{subject}, {drops[0]}', evidence, dict(step=drops[0], failure=DROPPED))]
         dropped.update(drops)
         if program.seconds_left() < 0:

@@ -1,4 +1,4 @@
-"""Parts of a config, built small: data sets, model, batches, losses, evaluators."""
+"""Parts of a config, built for small tests: data sets, model, batches, losses, evaluators."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Program:
                 self._construct_dataset(split, {'pipeline', 'dataset', 'datasets', 'data_prefix'}, lazy_init=True)
 
     def _construct_dataset(self, split: str, keys: Set[str], **arguments: Any) -> Any:
-        """Build a data set, with other arguments in each part that has one of these keys."""
+        """Build a data set with ``arguments`` set in each part of its config that has one of ``keys``."""
         node = copy.deepcopy(self.get_dataset_config(split))
         for _, inner in walk(node):
             if 'type' in inner and keys & set(inner):
@@ -173,13 +173,13 @@ class Program:
 
     @cache_result
     def build_preprocessor(self) -> Any:
-        """Build the model's preprocessor by itself, which may pad or resize batches; ``None`` without one."""
+        """Build only the model's preprocessor, which may pad or resize batches; ``None`` if the config has none."""
         node = (self.config.get('model') or {}).get('data_preprocessor') or self.config.get('data_preprocessor')
         return MODELS.build(copy.deepcopy(node)) if node else None
 
     @cache_result
     def find_spaces(self) -> LabelSpaces:
-        """Return the labels that the heads accept."""
+        """Return the valid labels of the heads, for pixels and instances."""
         return from_model(self.build_model(), list(self.get_class_names()))
 
     def get_class_names(self) -> Tuple[str, ...]:
@@ -190,14 +190,14 @@ class Program:
 
     @property
     def num_classes(self) -> int:
-        """Number of classes of the labels that the heads take."""
+        """Number of classes of the heads."""
         space = self.find_spaces().get(self.kind)
         if space is None:
             raise Unavailable('no head says how many classes it has')
         return space.num_classes
 
     def find_invalid_labels(self, labels: Iterable[int]) -> List[int]:
-        """Return the labels that are not ignored, and that no output is for."""
+        """Return the labels that are neither ignored nor have an output of a head."""
         space, void = self.find_spaces().get(self.kind), self.ignore_index if self.kind == 'pixels' else -1
         return sorted(label for label in set(labels) if space and not space.is_valid(label) and label != void)
 
@@ -230,7 +230,7 @@ class Program:
 
     @cache_result
     def build_template(self) -> Any:
-        """Return a packed sample from the data, or if they are missing, one in the form that the pipeline packs."""
+        """Return a packed sample of the data, or if they are missing, an empty sample with the same fields."""
         try:
             sample = next(filter(None, self.load('train', 1)), None)
         except Exception:
@@ -245,7 +245,7 @@ class Program:
 
     @cache_result
     def find_side(self) -> int:
-        """Return the smallest image side for which the model gives a finite loss; raise its first exception."""
+        """Return the smallest image side at which the loss is finite; raise the first exception if all sides fail."""
         problems: List[Exception] = []
         own = max(self.build_template()['inputs'].shape[-2:])  # before a larger one, which takes longer
         sides = SIDES.get(self.read.framework, SIDES['mmdet'])
@@ -265,13 +265,13 @@ class Program:
         raise problems[0] if problems else ValueError('the losses of a small batch are not finite')
 
     def count_pixels(self, seconds: float) -> float:
-        """Return how many pixels of images train in some seconds, forward and backward."""
+        """Return the number of image pixels that a step (forward and backward) trains in ``seconds``."""
         with contextlib.suppress(Exception):
             self.find_side()
         return seconds / (3 * self.pace) if self.pace else float('inf')
 
     def describe_made_up(self) -> str:
-        """Describe the samples that are made up, for what is claimed of them."""
+        """Describe the made-up samples, for the evidence of a result."""
         side = self.find_side()
         return f'made-up images of {side}x{side}'
 
@@ -292,7 +292,7 @@ class Program:
         return sample
 
     def build_samples(self, side: int, labels: Sequence[int] = (), seed: int = 0) -> List[Any]:
-        """Return two packed samples that together contain these labels (default: some), or as many as fit."""
+        """Return two packed samples that contain these labels, by default :meth:`choose_classes`, or as many as fit."""
         labels = labels or self.choose_classes()
         if self.kind == 'pixels':
             blocks = np.resize([labels[n] for n in select_indices(len(labels), 256)], (16, 16))
@@ -305,7 +305,7 @@ class Program:
         return [self.build_instances(boxes, part, side, n) for n, part in enumerate((parts[::2], parts[1::2]))]
 
     def build_batch(self, samples: Sequence[Any]) -> Any:
-        """Return the input of the model for packed samples, with its preprocessor set to their size meanwhile."""
+        """Return packed samples after the preprocessor, which meanwhile pads to their size."""
         preprocessor = self.build_model().data_preprocessor
         with contextlib.ExitStack() as undo, self.scope():
             for part in (preprocessor, *(getattr(preprocessor, 'batch_augments', None) or ())):
@@ -332,7 +332,7 @@ class Program:
 
 
 def get_program(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
-    """Return the program of a config; the last two are cached, those before and after an edit."""
+    """Return the program of a config; the last two programs are cached, those before and after an edit."""
     return _open_program(pickle.dumps((tree, device, samples)))
 
 
@@ -342,7 +342,7 @@ def _open_program(arguments: bytes) -> Program:
 
 
 def prepare_message_hub(hub: MessageHub) -> None:
-    """Set what schedules of losses and preprocessors read from a runner."""
+    """Set iter, epoch, max_iters and max_epochs, which losses and preprocessors read from a runner."""
     for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
         hub.update_info(name, value)
 
@@ -353,7 +353,7 @@ def is_missing(checkpoint: str) -> bool:
 
 
 def drop_pretrained(model: Any) -> Tuple[Any, List[str]]:
-    """Copy a model's config without weights that are absent; also return their names."""
+    """Return a copy of a model's config without missing weights, and the names of these weights."""
     kept, dropped = copy.deepcopy(model), []
     for _, node in walk(kept):
         for key in ('pretrained', 'teacher_ckpt'):

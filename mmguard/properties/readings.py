@@ -1,4 +1,4 @@
-"""Readings of loaded samples: labels before and after the pipeline, values of the image, boxes outside of it."""
+"""Statistics of loaded samples: labels before and after the pipeline, image values, boxes outside of the image."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mmguard.properties.datasets import seed_all, select_indices, walk_datasets,
 from mmguard.properties.program import Program, cache_result
 from mmguard.properties.samples import SampleParts, read_parts
 
-#: Number of loads.
+#: Maximum number of samples that are loaded.
 LOADS = 16
-#: Parts of the names of steps that put several images together, or scale them without saying so.
+#: Parts of the names of transforms that combine several images, or scale them without setting scale_factor.
 _MIXING = ('Mosaic', 'MixUp', 'Affine', 'Expand')
-#: Least ratio of the steepest to the median gradient of an image with shapes.
+#: Minimum ratio of the steepest to the median gradient of an image with shapes.
 _SHAPES = 3.5
 
 
@@ -34,7 +34,7 @@ class SampleReading(NamedTuple):
 
 @cache_result
 def read_samples(program: Program, split: str) -> List[SampleReading]:
-    """Load samples, spread over a data set, and read them; those that fail or are dropped are left out."""
+    """Return readings of samples spread over a data set, without samples that fail or are dropped."""
     try:
         dataset = program.build_dataset(split)
     except Exception:  # reported with the data
@@ -80,7 +80,7 @@ def read_samples(program: Program, split: str) -> List[SampleReading]:
 
 
 def _get_scale(step: Any, results: Any) -> float:
-    """Return the factor by which a step enlarges the image; 0 if it mixes images at scales of its own."""
+    """Return the factor by which a step enlarges the image; 0 if it combines images at unknown scales."""
     name = type(step).__name__
     if any(word in name for word in _MIXING):
         return 0.0

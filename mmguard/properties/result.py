@@ -1,4 +1,4 @@
-"""Results of properties, as data."""
+"""Results of tested properties, as plain data."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _NO_FILE = re.compile(r"No such file or directory: '(.+?)'|(?:file|File) (\S+) (
 
 
 class Unavailable(Exception):
-    """Reason why a property that applies cannot be tested."""
+    """Error with the reason why a property that applies cannot be tested."""
 
 
 class DoesNotApply(Unavailable):
-    """Reason why there is nothing to test in this program."""
+    """Error with the reason why there is nothing to test in this program."""
 
 
 class NoSamples(Unavailable):
-    """A data set without samples."""
+    """Error about a data set without samples."""
 
 
 def reports_no_samples(error: BaseException) -> bool:
-    """Return True if an error reports an empty data set: ours, or that of MMEngine's ``BaseDataset``."""
+    """Return True if an error reports an empty data set: ``NoSamples``, or that of MMEngine's ``BaseDataset``."""
     return isinstance(error, NoSamples) or 'need at least one array to concatenate' in str(error)
 
 
 def describe_missing(error: BaseException) -> str:
-    """Describe what is missing for a test: a file, package, host or part; empty if an error is of another kind."""
+    """Describe the missing file, package, host or part of a test; '' if an error is of another kind."""
     if isinstance(error, FileNotFoundError):
         found = _NO_FILE.search(str(error))
         path = str(error.filename or (found and (found[1] or found[2])) or error)

@@ -21,13 +21,13 @@ from mmguard.properties.result import Result, broken, describe_missing, not_run,
 from mmguard.properties.worker import Failure
 from mmguard.text import quantity
 
-#: Packages whose hooks are called before the first iteration (others are only built), and whose steps map no labels.
+#: Packages whose hooks are called before the first iteration (others are only built); their steps map no labels.
 _PACKAGES = ('mmengine', 'mmseg', 'mmdet', 'mmcv')
-#: Errors of what is installed here, not of the program.
+#: Errors caused by the device or installation of this machine, not by the program.
 _OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|not installed|no kernel|memory')
-#: Cause of a failure: the pipeline drops a sample each time.
+#: Cause of a failure: the pipeline drops a sample in every load.
 DROPPED = 'dropped'
-#: Cause -> sign of it in an exception; other exceptions are causes of their own.
+#: Cause -> pattern of its exceptions; the text of any other exception is its cause.
 _CAUSES = {
     'meta_keys': re.compile("KeyError: '(img_id|img_path|img_shape|ori_shape|pad_shape|scale_factor|flip)'"),
     DROPPED: re.compile('Cannot find valid image'),
@@ -48,7 +48,7 @@ _PARTS = {
 
 
 class StartedRunner(Runner):
-    """Runner whose ``train()`` stops before the first iteration, and which writes no environment and config."""
+    """Runner whose ``train()`` stops before the first iteration, and which logs no environment and dumps no config."""
 
     def _do_nothing(self, *_: Any) -> None: ...
 
@@ -67,13 +67,13 @@ class StartedRunner(Runner):
 
 
 def is_foreign(part: Any) -> bool:
-    """Return True if a hook or a step is not of the frameworks."""
+    """Return True if a hook or a pipeline step is not defined in a package of OpenMMLab."""
     return type(part).__module__.partition('.')[0] not in _PACKAGES
 
 
 @cache_result
 def build_loader(program: Program, split: str, number: int = 0) -> DataLoader:
-    """Build the user's data loader without worker processes; another number is another one: some iterate once."""
+    """Build the user's data loader without worker processes, one per ``number``: some can be iterated only once."""
     dataset = program.build_dataset(split)
     node = copy.deepcopy(dict(program.config[f'{split}_dataloader']))
     for key in ('prefetch_factor', 'pin_memory', 'dataset'):
@@ -89,7 +89,7 @@ def start_runner(program: Program) -> StartedRunner:
     config, model = copy.deepcopy(program.config), program.build_model()
     wrapper = config.get('optim_wrapper')
     if program.device == 'cpu' and wrapper and get_type_name(wrapper.get('type')) == 'AmpOptimWrapper':
-        wrapper['type'] = 'OptimWrapper'  # the other one refuses to be built
+        wrapper['type'] = 'OptimWrapper'  # AmpOptimWrapper cannot be built without a GPU
         for key in ('loss_scale', 'dtype', 'use_fp16'):
             wrapper.pop(key, None)
     keys = ['train_cfg', 'auto_scale_lr', 'optim_wrapper', 'param_scheduler', 'custom_hooks', 'log_processor']
@@ -159,14 +159,14 @@ def check_build(program: Program) -> List[Result]:
     results.append(ran('training', f'{words}; hooks called until before_run'))
     foreign = sorted({type(hook).__name__ for hook in runner.hooks if is_foreign(hook)} - {'LabelGuardHook'})
     if foreign:
-        results.append(note('hooks', f'built, not run, because they are of other packages: {", ".join(foreign)}'))
+        results.append(note('hooks', f'built, but not run, because other packages define them: {", ".join(foreign)}'))
     if load_from and '://' in load_from:
         results.append(note('load_from', f'{load_from} was not loaded: the program runs without network'))
     return results
 
 
 def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
-    """Judge an exception of a subject, or of the part that is built: broken if any machine would raise it."""
+    """Return a result for an exception: broken, or not run if files or this machine are the cause."""
     frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     subject = [subject, *(_PARTS[one] for one in frames if one in _PARTS)][-1]
     failure, missing = describe_failure(error), describe_missing(error)

@@ -1,4 +1,4 @@
-"""Samples: read, packed or not; and packed ones created without data."""
+"""Readers of samples, packed or not, and builders of packed samples without data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.properties.result import Unavailable
 
 @dataclass(frozen=True)
 class Instance:
-    """One annotated object: x1, y1, x2, y2 in pixels of the image at that step, if it has a box."""
+    """Annotated object, with its box (x1, y1, x2, y2) in pixels of the image at that step, if it has a box."""
 
     label: int
     box: Optional[Tuple[float, ...]] = None
@@ -30,7 +30,7 @@ class Instance:
 
 
 class SampleParts(NamedTuple):
-    """Image and annotations of a sample; ``None`` for what it does not have."""
+    """Image and annotations of a sample; ``None`` for parts that are missing."""
 
     image: Any  # (H, W) or (H, W, C)
     label: Any  # the label map, (H, W); not a copy
@@ -123,7 +123,7 @@ def make_blank(template: Any, side: int, seed: int) -> Any:
 
 
 def make_instances(template: Any, boxes: Sequence[Box], labels: Sequence[int], side: int) -> Any:
-    """Return instances with the fields of known ones."""
+    """Return instances with these boxes and labels, and with all fields of ``template``."""
     number = len(boxes)
     fields: Dict[str, Any] = {}
     for name, value in template.items():
@@ -142,7 +142,7 @@ def make_instances(template: Any, boxes: Sequence[Box], labels: Sequence[int], s
 
 
 def make_masks(template: Any, boxes: Sequence[Box], height: int, width: int) -> Any:
-    """Return filled masks of boxes, of the same class as given masks."""
+    """Return filled masks of boxes, in the mask class of ``template``."""
     masks: Any = [fill_boxes([box], height, width) for box in boxes]
     if type(template).__name__ == 'PolygonMasks':
         masks = [[np.array([x1, y1, x2, y1, x2, y2, x1, y2], np.float32)] for x1, y1, x2, y2 in boxes]
@@ -150,6 +150,6 @@ def make_masks(template: Any, boxes: Sequence[Box], height: int, width: int) -> 
 
 
 def get_label_map(sample: Any) -> Tensor:
-    """Return the label map of a ``data_samples``, (1, H, W), whatever its name in the framework."""
+    """Return the label map (1, H, W) of a ``data_samples``, whatever its key in the framework."""
     plane: Tensor = next(iter(sample.gt_sem_seg.values()))
     return plane

@@ -1,4 +1,4 @@
-"""Gradients: the parameters that a batch reaches, and the outputs that labels raise."""
+"""Gradients of a batch: the parameters with a gradient, and the outputs that each label raises."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_OUTPUT = -1
 
 
 class BackwardTrace(NamedTuple):
-    """Trace of one backward pass: the losses in order, those not finite, and the parameters with a gradient."""
+    """Trace of one backward pass: names of the losses, of losses that are not finite, of parameters with a gradient."""
 
     names: Tuple[str, ...]
     infinite: Tuple[str, ...]
@@ -57,13 +57,13 @@ def trace_backward(
     losses = compute()
     whole = add(losses)
     infinite = tuple(name for name, loss in losses.items() if not bool(torch.isfinite(loss)))
-    nodes, left = set(), [whole.grad_fn]  # a backward pass would run them
+    nodes, left = set(), [whole.grad_fn]  # nodes that a backward pass would run
     while left:
         node: Any = left.pop()
         if node is not None and node not in nodes:
             nodes.add(node)
             left += [other for other, _ in node.next_functions]
-    if any('Checkpoint' in type(node).__name__ for node in nodes):  # their parameters are in a graph of their own
+    if any('Checkpoint' in type(node).__name__ for node in nodes):  # their parameters are in separate graphs
         whole.backward()
         held = {id(one) for one in model.parameters() if one.grad is not None}
         model.zero_grad(set_to_none=True)
@@ -83,14 +83,14 @@ def walk_tensors(value: Any) -> Iterator[Tensor]:
 
 
 def measure_share(gradient: Tensor, mask: Tensor) -> float:
-    """Return the largest gradient (N, C, ...) where a mask (N, ...) is true, relative to the others'; or 0."""
+    """Return the largest gradient (N, C, ...) inside a mask (N, ...), divided by the largest one outside."""
     sizes = gradient.abs().amax(1)
     inside, outside = (float(sizes[one].max()) if bool(one.any()) else 0.0 for one in (mask, ~mask))
     return 0.0 if inside <= ROUNDING * outside else inside / outside if outside else float('inf')
 
 
 def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
-    """Return the output that each label (row) raises by its summed gradients (columns); ``None`` if none clearly.
+    """Return the output that each label (row) raises by its summed gradients (columns); ``None`` if unclear.
 
     Example:
         >>> import torch
@@ -110,7 +110,7 @@ def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
 
 
 def judge_outputs(place: str, outputs: Mapping[int, Optional[int]], where: str, names: Sequence[str] = ()) -> Result:
-    """Compare the outputs that labels reached with the labels."""
+    """Return a result that compares each label with the output that it raises."""
     data: Dict[str, Any] = dict(outputs={str(label): output for label, output in outputs.items()})
 
     def describe(label: int) -> str:

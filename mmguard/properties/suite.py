@@ -1,4 +1,4 @@
-"""List of the properties, and the function that tests one in the program's process."""
+"""List of the properties, and functions that test them in a worker process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mmguard.properties.worker import OutOfTime, Worker, time_limit
 
 
 class Property(NamedTuple):
-    """A property of every training, or a stage of one, tested by ``'module.function'``."""
+    """Property of every training, or stage of a training, tested by ``'module.function'``."""
 
     test: str
     summary: str
@@ -29,24 +29,24 @@ _TRACE_ADVICE = '`mmguard trace CONFIG` shows the labels after each step.'
 PROPERTIES: Dict[str, Property] = {
     'build': Property(
         'runner.check_build',
-        'everything is built that a training has before its first iteration',
+        'everything that a training needs before its first iteration is built',
         'Correct this part of the config: `mmguard check CONFIG` names many such mistakes with the line to write.',
     ),
     'samples-survive': Property(
         'pipelines.check_samples',
-        'every sample survives',
-        f'Look at the labels of this sample before this step, then correct them or the arguments of the step. '
+        'the pipelines drop no sample',
+        f'Look at the labels of this sample before this step, then correct the labels or its arguments. '
         f'{_TRACE_ADVICE}',
     ),
     'first-batches': Property(
         'first_batches.check_batches',
-        'the first batches of the loader train',
+        'the first batches of the loader can be trained',
         'Look at the labels and sizes that reach the loss: `mmguard trace CONFIG` shows them after each step, `mmguard '
         'scan CONFIG` counts the labels in the files.',
     ),
     'first-validation': Property(
         'validation.check_validation',
-        'the first images are validated',
+        'the first images can be validated',
         'Compare val_pipeline, test_cfg and val_evaluator with the config that yours is derived from.',
     ),
     'batch-variants': Property(
@@ -66,19 +66,19 @@ PROPERTIES: Dict[str, Property] = {
     ),
     'class-weights': Property(
         'heads.check_weights',
-        'class weights act on their own class',
+        'each class weight acts on its own class',
         'Write one class weight for each output, in the order of the classes. If the loss fails at an ignored label, '
         f'guard it: {_GUARD_ADVICE}',
     ),
     'labels-reach-outputs': Property(
         'heads.check_outputs',
-        'each label reaches its output',
+        'each label trains its own output',
         'Make num_classes, the class names and the labels in the files agree: `mmguard check CONFIG` compares the '
         'first two, `mmguard scan CONFIG` counts the labels.',
     ),
     'strides-match': Property(
         'heads.check_strides',
-        'anchors and regions lie where their feature maps are',
+        'strides of anchors and regions match their feature maps',
         'Write the strides of the feature maps into `strides` of the prior generator and `featmap_strides` of the '
         'region extractors, or choose other out_indices of the backbone.',
     ),
@@ -94,7 +94,7 @@ PROPERTIES: Dict[str, Property] = {
 
 
 class PropertyRecord(NamedTuple):
-    """Record of a property: the worst outcome, a result per part, the broken ones first, and what to do about them."""
+    """Record of a tested property: worst outcome, one result per part (broken parts first), and advice."""
 
     name: str
     summary: str
@@ -107,9 +107,9 @@ class PropertyRecord(NamedTuple):
 def run_property(
     worker: Worker, tree: Any, name: str, seconds: float, samples: int = 8, device: str = 'cpu', known: Any = None
 ) -> PropertyRecord:
-    """Test a property of a config in a worker, which keeps the built program; what ends the worker is *not run*."""
+    """Test a property of a config in a worker, which keeps the built program; it is *not run* if the worker ends."""
     began, tested = time.monotonic(), PROPERTIES[name]
-    results = [not_run('', f'its time was up ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))]
+    results = [not_run('', f'the time was up ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))]
     if seconds > 0:
         reply = worker.ask(_check, dict(tree), tested.test, samples, device, began + seconds, seconds=seconds)
         if reply.failure is None:
@@ -134,7 +134,7 @@ def run_properties(
 
 
 def point_back(result: Result, name: str, known: Dict[str, Tuple[str, str]]) -> Result:
-    """Return a result that points to an earlier property with the same cause, which is remembered: broken once."""
+    """Return a result, or a pointer to the earlier property that reported the same cause."""
     cause, outcome = result.data.get('failure'), result.outcome
     if not cause or outcome not in ('broken', 'not run'):
         return result
@@ -143,12 +143,12 @@ def point_back(result: Result, name: str, known: Dict[str, Tuple[str, str]]) -> 
         known[cause] = name, outcome
         return result
     if outcome == 'broken':
-        return note('', f'fails as {first}', result.data)
-    return not_run('', f'not run, for the reason of {first}', result.data)
+        return note('', f'fails for the same reason as {first}', result.data)
+    return not_run('', f'not run, for the same reason as {first}', result.data)
 
 
 def _check(tree: Mapping[str, Any], test: str, samples: int, device: str, deadline: float) -> List[Result]:
-    """Test a property in the program's process, and return in time so that the process is kept."""
+    """Test a property in the worker process, and return before the deadline so that the process is kept."""
     from mmguard.properties.program import get_program
     from mmguard.properties.runner import describe_failure
 

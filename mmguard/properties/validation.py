@@ -1,4 +1,4 @@
-"""Validation: its first images, the ground truth as predictions, and the same labels as in the training."""
+"""Tests of the validation: its first images, the ground truth as predictions, the same labels as in the training."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mmguard.properties.runner import build_loader, judge_failure, start_runner
 from mmguard.properties.samples import read_parts
 from mmguard.text import quantity
 
-#: Number of images, and the seconds for each that training on as many pixels would take.
+#: Number of images, and their maximum size, as seconds of training on as many pixels.
 IMAGES, SECONDS = 2, 6.0
 #: Number of label files to take values from, and of values to try.
 FILES, VALUES = 6, 24
@@ -34,7 +34,7 @@ FILES, VALUES = 6, 24
 SIDE, TRIES = 256, 3
 #: Maximum number of detections per image in COCO.
 MOST_DETECTIONS = 100
-#: Metrics whose best possible score is known, and the ends of its keys; it applies to their subclasses, too.
+#: Metric (subclasses included) -> its best possible score, and the last parts of the names of such scores.
 MARKS: Dict[str, Tuple[float, Tuple[str, ...]]] = {
     'IoUMetric': (100.0, ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore')),
     'CocoMetric': (1.0, ('bbox_mAP',)),
@@ -70,7 +70,7 @@ def check_validation(program: Program) -> List[Result]:
     numbers = {name: float(value) for name, value in values.items() if isinstance(value, (float, np.floating))}
     listed = ', '.join(f'{name} {value:.3g}' for name, value in list(numbers.items())[:3])
     words = f'{quantity(seen, "image")} of your {len(runner.val_dataloader.dataset):,}'
-    words += f', {factor:.1f} times smaller than they are' if factor > 1 else ''
+    words += f', scaled down by {factor:.1f}' if factor > 1 else ''
     words += f'; the untrained model has {listed}' if listed else ''
     results = [ran('validation', words, dict(images=seen, values=list(values)))]
     hook = (program.config.get('default_hooks') or {}).get('checkpoint') or {}
@@ -86,7 +86,7 @@ def check_validation(program: Program) -> List[Result]:
 
 
 def _predict(program: Program, model: Any, loaded: Any) -> Tuple[Any, float]:
-    """Return predictions, of the size of the file, and the factor by which images were made smaller to save time."""
+    """Return predictions in the size of the file, and the factor by which images were shrunk to save time."""
     data = model.data_preprocessor(copy.deepcopy(loaded), False)
     inputs = data.get('inputs') if isinstance(data, dict) else None
     most = program.count_pixels(SECONDS)
@@ -119,7 +119,7 @@ def check_marks(program: Program) -> List[Result]:
 
 
 def _check_names(metric: Any) -> List[Result]:
-    """Compare class names in a metric, or in its file, with the data set's: a swap in both does not lower the score."""
+    """Compare class names of a metric, or of its file, with the data set's: swapped names do not lower the score."""
     names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
     results = []
     for key, value in vars(metric).items():
@@ -141,9 +141,9 @@ def _check_metric(program: Program, metric: Any) -> Result:
     name, dataset, (leaf, *others) = type(metric).__name__, program.build_dataset('val'), program.build_leaves('val')
     full, keys = next((MARKS[base.__name__] for base in type(metric).__mro__ if base.__name__ in MARKS), (0.0, ()))
     if not keys:
-        raise DoesNotApply('its best possible value is unknown')
+        raise DoesNotApply('the best possible value of the metric is unknown')
     if others or getattr(metric, 'format_only', False):
-        raise DoesNotApply('several data sets are evaluated' if others else 'it writes files only (format_only)')
+        raise DoesNotApply('several data sets are evaluated' if others else 'format_only=True only writes files')
     given, problem = [], Unavailable('no sample has labels')
     for index in select_indices(len(dataset), program.samples):
         with program.scope():
@@ -161,7 +161,7 @@ def _check_metric(program: Program, metric: Any) -> Result:
         metric.img_ids = [sample.metainfo['img_id'] for sample in given]
         unknown = [number for number in metric.img_ids if number not in api.imgs]
         if unknown:
-            return broken(name, f'image {unknown[0]} of the data set is not in its file')
+            return broken(name, f'image {unknown[0]} of the data set is not in the file of the metric')
     if name == 'IoUMetric' and names:  # a class of the user's may map labels
         labels = {int(label) for sample in given for label in torch.unique(sample.gt_sem_seg.data)}
         uncounted = sorted(label for label in labels - {VOID, metric.ignore_index} if label >= len(names))
@@ -174,27 +174,27 @@ def _check_metric(program: Program, metric: Any) -> Result:
     found = {key: float(value) for key, value in values.items() if key.split('/')[-1] in keys}
     found = {key: value for key, value in found.items() if np.isfinite(value) and value >= 0}
     if not found:
-        raise DoesNotApply(f'it returns none of {", ".join(keys)}')
+        raise DoesNotApply(f'the metric returns none of {", ".join(keys)}')
     low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < full - 1e-3)
     data = dict(samples=len(given), values=found)
     if low:
         return broken(name, f'gives the ground truth {low} of {full:g}', data)
     left_out = getattr(metric, 'ignore_index', -1)
     if isinstance(left_out, int) and 0 <= left_out < len(names):
-        return note(name, f'label {left_out} ({names[left_out]}) has no score: it is its ignore_index', data)
+        return note(name, f'label {left_out} ({names[left_out]}) has no score: it is ignore_index of the metric', data)
     return ran(name, f'the ground truth of {quantity(len(given), "image")} as predictions', data)
 
 
 def _predict_truth(sample: Any, info: Dict[str, Any], is_map: bool) -> None:
-    """Predict the label map of a sample, or the annotated objects of its file."""
+    """Set the label map of a sample, or the annotated objects of its file, as its predictions."""
     if is_map:
         truth = sample.gt_sem_seg.data
         sample.pred_sem_seg = PixelData(data=truth.where(truth != VOID, torch.zeros_like(truth)))
-        return  # no output is for VOID
+        return  # no output predicts VOID
     objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
     boxes = np.array([one['bbox'] for one in objects], np.float64).reshape(-1, 4)
     if len(boxes) > MOST_DETECTIONS or (boxes[:, 2:] - boxes[:, :2] < 1).any():
-        raise DoesNotApply('every image has more objects than are counted, or boxes below one pixel')
+        raise DoesNotApply('every image has more objects than the metric counts, or boxes below one pixel')
     sample.pred_instances = InstanceData(
         bboxes=torch.as_tensor(boxes, dtype=torch.float32),
         labels=torch.tensor([one['bbox_label'] for one in objects], dtype=torch.int64),
@@ -225,13 +225,15 @@ def check_labels(program: Program) -> List[Result]:
                 known = {name: (label, theirs.get(name)) for name, label in ours.items()}
             if values or not differing:
                 found.append(_judge_labels(subject, known, names if values else ()))
-        is_like_one = any(one.outcome == 'ran' for one in found)  # then the training numbers the others differently
+        is_like_one = any(
+            one.outcome == 'ran' for one in found
+        )  # then other training data sets are numbered differently
         results += [one._replace(outcome='note') if is_like_one and one.outcome == 'broken' else one for one in found]
     return results
 
 
 def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there: str) -> str:
-    """Name the first label with two names; empty if no label has two, or one side has no names."""
+    """Describe the first label with two names; '' if no label has two, or one side has no names."""
     if not ours or not theirs or tuple(ours) == tuple(theirs):
         return ''
     at = next((n for n, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
@@ -281,7 +283,7 @@ def _collect_values(dataset: Any) -> Set[int]:
 
 @cache_result
 def find_label(program: Program, split: str, number: int, value: int) -> Optional[int]:
-    """Return the label that a data set's pipeline makes of a label map of one value; ``None`` if it loads none."""
+    """Return the label that a data set's pipeline makes of a label map of one value; ``None`` if it loads no maps."""
     dataset = program.build_leaves(split)[number]
     known = dataset.get_data_info(0)
     like = _decode(dataset, known.get('seg_map_path'))

@@ -55,7 +55,7 @@ class Reply(NamedTuple):
 
     @property
     def works(self) -> bool:
-        """True if the function returned without an exception, and returned nothing to report."""
+        """True if the function raised no exception and returned an empty value."""
         return self.failure is None and not self.value
 
 
@@ -74,7 +74,7 @@ class Failure(NamedTuple):
 
     @classmethod
     def describe(cls, error: BaseException) -> Failure:
-        """Describe an exception, with its last line in the user's code: no installed package, no standard library."""
+        """Return the failure for an exception, with the last line of the traceback in the user's code."""
         place = ''
         for frame in traceback.extract_tb(error.__traceback__):
             file = os.path.abspath(frame.filename)
@@ -88,8 +88,9 @@ class Worker:
     """Runner of functions, one after another, in a process that is restarted after a crash or a hang.
 
     Functions must be importable, their arguments picklable and their results JSON. Their standard streams are connected
-    to the null device. The state of their modules is kept until the process ends. ``memory`` is its limit in bytes, if
-    the system reports it. ``forks`` keeps, on Linux, what is imported here, and saves seconds; CUDA must not be in use.
+    to the null device. The state of their modules is kept until the process ends. ``memory`` limits the process, in
+    bytes, where the system reports its memory. On Linux, ``forks`` keeps the modules imported here, which saves
+    seconds; CUDA must not be in use.
     """
 
     def __init__(self, memory: int = MEMORY, forks: bool = False) -> None:
@@ -193,7 +194,7 @@ def _send_and_receive(connection: Any, request: bytes, replies: List[Reply]) -> 
 
 
 class OutOfTime(BaseException):
-    """End of the time of a function; not an ``Exception``, which programs catch."""
+    """Signal that the time of a function is over; not an ``Exception``, which programs catch."""
 
 
 @contextlib.contextmanager
@@ -318,7 +319,7 @@ _made: Set[str] = set()
 
 
 def _refuse_file_changes(event: str, args: Any) -> None:
-    """Refuse accidents with files that the program did not create: some metrics empty their folder."""
+    """Refuse changes of files that the program did not create: some metrics empty their folder."""
     if event == 'open':
         # Opening a folder for writing (O_TMPFILE) creates a file without a name, which changes no other file.
         if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR) and not os.path.isdir(args[0]):
@@ -335,7 +336,7 @@ def _refuse_file_changes(event: str, args: Any) -> None:
 
 
 def _check_change(path: Any) -> None:
-    """Record created files; refuse to change existing ones."""
+    """Record a created path; refuse to change a path that existed before the program."""
     if isinstance(path, int):
         return
     folder, name = os.path.split(os.path.abspath(os.fsdecode(path)))

@@ -1,4 +1,4 @@
-"""The rules, by code. Each module below defines rules on one subject; adding one changes nothing else except order.py.
+"""All rules. Each module defines the rules of one subject; a new rule also needs its place in order.py.
 
 May import the same modules as findings.
 """

@@ -1,4 +1,4 @@
-"""Rules about the installation: packages that are mixed, or do not fit each other."""
+"""Rules about the installation: mixed stacks, failing imports, and versions that do not fit each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import EnvironmentRule, Example
 
-#: Version chosen by pip without limits.
+#: Version shown where pip chooses it.
 NEWEST = 'newest'
 
 
@@ -26,8 +26,8 @@ class MixedStacks(EnvironmentRule):
     example = Example(wrong='mmengine and onedl-mmsegmentation', right='onedl-mmengine and onedl-mmsegmentation')
     limits = 'A fork that was installed under the name of the original is not seen.'
     advice = (
-        'Uninstall all of them, then install those of the stack that your configs and checkpoints are made with; or '
-        'make a new environment with versions that docs/stacks.md lists.'
+        'Uninstall both stacks, then install the one that your configs and checkpoints were made with. Or create a new '
+        'environment with versions from docs/stacks.md.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -40,9 +40,9 @@ class MixedStacks(EnvironmentRule):
             if all(set(modules[module]) & set(environment.versions) for modules in STACKS.values())
         ]
         shared = (
-            f'both stacks write the same folder {", ".join(twice)}: each file is that of the package installed last'
+            f'both stacks install into the same folder {", ".join(twice)}: the package installed last overwrote files'
         )
-        apart = 'parts of both stacks, which were never tested with each other'
+        apart = 'parts of both stacks are installed, which were never tested together'
         ways, severity = [_use_one_stack(stack, environment) for stack in STACKS], ERROR if twice else WARNING
         yield self.report(shared if twice else apart, severity=severity, edits=ways)
 
@@ -61,23 +61,23 @@ def _use_one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
     )
 
 
-#: Module whose import raises (empty: any), words of the message in lower case, beginning of NumPy's version -> edit.
+#: (module whose import fails or '' for any, lower-case part of the message, prefix of NumPy's version) -> edit.
 KNOWN_CONFLICTS: Dict[Tuple[str, str, str], Edit] = {
     # https://numpy.org/devdocs/numpy_2_0_migration_guide.html
     ('', 'numpy', '2.'): Edit(
-        'Install NumPy 1, for which the package was compiled.',
+        'Install NumPy 1, which the package was compiled against.',
         environment={'numpy': '1.26.4'},
         commands=('pip install "numpy<2"',),
     ),
     # https://pypi.org/project/opencv-python/
     ('cv2', 'libgl', ''): Edit(
-        'Install the OpenCV for servers, which does not need libGL.',
+        'Install opencv-python-headless, which does not need libGL.',
         environment={'opencv-python': None, 'opencv-contrib-python': None, 'opencv-python-headless': NEWEST},
         commands=('pip uninstall -y opencv-python', 'pip install opencv-python-headless'),
     ),
     # https://github.com/pytorch/vision#installation
     ('torchvision', '', ''): Edit(
-        'Uninstall torchvision, which mmguard does not need, or install the one for this torch.',
+        'Uninstall torchvision (mmguard does not need it), or install the version for this torch.',
         environment={'torchvision': None},
         commands=('pip uninstall torchvision',),
     ),
@@ -89,16 +89,14 @@ class CannotImport(EnvironmentRule):
     summary = 'A package cannot be imported.'
     title = '{module} cannot be imported.'
     why = (
-        'Everything that uses it fails; mmengine continues without a framework that cannot be imported, and then does '
-        'not know its types.'
+        'Code that uses the package fails. mmengine continues without a framework that cannot be imported, and then '
+        'does not find the types of that framework.'
     )
     example = Example(wrong='numpy 2.1 with a package compiled against NumPy 1', right='pip install "numpy<2"')
-    limits = (
-        'It imports the packages of its table; an import that fails only with a GPU or on another machine is not seen.'
-    )
+    limits = 'Only a fixed list of packages is imported; failures that need a GPU or another machine are not seen.'
     advice = (
-        'Read the exception. If it names another package, correct that one first; if not, reinstall this one. If that '
-        'does not help, make a new environment with versions that docs/stacks.md lists.'
+        'If the exception names another package, repair that package first; otherwise reinstall this package. If that '
+        'does not help, create a new environment with versions from docs/stacks.md.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -117,20 +115,19 @@ class CannotImport(EnvironmentRule):
 class UnfitMmcv(EnvironmentRule):
     code = 'MG508'
     aliases = ('MG509',)
-    summary = 'The installed mmcv has a version that a framework refuses, or lacks its compiled ops.'
+    summary = 'A framework refuses the version of the installed mmcv, or mmcv lacks its compiled ops.'
     title = 'mmcv {version} is not accepted by {names}.'
     title_ops = 'mmcv has no compiled ops.'
     title_torch = 'mmcv was compiled for a different torch version.'
     why = (
-        'mmseg and mmdet look at the version when they are imported, and end with an AssertionError (MMCV==...). '
-        'Deformable convolutions, NMS, RoIAlign and mmdet need the ops, which are compiled for one torch and one CUDA.'
+        'mmseg and mmdet check the version of mmcv at import and raise an AssertionError (MMCV==...). Deformable '
+        'convolutions, NMS, RoIAlign and mmdet need the compiled ops, which fit one version of torch and of CUDA.'
     )
     example = Example(wrong='mmcv 2.2.0 with mmdet 3.3.0', right='mim install "mmcv>=2.0.0rc4,<2.2.0"')
     limits = 'An mmcv that the frameworks accept may still fail, for example if its ops were compiled for another GPU.'
     advice = (
-        'Reinstall mmcv within the limits shown: mim takes the wheel for the installed torch, or compiles it, which '
-        'takes minutes. Without a wheel, or a version that all frameworks accept, make a new environment with '
-        'versions that docs/stacks.md lists.'
+        'Reinstall mmcv within the version limits shown; without a wheel for your torch, mim compiles it for minutes. '
+        'If no version is accepted by all frameworks, create a new environment with versions from docs/stacks.md.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -141,7 +138,7 @@ class UnfitMmcv(EnvironmentRule):
             evidence = '; '.join(dict.fromkeys(refusing.values()))
             yield self.report(evidence, words, edits=ways, places=tuple(refusing))
         if environment.ops is False:
-            evidence = 'mmcv-lite has none' if 'mmcv-lite' in environment.versions else 'no mmcv/_ext in its folder'
+            evidence = 'mmcv-lite has no ops' if 'mmcv-lite' in environment.versions else 'no mmcv/_ext in its folder'
             severity = ERROR if 'mmdet' not in environment.missing else WARNING
             yield self.report(evidence, title=self.title_ops, severity=severity, edits=ways, places=('mmcv.ops',))
         elif environment.ops and 'mmcv.ops' in errors and 'mmcv' not in errors:
@@ -180,7 +177,7 @@ class CheckpointsRefused(EnvironmentRule):
         wrong='python tools/train.py my_config.py --resume',
         right='TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 python tools/train.py my_config.py --resume',
     )
-    limits = 'It reads the source of mmengine, not your checkpoints: files of bare weights can be read.'
+    limits = 'Only the source of mmengine is read, not your checkpoints: files that hold only weights still load.'
     advice = (
         'Before you resume from or test a checkpoint that you trust, set `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`. '
         'Training from the start works without it.'

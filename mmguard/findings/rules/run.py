@@ -11,7 +11,7 @@ from mmguard.findings.rule import MAX_FILES_NAMED, Example, Facts, RunRule
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Errors of ranks that are alive but not at the same place: AbsentRankError, mmengine (losses that differ), torch.
+#: Errors of live ranks that reached different collectives, raised by mmguard (AbsentRankError), mmengine or torch.
 _OUT_OF_STEP = re.compile(
     r'skipped this|(?:lives|is alive), but|loss log variables are different across GPUs|'
     r'Detected mismatch between collectives'
@@ -21,10 +21,10 @@ _OUT_OF_STEP = re.compile(
 class SkippedCollective(RunRule):
     code = 'MG304'
     follows = ('MG303', 'MG452', 'MG453', 'MG454')
-    summary = 'A rank skipped a collective in which others wait, or called another one.'
-    why = 'Every rank must come to the same collectives in the same order; otherwise the others wait until a timeout.'
+    summary = 'A rank skipped a collective that other ranks wait in, or called a different collective.'
+    why = 'Every rank must call the same collectives in the same order; otherwise the other ranks wait until a timeout.'
     example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
-    limits = 'It reads what the first rank raised, and does not know which line skipped the collective.'
+    limits = 'Only the error of one rank is read, so the line that skipped the collective is not known.'
     advice = (
         'Look for a branch that only one rank takes: `if rank == 0`, a batch without targets, an early return, a '
         'metric or a checkpoint. RankGuardHook names the losses that a rank lacks, and their samples.'
@@ -38,15 +38,15 @@ class SkippedCollective(RunRule):
 class RankAbsent(RunRule):
     code = 'MG303'
     follows = ('MG454', 'MG456')
-    summary = 'A rank did not join the others, or left no record.'
-    title = 'The ranks waited for one that did not join them.'
+    summary = 'A rank did not join the other ranks, or left no record.'
+    title = 'The other ranks waited for a rank that did not join them.'
     title_silent = 'Not every rank left a record.'
     why = (
-        'What the others raise (AbsentRankError, "Connection closed by peer", a timeout of NCCL) is only a '
+        'The errors of the other ranks (AbsentRankError, "Connection closed by peer", a timeout of NCCL) are only a '
         'consequence: the cause is in the log of the missing rank.'
     )
     example = Example(wrong='if rank == 0: validate()', right='validate() on every rank')
-    limits = 'A rank that ended normally, or wrote its record on another machine, looks the same.'
+    limits = 'A rank that ended normally, or wrote its record on another machine, looks like a missing rank.'
     advice = (
         'Read the log of the missing rank, and dmesg of its machine. If it ended normally, nothing needs to be done.'
     )
@@ -71,14 +71,14 @@ class UnusedParametersSeen(RunRule):
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
     title_model = 'No rank uses a part of the model, and DistributedDataParallel waited for its gradient.'
     why = (
-        'The loss does not use a branch of the model, in every iteration or in some: a stage that no head takes, a '
-        'batch without targets, a loss that is a constant where all labels are ignored.'
+        'The loss does not depend on a branch of the model, in some or all iterations: a backbone stage that no head '
+        'reads, a batch without targets, or a loss that is constant where all labels are ignored.'
     )
     example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
-    limits = 'Names of parameters are known where torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook gave them.'
+    limits = 'Parameters are named only if torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook recorded their names.'
     advice = (
-        'If the branch is meant to be skipped, write find_unused_parameters=True; where only batches without targets '
-        "skip it, dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. If not, use its output in a loss."
+        'If the branch may be skipped, write find_unused_parameters=True; if only batches without targets skip it, '
+        "dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. Otherwise use its output in a loss."
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -92,13 +92,13 @@ class UnusedParametersSeen(RunRule):
 class LossesFilled(RunRule):
     code = 'MG306'
     follows = ('MG452',)
-    summary = 'A rank lacked a loss that others had.'
+    summary = 'A rank lacked a loss that other ranks had.'
     why = (
-        'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits forever. The zero keeps '
-        'the ranks in step, but the batches of that rank do not train that branch.'
+        'DistributedDataParallel waits forever for a loss that one rank lacks. RankGuardHook adds a zero loss, which '
+        'keeps the ranks in step, but the batches of that rank do not train the branch.'
     )
     example = Example(wrong='return {} if no_targets else losses', right='return losses, with zeros on the graph')
-    limits = 'It names samples only where RankGuardHook ran.'
+    limits = 'Samples are named only if RankGuardHook ran.'
     advice = (
         'If the samples have no targets, leave such images out (filter_empty_gt=True in the training set), or let the '
         'head return all of its losses. If they have targets, look for a branch that one rank skips.'

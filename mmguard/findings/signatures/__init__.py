@@ -1,6 +1,6 @@
 """Error signatures: JSON files, one per area in which errors arise, and their reader.
 
-JSON, which Python reads without another package, so ``mmguard explain`` works in a broken installation. May import the
+JSON needs no other package, so ``mmguard explain`` works in a broken installation. May import the
 same modules as findings, except rules.
 """
 
@@ -23,7 +23,7 @@ KERNEL, RAISED, ENDED, FOLLOWS, SIGN, OPEN = range(6)
 #: Files in the order in which they are searched: the first signature that matches is taken.
 FILES = ('own', 'device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
 
-#: Framework -> command that decides if a signature names none.
+#: Framework -> command that finds the cause, unless the signature names another one.
 SCAN = {
     'mmengine': 'mmguard scan CONFIG',
     'ultralytics': 'mmguard scan data.yaml',
@@ -32,7 +32,7 @@ SCAN = {
     'torch': 'mmguard scan CONFIG',
 }
 
-#: Framework -> the one that it is built on.
+#: Framework -> framework that it is built on.
 _BUILT_ON = {
     **dict.fromkeys(['mmseg', 'mmdet'], 'mmengine'),
     **dict.fromkeys(['yolox', 'rf-detr', 'rt-detr', 'd-fine', 'deim'], 'torch'),
@@ -64,14 +64,14 @@ class Cause:
     Args:
         key (str): Name within its signature.
         text (str): Cause, with advice if that is the same for all frameworks.
-        codes (tuple[str]): Findings that confirm it.
+        codes (tuple[str]): Findings that confirm the cause.
         context (str): Pattern; in logs that match it, the cause is more frequent, but not proven.
         supports (str): Pattern of evidence for the cause; the matching line is quoted.
         refutes (str): Pattern of evidence that rules the cause out.
-        refuted_by (tuple[str]): What must have been read to rule the cause out if it has no finding with ``codes``:
-            ``'files'`` (all label files), ``'config'``; empty: nothing does (a loader, a transform, a loss).
-        frameworks (tuple[str]): Frameworks in which it occurs, ``torch``: unknown framework; empty: all.
-        look (str): Deciding observation.
+        refuted_by (tuple[str]): Inputs (``'files'``: all label files, ``'config'``) that rule the cause out if they
+            were read without a finding of ``codes``; empty if no input does (a loader, a transform, a loss).
+        frameworks (tuple[str]): Frameworks in which the cause occurs (``torch``: unknown framework); empty: all.
+        look (str): Observation that shows whether this is the cause.
         advice (dict[str, str]): Framework -> advice; ``torch``: for all others.
     """
 
@@ -87,7 +87,7 @@ class Cause:
     advice: Mapping[str, str] = field(default_factory=dict)
 
     def occurs_in(self, framework: str) -> bool:
-        """Return True if the cause can occur in a framework; empty: unknown framework."""
+        """Return True if the cause can occur in a framework; an empty name means an unknown framework."""
         return not self.frameworks or not {*get_lineage(framework)}.isdisjoint(self.frameworks)
 
 
@@ -96,15 +96,15 @@ class Signature:
     """Known error message.
 
     Args:
-        code (str): Stable, ``MG4xx``, ``MG35x`` to ``MG37x`` or ``MG58x``; never given to another.
+        code (str): ``MG4xx``, ``MG35x`` to ``MG37x`` or ``MG58x``; never reused for another error.
         title (str): Error in one line.
         pattern (str): Words that are the same in all versions; searched in ``Type: message``, over several lines.
         meaning (str): Meaning of the error.
         causes (tuple[Cause]): The most frequent first.
         command (dict[str, str]): Command that decides, by framework as in `Cause.advice`; CONFIG, DATA and WORK_DIR
             stand for the user's.
-        place (str): Pattern that a line of the traceback matches as well; empty: any.
-        bare (bool): True if it also appears in logs without an exception, as a line of its own.
+        place (str): Pattern that a line of the traceback must match, too; empty: any traceback.
+        bare (bool): True if the error also appears in logs without an exception, as a separate line.
         stage (int): Index in ``STAGES``.
     """
 

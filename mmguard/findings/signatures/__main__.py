@@ -1,4 +1,4 @@
-"""Page of the error signatures: ``python -m mmguard.findings.signatures > docs/errors.md``."""
+"""Generator of docs/errors.md: ``python -m mmguard.findings.signatures > docs/errors.md``."""
 
 from __future__ import annotations
 

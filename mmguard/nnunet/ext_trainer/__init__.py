@@ -1,1 +1,1 @@
-"""Folder for ``nnUNet_extTrainer``, from which nnU-Net imports every module by its bare name, so it holds only one."""
+"""Folder for ``nnUNet_extTrainer``; it holds one module, since nnU-Net imports every module by its bare name."""

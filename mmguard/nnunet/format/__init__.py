@@ -46,7 +46,7 @@ _OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
 
 
 class CaseSummary:
-    """Sum of the records of cases. The memory for valid cases is constant; the faults of all others are kept."""
+    """Sum of the records of cases; its memory grows only with the number of faults."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
@@ -59,7 +59,7 @@ class CaseSummary:
         self.faults: List[Fault] = []
 
     def add(self, record: CaseRecord) -> None:
-        """Add one case."""
+        """Add the record of one case."""
         label = record.label
         self.files += len(record.images) + (label is not None)
         if label is not None and label.is_read:
@@ -80,7 +80,7 @@ class CaseSummary:
             self.offending[name] = sum(voxels)
 
     def to_facts(self, listing: CaseListing, reader: str) -> LabelFacts:
-        """Return the facts for the diagnosis."""
+        """Return the sums as facts for the rules."""
         spec = self.spec
         by_kind: Dict[str, List[CaseFault]] = {}
         for kind, fault in sorted([*listing.faults, *self.faults], key=lambda pair: (pair[0], pair[1].file)):
@@ -122,12 +122,12 @@ class CaseSummary:
 
 _LAYOUTS = {V1: ' in the layout of v1', MSD: ' in the layout of the Decathlon'}
 _FLAT_CASES = 8
-#: Maximum number of cases whose records are kept, which trial changes need.
+#: Maximum number of cases whose records are kept for trials of edits.
 _KEPT = 5000
 
 
 class CaseSource(Source):
-    """A raw data set of nnU-Net: the folder of dataset.json."""
+    """Source for one raw data set of nnU-Net, the folder of its dataset.json."""
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -159,7 +159,7 @@ class CaseSource(Source):
             self.spec.add(KEYS, f'nnU-Net does not read {self.spec.file_ending} files; it reads {endings}')
 
     def skip_volumes(self, why: str) -> None:
-        """Judge only dataset.json and the names of the files, because the volumes cannot be read."""
+        """Check only dataset.json and the names of the files, because the volumes cannot be read."""
         self.reader = ''
         self.notes.append(Message('the volumes are not read: {why}', why=why))
 
@@ -168,7 +168,7 @@ class CaseSource(Source):
         return len(self.listing.cases)
 
     def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:
-        """Read all cases."""
+        """Read all cases, and return the facts of the data set."""
         summary = CaseSummary(self.spec, self.root)
         self._records.clear()
         _import_decoders(self.reader)
@@ -186,7 +186,7 @@ class CaseSource(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Return the facts of the last scan, judged again with an edit; see :meth:`recount`."""
+        """Return the facts of the last scan with the changes of an edit; see :meth:`recount`."""
         return self.recount(**files.get(self.root, {}))
 
     def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
@@ -213,7 +213,7 @@ def _import_decoders(reader: str) -> None:
 
 
 class NnUNet(Format):
-    """A raw data set, its dataset.json, or a folder of several."""
+    """Format of nnU-Net: a raw data set, its dataset.json, or a folder of several data sets."""
 
     name = 'nnunet'
     endings = ('dataset.json',)

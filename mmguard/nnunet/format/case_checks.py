@@ -1,4 +1,4 @@
-"""Faults of a case: the comparisons of nnU-Net's integrity check, and others.
+"""Checks of the files of a case: nnU-Net's integrity check, and further checks.
 
 (nnunetv2/experiment_planning/verify_dataset_integrity.py: ``check_cases``, ``verify_labels``)
 """
@@ -26,7 +26,7 @@ _FIRST_CHANNEL = re.compile(r'_0000(?=\.[^/\\]*$)')
 
 
 def describe_slices(counts: Mapping[int, int]) -> str:
-    """Describe the slices that contain something, and the one that contains most.
+    """Describe the slices that contain voxels of a value, and the slice with most of these voxels.
 
     Args:
         counts (Mapping[int, int]): Slice, counted from 0 -> number of voxels.
@@ -70,7 +70,7 @@ class CaseChecker:
         self.case = ''  #: Name of the case that is checked.
 
     def find_faults(self, record: CaseRecord) -> Iterator[Fault]:
-        """Yield kind and fault for all faults of a case."""
+        """Yield (kind, fault) for each fault of a case."""
         self.case = make_printable(record.case)
         files = ([record.label] if record.label else []) + record.images
         for file in files:

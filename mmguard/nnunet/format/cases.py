@@ -1,4 +1,4 @@
-"""Cases of a data set: the files of each, as listed by nnU-Net, and their content."""
+"""Cases of a raw data set: their files, listed as nnU-Net does, and the content of the files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mmguard.nnunet.format.spec import KEYS, MSD, V1, DatasetSpec, is_written_fo
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: Prefix of the files that macOS writes next to each file copied to a foreign file system (AppleDouble).
 _APPLE_DOUBLE = '._'
-_MACOS_NOTE = 'macOS left it next to a file that it copied'
+_MACOS_NOTE = 'macOS created it next to a copied file'
 
 
 class CaseItem(NamedTuple):
-    """The files of a case, to be read in a task."""
+    """Files of a case, which one task reads."""
 
     path: str  #: Path of its label file.
     case: str  #: Name of the case.
@@ -57,7 +57,7 @@ def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
-    """Return True if image names match dataset.json: nnU-Net v1 adds the channel, the Decathlon does not."""
+    """Return True if the first image exists as named in dataset.json; in nnU-Net v1 its file also has the channel."""
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
@@ -226,19 +226,19 @@ def _count_missing(record: FileRecord, voxels: int) -> None:
 
 @dataclass(frozen=True)
 class CaseTask:
-    """Settings of a task, which the engine passes to a process together with cases."""
+    """Settings for reading cases, which are sent to worker processes."""
 
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.
 
     def scan(self, items: List[CaseItem]) -> List[CaseRecord]:
-        """Read some cases, as one task."""
+        """Return the records of some cases."""
         return [read_case(item, self.reader, self.expected) for item in items]
 
     def report_crash(self, item: CaseItem) -> List[CaseRecord]:
-        """Return the record of a case that crashed the process reading it; the responsible file is unknown."""
+        """Return a record that reports a crash in all files of a case, since the responsible file is unknown."""
         record = CaseRecord(item.path, item.case, self.reader)
-        detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
+        detail = 'a file of this case crashed the process that read it (out of memory, or a bug of the decoder)'
         if item.has_label:
             record.label = FileRecord(item.path, CRASHES, detail)
         record.images = [FileRecord(path, CRASHES, detail) for path in item.images]

@@ -27,7 +27,7 @@ _REQUIRED = {
     V2: ('labels', 'channel_names', 'numTraining', 'file_ending'),
     V1: ('labels', 'modality', 'numTraining'),
 }
-#: Maximum nesting of lists and objects; nnU-Net's own has two levels.
+#: Maximum nesting of lists and objects; files of nnU-Net have two levels.
 _DEEPEST = 20
 
 
@@ -50,7 +50,7 @@ class DatasetSpec:
 
 
 def read_spec(path: str) -> DatasetSpec:
-    """Read dataset.json; its faults are reported in ``faults``."""
+    """Read dataset.json; its faults are stored in ``faults`` of the result."""
     spec = DatasetSpec()
     twice: List[str] = []
 
@@ -76,9 +76,7 @@ def read_spec(path: str) -> DatasetSpec:
 
 
 def build_spec(content: Dict[str, Any], root: str) -> DatasetSpec:
-    """Return the declarations of the content of a dataset.json; only v2 reads a data set whose folder is named
-    ``DatasetXXX_NAME``.
-    """
+    """Return the declarations in the content of a dataset.json; a folder named ``DatasetXXX_NAME`` is always v2."""
     is_for_v2 = _DATASET_V2.match(os.path.basename(os.path.abspath(root)))
     spec = DatasetSpec(content, layout=V1 if is_written_for_v1(content) and not is_for_v2 else V2)
     _read_keys(spec)
@@ -126,7 +124,7 @@ def _read_keys(spec: DatasetSpec) -> None:
 
 
 def judge_count(spec: DatasetSpec, num_cases: int) -> None:
-    """Compare numTraining with the number of cases that nnU-Net finds."""
+    """Add a fault to ``spec`` if numTraining differs from the number of cases that nnU-Net finds."""
     said = spec.content.get('numTraining')
     if said is None:
         return
@@ -244,7 +242,7 @@ def _join_values(values: List[int]) -> str:
 
 
 def is_raw_dataset(folder: str) -> bool:
-    """Return True if a folder is a raw data set of nnU-Net: dataset.json has its keys or is next to its folders."""
+    """Return True if a folder has a dataset.json with keys of nnU-Net, or one next to imagesTr or labelsTr."""
     path = os.path.join(folder, 'dataset.json')
     if not os.path.isfile(path):
         return False
@@ -259,7 +257,7 @@ _LOOKED_AT = 5000
 
 
 def find_raw_datasets(target: str) -> List[str]:
-    """Return the data sets of a target: a data set, its dataset.json, or nnUNet_raw, which contains several."""
+    """Return the folders of the data sets in ``target``: a data set, its dataset.json, or nnUNet_raw with several."""
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
     if not os.path.isdir(target):

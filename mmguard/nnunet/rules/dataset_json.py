@@ -1,4 +1,4 @@
-"""Rules about dataset.json, and what all rules about volumes share."""
+"""Rules about dataset.json, and functions that all rules about volumes share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def get_labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
 
 
 def is_old(labels: LabelFacts) -> bool:
-    """True if dataset.json is in the layout of nnU-Net v1."""
+    """True if dataset.json is in the layout of nnU-Net v1 or of the Decathlon."""
     return get_volumes(labels).layout in CONVERSIONS
 
 
@@ -63,7 +63,7 @@ def rewrite_volumes(
     dataset_json: Optional[Mapping[str, Any]] = None,
     **changes: Any,
 ) -> Edit:
-    """Return an edit of dataset.json and of all label files, written by hand.
+    """Return an edit of dataset.json and all label files, which the user has to write.
 
     Args:
         dataset_json (dict, optional): Key of dataset.json -> new value.
@@ -74,7 +74,7 @@ def rewrite_volumes(
 
 
 def write_renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
-    """Return the code that renumbers an array of labels."""
+    """Return the lines of Python code that renumber a label array ``seg``."""
     loop = f'for value, label in {as_map(pairs)}.items(): seg[old == value] = label'
     return ('old = seg.copy()', loop) if pairs else ()
 
@@ -99,7 +99,7 @@ class DeclaredCause(DataRule):
         return [text for kind in self.declared for text in get_volumes(labels).declared.get(kind, ())]
 
 
-#: Key of dataset.json -> a value for it, where the facts have none.
+#: Key of dataset.json -> example value, for keys that the facts do not contain.
 _VALUES = {'channel_names': '{"0": "NAME OF CHANNEL 0"}', 'labels': '{"background": 0, "NAME OF CLASS 1": 1}'}
 
 
@@ -109,13 +109,13 @@ class DatasetJson(DeclaredCause):
     aliases = ('MG183',)
     declared = ('keys',)
     summary = 'nnU-Net v2 cannot use the dataset.json as it is.'
-    why = 'nnU-Net stops before it looks at a single case.'
+    why = 'nnU-Net stops before it reads a single case.'
     example = Example(wrong='"modality": {"0": "CT"}', right='"channel_names": {"0": "CT"}, "file_ending": ".nii.gz"')
-    limits = 'It checks the keys that planning and training read, not those of your own tools.'
+    limits = 'Only the keys that planning and training read are checked, not those of your own tools.'
     advice = 'Correct these keys: `channel_names` has one entry for each channel of an image (RGB has three), from "0".'
     advice_missing = 'Write `{keys}` in dataset.json, with one entry of channel_names for each channel (RGB has three).'
-    advice_old = 'The data set is written for nnU-Net v1: convert it, `{conversion}`.'
-    advice_incomplete = 'Add `{entries}` first, without which the conversion to v2 fails: then `{conversion}`.'
+    advice_old = 'The data set is written for nnU-Net v1: convert it with `{conversion}`.'
+    advice_incomplete = 'Add `{entries}` to dataset.json, or the conversion to v2 fails; then run `{conversion}`.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         volumes = get_volumes(labels)
@@ -137,7 +137,9 @@ class DatasetJson(DeclaredCause):
             written = {key: value for key, value in keys.items() if key not in content}
             entries = [f'"{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in written.items()]
             if written:
-                yield rewrite_volumes(labels, 'Add what nnU-Net v2 reads in place of "modality".', '', entries, written)
+                yield rewrite_volumes(
+                    labels, 'Add the keys of nnU-Net v2 in place of "modality".', '', entries, written
+                )
 
 
 class NumberOfCases(DeclaredCause):
@@ -170,11 +172,11 @@ class LabelList(DeclaredCause):
         wrong='"labels": {"background": 0, "liver": 1, "tumor": 4}',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
-    limits = 'It cannot tell whether a name belongs to its number.'
+    limits = 'Cannot tell whether a name belongs to its number.'
     advice = (
         'Write name: integer, each name once, `"background": 0` first and "ignore" last: `"labels": {{"background": 0, '
-        '"liver": 1, "tumor": 2, "ignore": 3}}`. Renumber label files only where their own values have a gap: '
-        '`seg[seg == 4] = 2`, and the same number in dataset.json.'
+        '"liver": 1, "tumor": 2, "ignore": 3}}`. Renumber label files only if their values have a gap: `seg[seg == 4] '
+        '= 2`, and the same number in dataset.json.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -228,13 +230,13 @@ class RegionList(DeclaredCause):
     code = 'MG182'
     before = 'MG132'
     declared = ('regions',)
-    summary = 'Regions are declared, but regions_class_order does not fit them.'
-    why = 'Regions overlap, and one mask is predicted for each: the order says which label each writes, largest first.'
+    summary = 'Regions are declared, but regions_class_order does not match the regions.'
+    why = 'nnU-Net predicts a mask per region; regions_class_order says which label each mask writes, largest first.'
     example = Example(
         wrong='"labels": {"background": 0, "whole": [1, 2], "core": [2]}',
         right='"regions_class_order": [1, 2] next to these labels',
     )
-    limits = 'It assumes that the regions are listed from the largest to the smallest.'
+    limits = 'Regions are assumed to be listed from the largest to the smallest.'
     advice = (
         'Write one label per region, without background, in the order of `labels`: `"labels": {{"background": 0, '
         '"whole": [1, 2], "core": [2]}}, "regions_class_order": [1, 2]`.'
@@ -265,7 +267,7 @@ class VolumeCause(DataRule):
 
     kinds = ('voxels',)
     needs: ClassVar[Tuple[str, ...]] = ('volumes',)
-    #: Kinds of faults in ``VolumeFacts.faults`` that show it.
+    #: Kinds of faults in ``VolumeFacts.faults`` that the rule reports.
     shown_by: ClassVar[Tuple[str, ...]] = ()
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -286,11 +288,11 @@ class VolumeCause(DataRule):
 
 
 def list_files(faults: Sequence[CaseFault]) -> List[str]:
-    """Return the files of some faults, each once."""
+    """Return the files of ``faults`` without duplicates."""
     return list(dict.fromkeys(fault.file for fault in faults))
 
 
 def find_ignore_value(labels: LabelFacts) -> int:
-    """Return the value of the ignored label: the highest declared one, or if none is ignored, the one after it."""
+    """Return the ignore label: the highest declared label, plus 1 if dataset.json does not declare an ignore label."""
     highest = max(get_volumes(labels).expected, default=0)
     return highest if labels.ignore_index is not None else highest + 1

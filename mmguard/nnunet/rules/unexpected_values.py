@@ -26,7 +26,7 @@ from mmguard.text import quantity, shorten
 
 #: Share of voxels up to which a value is an annotation mistake rather than a class.
 RARE_VOXELS = 1e-4
-#: Maximum distance of gray levels near 0 and near 255.
+#: Maximum distance of the gray levels of a binary mask from 0 or 255.
 _NEAR = 32
 #: Data set of volumes -> value in its files -> pattern of names declared for it, in lower case.
 VOLUME_SETS: Dict[str, Dict[int, str]] = {
@@ -55,12 +55,12 @@ class UnexpectedValues(VolumeCause):
     shown_by = (UNEXPECTED,)
     summary = 'Label files hold values that dataset.json does not declare.'
     title = 'Label files hold values that dataset.json does not declare: {listed}.'
-    why = 'Preprocessing keeps them; in training they index beyond the classes: a device-side assert on a GPU.'
+    why = 'Preprocessing keeps these values; in training they exceed the classes: a device-side assert on a GPU.'
     example = Example(
         wrong='"labels": {"background": 0, "liver": 1}, files with 0, 1 and 2',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
-    limits = 'It cannot tell an annotation mistake, a forgotten class and "not annotated" apart: look at the slices.'
+    limits = 'Cannot tell an annotation mistake, a forgotten class and "not annotated" apart: look at the slices.'
     advice = (
         'Look at the slices named (valid labels are {valid}): correct an annotation mistake, declare a class in '
         '`"labels"`, renumber values by the names of the classes, threshold gray levels. If a value (255, -1) marks '
@@ -94,7 +94,7 @@ class UnexpectedValues(VolumeCause):
             'valid': join_items(volumes.expected, 16),
             'next': find_ignore_value(labels),
         }
-        # A value that was not renumbered is missing under its number.
+        # For each value that was not renumbered, a declared label never occurs.
         is_renumbering = len(labels.values) >= len(volumes.never) or bool(self._find_numbering(labels))
         is_common = compute_share(sum(labels.values.values()), labels.total) > RARE_VOXELS
         follow = self.follows if is_renumbering and is_common else ()
@@ -118,7 +118,7 @@ class UnexpectedValues(VolumeCause):
             return
         known, pairs = self._match_names(labels)
         if pairs:
-            asked = Message('Are they the values of {known}: {what}?', known=known, what=_describe(labels, pairs))
+            asked = Message('Are these the values of {known}: {what}?', known=known, what=_describe(labels, pairs))
             yield _renumber(labels, pairs, asked)
             return
         pairs = self._find_numbering(labels)
@@ -127,7 +127,7 @@ class UnexpectedValues(VolumeCause):
         if wrong == [following] and labels.ignore_index is None and not rare:
             entry = f'"{following}": "NAME"' if is_old(labels) else f'"NAME": {following}'
             added = {'labels': as_written(labels, {**declared, f'class {following}': following})}
-            title = 'Declare it in dataset.json, with the name of the class.'
+            title = 'Declare the class in dataset.json, with its name.'
             asked = Message('Is {following} a class that dataset.json lacks?', following=following)
             yield rewrite_volumes(labels, title, asked, [entry], added)
         void = following if labels.ignore_index is None else labels.ignore_index
@@ -136,7 +136,7 @@ class UnexpectedValues(VolumeCause):
             rows = [f'seg[np.isin(seg, {wrong})] = {void}'] * (wrong != [void])
             rows += [f'"ignore": {void}'] * (labels.ignore_index is None)
             asked = Message('Does {wrong} mark voxels that were not annotated?', wrong=join_items(wrong))
-            title, table = 'Ignore it, in dataset.json and in all label files.', dict.fromkeys(wrong, void)
+            title, table = 'Ignore these values, in dataset.json and label files.', dict.fromkeys(wrong, void)
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
     def _match_names(self, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
@@ -151,7 +151,7 @@ class UnexpectedValues(VolumeCause):
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _find_numbering(self, labels: LabelFacts) -> Dict[int, int]:
-        """Map old values to new ones if as many are found as declared, not counting ignored ones."""
+        """Return {value in the files: declared label} where they differ; {} if the files hold more or fewer values."""
         found = sorted(set(labels.histogram) - {labels.ignore_index} - set(find_mistakes(labels, labels.values)))
         classes = sorted(set(get_volumes(labels).expected) - {labels.ignore_index})
         if not labels.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
@@ -189,7 +189,7 @@ def match_named_values(values: Collection[int], names: Mapping[int, str]) -> Tup
         names (dict[int, str]): Declared number -> name; 0 and ignored ones left out.
 
     Returns:
-        tuple: Empty if the set is unknown, or a value does not have exactly one of the names.
+        tuple: ``('', {})`` if the set is unknown, or a value does not have exactly one of the names.
 
     Example:
         >>> match_named_values([1, 2, 4], {1: 'edema', 2: 'non-enhancing tumor', 3: 'enhancing tumor'})

@@ -1,4 +1,4 @@
-"""Faults in single files of volumes, classes in few of them, and the verdict if no file has a fault."""
+"""Rules about faults in volume files, classes in few cases, and the verdict that all files are fine."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class GridsDiffer(VolumeCause):
         wrong='label 112x160x128, image 112x160x127',
         right='sitk.Resample(label, image, sitk.Transform(), sitk.sitkNearestNeighbor)',
     )
-    limits = 'It does not know which of two headers is wrong. Equal grids may still be of two different volumes.'
+    limits = 'Cannot tell which of two headers is wrong. Equal grids may still belong to different volumes.'
     advice = (
-        'Overlay them, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`: if the voxels fit, copy the header, '
-        '`label.CopyInformation(image)`. If not, resample the label onto the image with '
+        'Overlay label and image, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, copy the '
+        'header, `label.CopyInformation(image)`; if not, resample the label onto the image with '
         '`sitk.sitkNearestNeighbor`, or move swapped axes back, `np.transpose(seg, (2, 1, 0))`.'
     )
 
@@ -63,18 +63,18 @@ class NotIntegers(VolumeCause):
     shown_by = (NOT_FINITE, FRACTIONS)
     summary = 'Voxels are NaN or infinite, or labels are not integers.'
     why = (
-        'One NaN makes the mean and standard deviation of its case NaN, with them all its voxels, and then the loss. '
-        'Labels are truncated: 0.9998 becomes 0, and the class shrinks or vanishes without a message.'
+        'One NaN makes the mean and standard deviation of its case NaN, then all of its voxels, and then the loss. '
+        'Fractional labels are truncated: 0.9998 becomes 0, and the class silently shrinks or vanishes.'
     )
     example = Example(
         wrong='sitk.Resample(label, image, sitk.Transform(), sitk.sitkLinear)',
         right='sitk.Resample(label, image, sitk.Transform(), sitk.sitkNearestNeighbor)',
     )
-    limits = 'It names the voxels, not what made them.'
+    limits = 'The cause of such voxels is not known.'
     advice = (
         'Replace NaN in images with the value of empty space (-1000 in CT, 0 in MR), `np.nan_to_num(image, '
         'nan=VALUE)`. Round labels that are within 0.01 of integers, `np.rint(seg)`, or save '
-        '`image.dataobj.get_unscaled()` if the header scales them; else resample the originals with '
+        '`image.dataobj.get_unscaled()` if the header scales them; otherwise resample the originals with '
         '`sitk.sitkNearestNeighbor`.'
     )
 
@@ -92,9 +92,9 @@ class ImagesAsLabels(VolumeCause):
     )
     limits = 'A parcellation of very many small regions may look like an image.'
     advice = (
-        'Look at them, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`: if images were copied under the names '
-        'of labels, put the segmentations into labelsTr; do not map intensities to labels. Threshold a mask of two '
-        'classes drawn in gray, `seg = (seg > 127).astype(np.uint8)`, and save one channel without loss.'
+        'Look at these files, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`: if images were copied under the '
+        'names of labels, put the segmentations into labelsTr; do not map intensities to labels. Threshold a mask of '
+        'two classes drawn in gray, `seg = (seg > 127).astype(np.uint8)`, and save one channel without loss.'
     )
 
 
@@ -105,17 +105,17 @@ class NothingLabelled(VolumeCause):
     severity = 'warning'
     summary = 'Label files do not contain a single voxel of a class.'
     why = (
-        'That is right for a healthy case. If the case is not healthy, the export dropped its labels, and the model '
+        'This is correct for a healthy case. If the case is not healthy, the export dropped its labels, and the model '
         'learns background there.'
     )
     example = Example(
         wrong='a case that was not annotated, its label file all 0',
         right='its label file all "ignore", or the case left out',
     )
-    limits = 'It cannot tell a healthy case from one that was not annotated.'
+    limits = 'Cannot tell a healthy case from one that was not annotated.'
     advice = (
-        'Look at the cases named, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`, and keep healthy ones. '
-        'Leave out a case that was not annotated, or declare `"ignore": {next}` and write that value into it.'
+        'Look at the cases named, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`, and keep healthy cases. Leave '
+        'out a case that was not annotated, or declare `"ignore": {next}` and fill its label file with {next}.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -132,15 +132,15 @@ class RarerThanFolds(DataRule):
     needs = ('volumes',)
     summary = 'Classes occur in fewer cases than nnU-Net has folds.'
     title = 'Classes occur in fewer cases than nnU-Net has folds ({folds}): {rare}.'
-    why = 'A fold whose validation cases lack a class cannot judge it: its Dice is nan there, or 0 if it is predicted.'
+    why = 'A fold whose validation cases lack a class cannot judge it: its Dice is nan, or 0 if it is predicted.'
     example = Example(
         wrong='labels: lesion 1, lesion 2, lesion 3, one label for each object of a case',
         right='labels: lesion',
     )
-    limits = 'It counts cases, and does not read splits_final.json.'
+    limits = 'Only cases are counted; splits_final.json is not read.'
     advice = (
-        'Judge such a class by the folds whose cases have it: see splits_final.json. If the names number the objects '
-        'of one class (`lesion 1`, `lesion 2`), write them as one label: nnU-Net learns classes, not objects.'
+        'Judge such a class by the folds whose cases contain it: see splits_final.json. If the names number the '
+        'objects of one class (`lesion 1`, `lesion 2`), write them as one label: nnU-Net learns classes, not objects.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -155,7 +155,7 @@ class RarerThanFolds(DataRule):
 
 
 def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:
-    """Map each class that fewer cases have than there are folds to their number; regions share voxels: not judged."""
+    """Return {class: number of cases} for classes in fewer cases than folds; {} if labels are unread or are regions."""
     volumes = labels.volumes
     if volumes is None or volumes.labels_read < max(FOLDS, volumes.cases) or 'regions_class_order' in volumes.content:
         return {}
@@ -173,23 +173,23 @@ class VolumesFine(AllClear):
         wrong='a training that dies on data preprocessed before the labels were corrected',
         right='nnUNetv2_plan_and_preprocess -d DATASET_ID',
     )
-    limits = 'It cannot tell whether a declared label is the right one for its voxels.'
+    limits = 'Cannot tell whether a declared label is the right one for its voxels.'
     advice = (
         'Continue with `nnUNetv2_plan_and_preprocess -d DATASET_ID`, also if an older version of the labels was '
         'preprocessed before.'
     )
     title_old = 'The label files are fine, but nnU-Net v2 reads this data set only after its conversion.'
-    advice_old = 'Convert it, `{command}`, and scan the result.'
+    advice_old = 'Convert the data set with `{command}`, and scan the result.'
     advice_incomplete = (
-        'Add `{entries}` to dataset.json: the conversion fails without these keys. Then convert it, `{command}`, and '
-        'scan the result.'
+        'Add `{entries}` to dataset.json: the conversion fails without these keys. Then convert the data set with '
+        '`{command}`, and scan the result.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         volumes = get_volumes(labels)
         evidence = Message(
-            '{cases}, {total:,} voxels, all of them {expected}; checked: {labels} read; not checked: what '
-            'preprocessing makes of them',
+            '{cases}, {total:,} voxels, all of them {expected}; checked: {labels} read; not checked: the result of '
+            'preprocessing',
             cases=quantity(volumes.cases, 'case'),
             total=labels.total,
             expected=join_items(volumes.expected, 16),

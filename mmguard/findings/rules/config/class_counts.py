@@ -1,4 +1,4 @@
-"""Heads whose number of classes differs from the data set's."""
+"""Rules about heads whose number of classes differs from that of the data set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mmguard.findings.views import VOID, count_trained, get_annotations, select_
 from mmguard.language import Message
 from mmguard.text import plural, quantity
 
-#: Kind of classes that a head counts -> text.
+#: Kind of classes that a head counts -> (singular, plural or None).
 NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of stuff', 'kinds of stuff')}
 
 
@@ -42,7 +42,7 @@ class HeadNumClasses(ConfigRule):
         'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
     )
     example = Example(wrong='num_classes=19 in the head, for 11 classes', right='num_classes=11 in the head')
-    limits = 'It compares the heads with the class list; `mmguard scan` compares the list with the files.'
+    limits = 'Only heads and class list are compared here; `mmguard scan` compares the list with the files.'
     advice = (
         'Run `mmguard scan CONFIG` to see which classes the files contain. Write them as metainfo=dict(classes=...) '
         'in the data sets of all splits (inside of wrappers), and their number in every head and in its class_weight.'
@@ -74,7 +74,7 @@ class BackgroundCounted(ConfigRule):
         'one class too many nothing crashes, but results are shifted by a class or a class never occurs.'
     )
     example = Example(wrong='num_classes=21 in the bbox_head, for 20 object classes', right='num_classes=20')
-    limits = 'A name that is missing in the class list looks the same: `mmguard scan CONFIG` tells them apart.'
+    limits = 'A class list that lacks a name looks the same; `mmguard scan CONFIG` shows which it is.'
     advice = (
         'Compare the class list with the annotation files (`mmguard scan CONFIG`). If it names every object class, '
         'write its length as num_classes of the heads; if a name is missing, add it to metainfo.classes.'
@@ -126,7 +126,7 @@ def match_heads_and_list(
     said = any(says_classes(dataset) for dataset in data)
     known = {name for dataset in data for name in get_class_names(dataset) or ()}
     in_files = list(dict.fromkeys(get_annotations(labels).categories.values())) if labels is not None else []
-    # The head that predicts comes first; the number of another one may merely not have been updated.
+    # The head that predicts comes first; the number of an auxiliary head may be outdated.
     leading = next((count.path for count in find_class_counts(config) if count.kind == 'all'), None)
     agrees = leading is not None and leading not in expected
     certain = agrees or (said and labels is not None)
@@ -143,7 +143,7 @@ def match_heads_and_list(
     elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
     if in_files and len(in_files) == number and known != set(in_files):
         # The files have as many classes as the heads, so the list is wrong.
-        yield set_classes(facts, in_files, 'Do you train all of these?' if said else '')
+        yield set_classes(facts, in_files, 'Do you train all of these classes?' if said else '')
         if said and known & set(in_files):
             yield replace(heads, question='Do you train only these classes?')
     elif said or agrees or known == set(in_files):

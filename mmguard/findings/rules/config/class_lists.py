@@ -1,4 +1,4 @@
-"""Class lists that are misread, or that do not match each other."""
+"""Rules about class lists that are misread, or that differ between data sets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ClassString(ConfigRule):
             classes, place = get_class_string(dataset), get_classes_path(dataset)
             if not classes or get_class_names(dataset) is not None or _is_file_name(classes) or dataset.is_old:
                 continue
-            # A list in the config must be a part of the one in the class: no edit for that.
+            # A list in the config must be a subset of the one in the data set class, so no edit corrects that one.
             is_here = says_classes(dataset)
             ways = _write_list(config, 'Write a tuple, with a comma after the name.', place, classes) if is_here else ()
             words = dict(letters=len(classes), name=repr(classes))
@@ -62,13 +62,13 @@ class ClassesNotRead(ConfigRule):
     code = 'MG390'
     follows = ('MG201',)
     about_labels = True
-    summary = 'The class list is written where it is not read: as an argument, or as CLASSES.'
-    title_argument = '{kind} does not take classes since MMDetection 3 and MMSegmentation 1: building it fails.'
+    summary = 'The class list is written as an argument or as CLASSES, which are not read.'
+    title_argument = '{kind} does not accept classes=... since MMDetection 3 and MMSegmentation 1: building it fails.'
     title_capitals = 'CLASSES is not read: {kind} keeps its own classes.'
     title_attribute = (
         'CLASSES of {kind} is not read since MMDetection 3 and MMSegmentation 1: METAINFO holds the classes.'
     )
-    why = 'The places of MMDetection 2 and MMSegmentation 0 are not read: the data set keeps the classes of its type.'
+    why = 'Class lists of MMDetection 2 and MMSegmentation 0 are not read: the data set keeps the classes of its type.'
     example = Example(wrong="metainfo=dict(CLASSES=('person',))", right="metainfo=dict(classes=('person',))")
     advice = 'Write the list as `metainfo=dict(classes=(...))` of the data set, the key in lower case.'
 
@@ -82,7 +82,7 @@ class ClassesNotRead(ConfigRule):
                 yield self.report_at(place, classes, dict(kind=dataset.name), title, edits=ways)
 
     def _find_list(self, dataset: Part) -> Optional[Tuple[str, Any, str, str]]:
-        """Return the place of a list that is not read, the list, the title of its edit, and that of the finding."""
+        """Return (config path, class list, title of the edit, title of the finding) of a list that is not read."""
         given, metainfo = dataset.config.get('classes'), dataset.config.get('metainfo')
         if given is not None and dataset.cls is not None and not dataset.is_old:
             return dataset.place('classes'), given, 'Move the classes to metainfo.', self.title_argument
@@ -103,9 +103,11 @@ class StuffAmongThings(ConfigRule):
     about_labels = True
     summary = 'A panoptic class list has stuff among its things.'
     title = (
-        'Stuff is listed among the things: label {label} is {name}, but heads take labels below {things} for things.'
+        'Stuff is listed among the things: label {label} is {name}, but heads treat labels below {things} as things.'
     )
-    why = 'Heads count the things first: a later thing is trained as stuff, and stuff before it as a thing.'
+    why = (
+        'Panoptic heads expect things first: a later thing is trained as stuff, and an earlier stuff class as a thing.'
+    )
     example = Example(wrong="classes=('sky', 'cat'), thing_classes=['cat']", right="classes=('cat', 'sky')")
     advice = (
         'Write `classes={ordered}`, the things first, and the same order in "categories" of the files. Only then set '
@@ -128,7 +130,7 @@ class NamesTwice(ConfigRule):
     about_labels = True
     summary = 'The class list holds a name more than once: its labels are ambiguous.'
     title = 'The class list holds {names} more than once: their labels are ambiguous.'
-    why = 'An object of this name gets one of the labels; the outputs of the others are never trained.'
+    why = 'Objects of a repeated name get one of its labels; the outputs of its other labels are never trained.'
     example = Example(wrong="classes=('cat', 'dog', 'cat')", right="classes=('cat', 'dog')")
     advice = 'Name every class once, and count it once in num_classes.'
 
@@ -141,7 +143,7 @@ class NamesTwice(ConfigRule):
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
-    """Return an edit that writes the intended list, and one that also changes the heads with another number."""
+    """Return an edit that writes the class list, and one that also updates the heads and the other splits."""
     if isinstance(classes, str) and not _is_file_name(classes):
         classes = (classes,)
     return move_class_list(config, propose(title, *((gone, REMOVED) for gone in removed), (place, classes)), classes)
@@ -156,18 +158,20 @@ class SplitClasses(ConfigRule):
     aliases = ('MG144',)
     summary = 'The classes of the train, val and test data differ, in number, names or order.'
     why = (
-        'Labels are positions in the class list. A model that learned one list and is tested by another gets the '
-        'wrong class, or an index beyond its channels; several lists within the training data contradict each other.'
+        'Labels are positions in the class list. A model that is trained with one list and tested with another is '
+        'scored on wrong classes or out-of-range labels; several lists within the training data contradict each other.'
     )
     title = 'The class lists differ: {number} here, {expected} at {place}{difference}.'
     title_order = (
         'The same classes as in {place}, but in a different order: label {label} is {here} here and {there} there.'
     )
     example = Example(wrong="train: classes=('cat', 'dog'); val: ('dog', 'cat')", right="both: classes=('cat', 'dog')")
-    limits = 'Lists of two types of data sets are compared only if the config sets one; open vocabularies never are.'
+    limits = (
+        'Data sets of different types are compared only if the config sets a list; open-vocabulary models never are.'
+    )
     advice = (
-        'Find out which list the files are labeled by (`mmguard scan CONFIG`), and write it as metainfo of every data '
-        'set. If the splits are labeled differently, map the labels of one with the label_map of a guard.'
+        'Find the class list that the files are labeled with (`mmguard scan CONFIG`), and write it as metainfo of '
+        'every data set. If the splits are labeled differently, map the labels of one split with label_map of a guard.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -180,7 +184,7 @@ class SplitClasses(ConfigRule):
             return
         first, expected = known[0]
         for dataset, names in known[1:]:
-            # Classes that the config does not name are up to its author, unless it names others.
+            # Lists that come from different data set types may differ on purpose.
             if names == expected or not (says_classes(first) or says_classes(dataset) or _is_same_kind(first, dataset)):
                 continue
             place, ways = get_classes_path(first), _unify_lists(config, first, dataset)
@@ -196,15 +200,15 @@ class SplitClasses(ConfigRule):
 
 
 def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
-    """Return an edit that writes the training's list here, and if both are in the config, one for the reverse."""
+    """Return edits that copy the training's class list to ``dataset``, or the list of ``dataset`` to the training."""
     names, expected = get_class_names(dataset) or [], get_class_names(first) or []
     forgotten = says_classes(first) and not says_classes(dataset)
     # Annotation files name their categories, so the order does not matter.
     certain = forgotten or (config.framework == 'mmdet' and sorted(names) == sorted(expected))
     here = propose(
-        'Write the class list of the training here.',
+        'Copy the class list of the training to this data set.',
         *name_classes(dataset, expected),
-        question='' if certain else 'Are these files labeled by the class list of the training?',
+        question='' if certain else 'Are these files labeled with the class list of the training?',
         notes=('MMDetection 2.x: correct voc_classes in class_names.py, too.',) if dataset.is_old else (),
     )
     if forgotten:
@@ -214,7 +218,7 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
         'Write this class list in the training data set.',
         *set_classes(Facts(config=config), names).config,
         *count_in_heads(config, len(names)),
-        question='Are the training files labeled by this list?',
+        question='Are the training files labeled with this class list?',
     )
     return [there] if arrived else [here, there]  # the names come from the type, not from the user
 
@@ -239,7 +243,7 @@ def _describe_difference(names: List[str], expected: List[str]) -> str:
 
 
 def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
-    """Return an edit of a class list, then one that also changes the heads and the splits without the list."""
+    """Return ``move``, and if needed an edit that also writes ``classes`` in the heads and the other splits."""
     if not isinstance(classes, (list, tuple)) or not classes:
         return [move]
     number, counts = len(classes), find_class_counts(config)
@@ -255,7 +259,7 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
         return [move]
     rest = Edit('', config=(*set_heads(config, heads).config, *others))
     whole = replace(
-        combine_pair(move, rest, 'Write the class list here, and the same classes in every head and split.'),
+        combine_pair(move, rest, 'Write this class list in every data set, and its length in every head.'),
         question=Message('Are these {num_classes} all classes of your data?', num_classes=len(classes)),
     )
     return [move, whole]

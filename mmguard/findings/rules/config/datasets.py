@@ -1,4 +1,4 @@
-"""Data sets whose class lists differ, or do not arrive, and metrics that read another file."""
+"""Rules about data sets whose class lists differ or are ignored, and metrics that read another annotation file."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ class JoinedSets(ConfigRule):
     about_labels = True
     summary = 'The data sets of one training have different class lists.'
     title = (
-        'These data sets are trained together, but label {label} is {here} here and {there} in {place}. '
-        'Their {number} classes are: {union}.'
+        'These data sets are trained together, but label {label} is {here} here and {there} in {place}. Together they '
+        'have {number} classes: {union}.'
     )
     why = (
-        'ConcatDataset does not translate labels: each data set numbers its own list. The one of mmengine refuses such '
-        'data sets ("The meta information of the 2-th dataset does not match") unless ignore_keys names classes; the '
-        'one of mmdet trains one label as several classes.'
+        'ConcatDataset does not translate labels: each data set numbers its own list. ConcatDataset of mmengine '
+        'refuses such data sets ("The meta information of the 2-th dataset does not match") unless ignore_keys names '
+        'classes; that of mmdet trains one label as several classes.'
     )
     example = Example(
         wrong="datasets=[dict(metainfo=dict(classes=('cat', 'dog'))), dict(metainfo=dict(classes=('dog', 'car')))]",
         right="classes=('cat', 'dog', 'car') in both; label maps of the second also need label_map={0: 1, 1: 2}",
     )
     limits = (
-        'Classes are matched by name: it cannot see that "car" and "vehicle" are the same. An object whose class is '
-        'not labeled in its own data set is trained as background.'
+        'Classes are matched by name: "car" and "vehicle" count as two classes. An object whose class is not labeled '
+        'in its own data set is trained as background.'
     )
     advice = (
-        'Write one list, {union}, as metainfo of every data set, and count it in the heads. Label maps: translate each '
-        "data set's numbers, `GuardSegLabels(num_classes={number}, label_map=...)` after its LoadAnnotations. COCO "
-        'files, which mmdet numbers one by one: `mmguard fix FILE --classes {listed} --out DIR`.'
+        'Write the classes {union} as metainfo of every data set, and their number in the heads. Translate label maps '
+        'with `GuardSegLabels(num_classes={number}, label_map=...)` after LoadAnnotations, and COCO files with '
+        '`mmguard fix FILE --classes {listed} --out DIR`.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -86,12 +86,12 @@ class JoinedSets(ConfigRule):
             names = [value['classes'] for path, value in edit.config if path.endswith('.metainfo')][:1]
             if names and facts.labels is not None and get_annotations(facts.labels).names_from == 'categories':
                 for copies in rewrite(self, facts, '', classes=names[0]):
-                    both = combine_pair(edit, copies, 'Write one class list in all data sets, and it in all files.')
+                    both = combine_pair(edit, copies, 'Write one class list in all data sets and all annotation files.')
                     yield replace(both, files=copies.files, question=SAME_NAMES, if_not='')
 
 
 def _complete(config: ReadConfig) -> Iterator[Edit]:
-    """Yield an edit that gives the only list of the config to the data sets without one."""
+    """Yield an edit that copies the only class list of the config to the data sets without a class list."""
     sets, counts = find_datasets(config), find_class_counts(config)
     said = {tuple(get_class_names(dataset) or ()) for dataset in sets if says_classes(dataset)}
     left = [dataset for dataset in sets if not says_classes(dataset)]
@@ -106,7 +106,7 @@ def _complete(config: ReadConfig) -> Iterator[Edit]:
 
 
 def _unite(config: ReadConfig, union: Sequence[str]) -> List[Edit]:
-    """Return an edit that numbers the labels of every data set by one list; none if a split has other classes."""
+    """Return an edit that numbers the labels of all data sets by the list ``union``, or [] if that is not possible."""
     sets, counts, has_maps = find_datasets(config), find_class_counts(config), config.framework == 'mmseg'
     others = [name for one in sets for name in get_class_names(one) or () if name not in union]
     if others or (has_maps and config.is_old) or any(count.kind != 'all' for count in counts):
@@ -133,7 +133,7 @@ def _unite(config: ReadConfig, union: Sequence[str]) -> List[Edit]:
             *changes,
             *count_in_heads(change_config(config, changes), len(union)),
             question=question,
-            if_not='Run `mmguard scan CONFIG`: it offers copies that do.' if question == SAME_FILES else '',
+            if_not='Run `mmguard scan CONFIG`: it offers converted copies.' if question == SAME_FILES else '',
             notes=('Objects of a class that their own data set does not label are trained as background.',),
         )
     ]
@@ -168,8 +168,8 @@ class MetricAnnotations(ConfigRule):
     summary = 'The metric takes its ground truth from a different file than the data set that it evaluates.'
     title = 'The metric and its data set read different files: {place} reads {expected}.'
     why = (
-        'COCO metrics take the ground truth from their own ann_file. If it is still that of the base config, images '
-        'and category ids do not match: evaluation fails, or its scores are meaningless.'
+        'COCO metrics take the ground truth from their own ann_file. If that file is still the one of the base config, '
+        'images and category ids do not match: evaluation fails, or its scores are meaningless.'
     )
     example = Example(
         wrong="dataset: ann_file='my_val.json'; CocoMetric: ann_file='data/coco/annotations/instances_val2017.json'",
@@ -211,7 +211,7 @@ class WrapperMetainfo(ConfigRule):
         right="dict(type='RepeatDataset', dataset=dict(..., metainfo=dict(classes=('cat',))))",
     )
     limits = 'Wrappers of your own are recognized by their arguments dataset and datasets.'
-    advice = 'Write metainfo inside of every wrapped data set. If these have lists of their own, keep the right one.'
+    advice = 'Move metainfo into every wrapped data set. If one already has a class list, keep the correct list.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for wrapper in find_datasets(config, wrappers=True):
@@ -223,7 +223,7 @@ class WrapperMetainfo(ConfigRule):
 
 
 def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
-    """Return an edit that moves the list into every wrapped data set, and one that also changes differing heads."""
+    """Return an edit that moves the class list into the wrapped data sets, and one that also updates the heads."""
     value: Any = wrapper.config[key]
     metainfo = value if isinstance(value, dict) else {'classes': (value,) if isinstance(value, str) else value}
     inner = [dataset for dataset in find_datasets(config) if dataset.path.startswith(wrapper.path)]
@@ -236,6 +236,6 @@ def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
     if wrapper.is_old:
         changes = tuple((dataset.place('classes'), tuple(metainfo['classes'])) for dataset in inner)
     title = 'Move the classes into the wrapped data sets.'
-    asks = dict(question='Is the list of the wrapper the right one?', if_not='Remove it from the wrapper.')
+    asks = dict(question='Is the class list of the wrapper correct?', if_not='Remove the class list from the wrapper.')
     move = propose(title, (wrapper.place(key), REMOVED), *changes, **(asks if other else {}))
     return move_class_list(config, move, metainfo.get('classes'))

@@ -1,4 +1,4 @@
-"""Configs of an older generation, and values of the wrong type."""
+"""Rules about configs for older versions, and about values of the wrong type."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class OldStyle(ConfigRule):
 
 class WrongType(ConfigRule):
     code = 'MG231'
-    summary = 'Wrong type: a string instead of a number, a number instead of a dict.'
+    summary = 'A config value has the wrong type, for example a string instead of a number.'
     title = 'Wrong type of {key}: expected {wanted}, got {kind}.'
     why = (
-        "The frameworks check few types: num_classes='19' ends in a layer that cannot be built, train_dataloader=5 "
-        'in an error that does not name the key. Other rules ignore such a value.'
+        "The frameworks check few types: with num_classes='19' a layer cannot be built, and train_dataloader=5 raises "
+        'an error that does not name the key. Other rules ignore such a value.'
     )
     example = Example(wrong="num_classes='19'", right='num_classes=19')
     limits = 'Only keys that other rules read are checked.'

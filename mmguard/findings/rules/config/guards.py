@@ -1,4 +1,4 @@
-"""Lines of mmguard: guards that cannot be built, see no labels, disagree with the head, or are not reported."""
+"""Rules about guards that cannot be built, see no labels, disagree with the head, or are not reported."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class OwnLineFails(ConfigRule):
     title_unknown = '{part} does not exist.'
     title_misspelt = '{part} does not exist. Did you mean {name}?'
     why = (
-        'The run ends when it builds this line, with an error about a registry, or about the class inside. `mmguard '
-        'check` builds each line of mmguard by itself, and shows what that raises.'
+        'The run fails when it builds this part, with an error about a registry or about a class inside the part. '
+        '`mmguard check` builds each part of mmguard separately and shows its error.'
     )
     example = Example(wrong="dict(type='GaurdSegLabels', ...)", right="dict(type='GuardSegLabels', ...)")
-    limits = 'Only configs in Python are built; a loss inside of a head of your own is not.'
+    limits = 'Only parts of Python configs are built; a loss inside of a head of your own is not.'
     advice = (
         'Correct the line as the message says. GuardedX exists for each loss X of the frameworks; a loss of your own '
         "goes into dict(type='GuardedLoss', loss=...). The transforms and hooks are "
@@ -74,7 +74,7 @@ class OwnLineFails(ConfigRule):
             if part.cls is None:
                 if find_similar_name(part) != part.name:  # otherwise its framework is not installed
                     yield self._report_unknown(part)
-            elif config.file.endswith('.py'):  # a program that has already run; YAML, JSON and a log are data
+            elif config.file.endswith('.py'):  # already executed; YAML, JSON and logs are data
                 error = build_error(part)
                 if error:
                     yield self.report_at(part.path, part.config, dict(part=part.name, error=error))
@@ -90,7 +90,7 @@ class OwnLineFails(ConfigRule):
 
     def _report_unknown(self, part: Part) -> Finding:
         name, path = find_similar_name(part), part.place('type')
-        # Other losses have similar names; with the same letters, it cannot be another one.
+        # Losses have similar names, so ask, unless only the order of the letters differs.
         is_sure = part.registry != 'MODELS' or sorted(name.lower()) == sorted(part.name.lower())
         question = '' if is_sure else Message('Is {name} the loss that you want?', name=name)
         ways = [propose('Correct the name.', (path, name), question=question)] if name else []
@@ -99,13 +99,13 @@ class OwnLineFails(ConfigRule):
 
 
 def _may_import(names: List[str]) -> bool:
-    """Return True if one of these modules is mmguard, or is the user's and may import it."""
+    """Return True if one of these modules is mmguard, or a user's module, which may import mmguard."""
     mistyped = _find_misspelt(names)
     return any(name.partition('.')[0] not in (*SCOPES, *UNGUARDED_SCOPES) and name != mistyped for name in names)
 
 
 def _find_misspelt(names: List[str]) -> str:
-    """Return a misspelled name of mmguard; empty if nothing resembles one."""
+    """Return the name that looks like a misspelled 'mmguard', or '' if no name does."""
     found = [name for name in get_close_matches('mmguard', names, 1, 0.7) if name != 'mmguard']
     return found[0] if found else ''
 
@@ -122,7 +122,7 @@ class BaseHooksReplaced(ConfigRule):
         wrong="custom_hooks = [dict(type='LabelGuardHook')]",
         right="custom_hooks = [*_base_.custom_hooks, dict(type='LabelGuardHook')]",
     )
-    limits = 'It is checked only if custom_hooks holds a hook of mmguard and the base config can be read.'
+    limits = 'Checked only if custom_hooks contains a hook of mmguard and the base config can be read.'
     advice = (
         'Read custom_hooks of the base config. Put the hooks that should run first in your list, as '
         '[*_base_.custom_hooks, ...]; if they were left out on purpose, nothing needs to be done.'
@@ -152,11 +152,9 @@ class GuardMisplaced(ConfigRule):
         wrong="[..., dict(type='GuardSegLabels', num_classes=19), dict(type='LoadAnnotations'), ...]",
         right="[..., dict(type='PackSegInputs'), dict(type='GuardSegLabels', num_classes=19)]",
     )
-    limits = (
-        'It knows the Pack transforms of the frameworks; a pipeline with a Pack transform of your own is not checked.'
-    )
+    limits = 'A pipeline with a Pack transform of your own is not checked.'
     advice = (
-        'Put the guard right after the Pack transform, and take the guard of the task: GuardSegLabels for label maps, '
+        'Put the guard right after the Pack transform, and use the guard of the task: GuardSegLabels for label maps, '
         'GuardInstanceLabels for boxes and masks.'
     )
 
@@ -166,7 +164,7 @@ class GuardMisplaced(ConfigRule):
                 space = from_config(config).get(GUARD_KINDS[wanted])
                 classes = guard.config.get('num_classes') if space is None else space.num_classes
                 edit = propose(
-                    'Write the guard of this task.',
+                    'Use the guard of this task.',
                     (guard.place('type'), wanted),
                     (guard.place('num_classes'), classes),
                 )
@@ -241,7 +239,7 @@ class IgnoredAsBackground(ConfigRule):
 
 class GuardReportMissing(ConfigRule):
     code = 'MG223'
-    summary = "A guard comes before a Pack transform whose meta_keys lack 'label_guard', or its meta_keys name no file."
+    summary = "meta_keys of the Pack transform after a guard lack 'label_guard' or the path of the file."
     title = 'The hook cannot see the counts of {guard} ({place}): {pack} drops them.'
     title_file = "The log cannot name the files of invalid labels: meta_keys of {pack} lack 'img_path'."
     why = (
@@ -271,7 +269,7 @@ class GuardReportMissing(ConfigRule):
                 ('img_path', not {'img_path', 'seg_map_path'} & set(keys), self.title_file),
             ):
                 if is_missing:
-                    name = 'Pass on the counts.' if key == LABEL_GUARD else 'Pass on the file.'
+                    name = "Add 'label_guard' to meta_keys." if key == LABEL_GUARD else "Add 'img_path' to meta_keys."
                     edit = propose(name, (place, (*keys, key)))
                     yield self.report_at(place, keys, words, title, edits=[edit])
 
@@ -281,11 +279,11 @@ class GuardNumClasses(ConfigRule):
     summary = 'num_classes of a guard differs from that of the head.'
     title = 'The guard has num_classes={given}, but the head has {numbers} {noun} ({place}).'
     why = (
-        'With a larger number the guard passes labels that end the run; with a smaller one it leaves out classes that'
-        ' the head has.'
+        'With a larger number the guard lets labels pass that crash the run; with a smaller number it excludes classes '
+        'of the head.'
     )
     example = Example(wrong='num_classes=19 in the head, 20 in GuardSegLabels', right='num_classes=19 in both')
-    limits = 'It does not judge the number of the head: MG201 does.'
+    limits = 'num_classes of the head is not checked here, but by MG201.'
     advice = 'Give the guard the num_classes of the head.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -356,10 +354,10 @@ class SecondHook(ConfigRule):
         listed = [one for one in config.data.get('custom_hooks') or () if not any(one is other for other in gone)]
         kept = [merged if one is first.config else one for one in listed]
         named = [(hook.path, None if hook in others else merged) for hook in hooks if hook.path.startswith('default')]
-        edit = propose('Write one hook.', ('custom_hooks', kept), *named, question=question)
+        edit = propose('Merge the hooks into one.', ('custom_hooks', kept), *named, question=question)
         words = dict(number=len(others) + 1, place=first.path)
         found = self.report_at(others[0].path, others[0].config, words, edits=[edit])
-        yield replace(found, certainty=LIKELY)  # what its arguments do not do follows from it
+        yield replace(found, certainty=LIKELY)  # findings about missing arguments may follow from it
 
 
 class UnguardedEvaluation(ConfigRule):

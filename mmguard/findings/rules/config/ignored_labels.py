@@ -1,4 +1,4 @@
-"""Labels that are ignored, also by reduce_zero_label: where parts of a config disagree, and ignored classes."""
+"""Rules about ignored labels: parts of a config that disagree, ignored classes, and reduce_zero_label."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class IgnoredLabelsAgree(ConfigRule):
     code = 'MG208'
     about_labels = True
     aliases = ('MG114',)
-    summary = 'Head, losses, metric and fill values do not ignore the same label.'
+    summary = 'Head, losses, metric and fill values of the config ignore different labels.'
     title = '{value} is ignored here, but {first} in the head ({place}).'
     title_head = 'The head ignores label {value}, but the guard and all other parts ignore {first} ({place}).'
     title_metric = 'The metric ignores label {value}, but the head ignores label {first} ({place}).'
-    title_reads = '{value} is taken for the ignored label, but the head ignores {first} ({place}).'
+    title_reads = '{value} is treated as the ignored label here, but the head ignores {first} ({place}).'
     title_fill = (
         'Pixels are filled with {value}, which is neither a class nor the label that the head ignores ({first}, '
         '{place}).'
     )
     title_fill_class = 'Pixels are filled with {value}, which is a class: the head ignores {first} ({place}).'
     why = (
-        'A label that one part fills in for ignored pixels is a class for another part, or is beyond the classes: an '
-        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabeled pixels.'
+        'One part of the config fills or ignores a label that is a class or out of range for another part: an index '
+        'error or CUDA assert ends the run. A metric that ignores another label counts unlabeled pixels.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
     limits = 'Fill values of transforms of your own are not known.'
@@ -47,7 +47,7 @@ class IgnoredLabelsAgree(ConfigRule):
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        dropped = any(_find_dropped(config))  # MG380 says it
+        dropped = any(_find_dropped(config))  # MG380 reports these
         for place, first in () if dropped else find_disagreeing_labels(config):
             classes = count_classes(first.part if first.role == 'head' else place.part)
             is_class = classes is not None and 0 <= place.value < classes
@@ -70,7 +70,7 @@ class IgnoredLabelsAgree(ConfigRule):
 
 
 def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, classes: int) -> List[Edit]:
-    """Return an edit that sets the leading ignored label here, and one that sets this label everywhere."""
+    """Return an edit that writes ``first.value`` at ``place``, and one that writes ``place.value`` everywhere."""
     is_class = 0 <= place.value < classes
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {value} your void (unlabeled) value?'
@@ -78,7 +78,7 @@ def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, 
     title = 'Write the ignored label of the head.' if first.role == 'head' else 'Write the ignored label of the guard.'
     here = propose(title, (place.path, first.value), question=question)
     there = set_ignore_index(Facts(config=config), place.value, Message(asked, value=place.value))
-    if first.value < 0:  # no label is
+    if first.value < 0:  # no file holds a negative label
         there = replace(there, question='')
     both = [here] if is_class or filled or place.value < 0 else [here, there]
     return [there] if first.value < classes and not is_class and place.value >= 0 else both
@@ -90,11 +90,11 @@ class DroppedNotIgnored(ConfigRule):
     summary = 'mmseg loads the classes that metainfo.classes leaves out as 255, but another label is ignored.'
     title = 'The classes that metainfo.classes leaves out are loaded as 255, but {value} is ignored here.'
     why = (
-        'A data set that names some classes of its METAINFO maps the others to 255 (0.x: to -1, which is 255 in 8 '
-        'bits), whatever is ignored elsewhere: these pixels are out of range, and the run ends with an index error.'
+        'A data set that names only some classes of its METAINFO maps the others to 255 (0.x: to -1, which is 255 in 8 '
+        'bits). If another label is ignored, these pixels are out of range: an index error ends the run.'
     )
     example = Example(wrong="metainfo=dict(classes=('road', 'car')), ignore_index=100", right='ignore_index=255')
-    limits = 'It knows label maps that a data set class makes, not those of your own transforms.'
+    limits = 'Only the label_map of a data set class is checked, not transforms of your own.'
     advice = 'Write ignore_index=255 in the heads, the losses and the metric.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -104,7 +104,7 @@ class DroppedNotIgnored(ConfigRule):
 
 
 def _find_dropped(config: ReadConfig) -> Iterator[IgnoredLabel]:
-    """Yield heads and losses that do not ignore the 255 of classes that a training set leaves out."""
+    """Yield heads and losses that do not ignore 255, although a training set loads left-out classes as 255."""
     sets = (one for one in find_datasets(config) if one.split == 'train')
     if any(VOID in find_label_map(one).values() for one in sets):
         yield from (one for one in find_ignored_labels(config) if one.role in ('head', 'loss') and one.value != VOID)
@@ -123,7 +123,7 @@ class IgnoredClass(ConfigRule):
         'score stays in every softmax, and at test time it may be predicted anywhere.'
     )
     example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
-    limits = 'It cannot tell whether the class is ignored on purpose: its edits ask.'
+    limits = 'Cannot tell whether the class is ignored on purpose: the edits ask.'
     advice = (
         'If the class should be trained, ignore a label outside the classes (255). If it means unlabeled, remove it '
         'from num_classes and from the class list.'
@@ -135,7 +135,7 @@ class IgnoredClass(ConfigRule):
         for place in places:
             classes = count_classes(place.part if place.role == 'head' else place.part.owner)
             if place.role in ('head', 'loss') and classes is not None and 0 <= place.value < classes:
-                # Pixels with the value that these parts fill in or ignore are then trained, or are out of range.
+                # Pixels that these parts fill or ignore with another value are then trained, or out of range.
                 others = [one for one in places if one.value != place.value and one.role in ('head', 'loss', 'fill')]
                 yield self._report_class(place.path, place.value, classes, ERROR if others else WARNING)
 
@@ -179,11 +179,11 @@ class ReduceZeroLabelDiffers(ConfigRule):
         'Where the splits differ, the model is tested against labels that are one off.'
     )
     example = Example(wrong='train: reduce_zero_label=True; val: False', right='train and val: reduce_zero_label=True')
-    limits = 'Splits whose files are numbered differently need different values: its edits ask.'
+    limits = 'Splits whose files are numbered differently need different values: the edits ask.'
     advice = (
         'Check whether 0 means unlabeled in the files and classes count from 1 (`mmguard scan CONFIG` counts the '
-        'values). If so, write reduce_zero_label=True in the data sets of all splits, if not, write False; leave it '
-        'out of the loaders.'
+        'values). If so, write reduce_zero_label=True in the data sets of all splits, otherwise False. Remove it from '
+        'the loaders.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -235,7 +235,7 @@ class ReducedBackground(ConfigRule):
     code = 'MG211'
     summary = 'reduce_zero_label=True, and the class list starts with the background.'
     title = (
-        'reduce_zero_label is True{default}: label 0 is ignored, but class 0 is {first}. It is never trained, the '
+        'reduce_zero_label is True{default}: label 0 is ignored, but class 0 is {first}. Class 0 is never trained, the '
         'others are one off and {last} never occurs.'
     )
     why = (
@@ -246,7 +246,7 @@ class ReducedBackground(ConfigRule):
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right="reduce_zero_label=False, metainfo=dict(classes=('background', 'road'))",
     )
-    limits = 'It goes by the name of the first class; files that store the background as 1 are right as they are.'
+    limits = 'The background is recognized by the name of the first class; files that store it as 1 are correct.'
     advice = (
         'If 0 in the files is the background and should be predicted, write reduce_zero_label=False in the data sets '
         'and loaders. If it should not be predicted, remove it from the class list and reduce num_classes by one.'
@@ -266,7 +266,7 @@ class ReducedBackground(ConfigRule):
 
 
 def _fits_its_files(dataset: Part, first: str) -> bool:
-    """Return True if the shift fits the data set class: LoveDA stores the background as 1, missing data as 0."""
+    """Return True if mmseg itself sets reduce_zero_label for this type (LoveDA: background is 1, missing data 0)."""
     stock = str(getattr(dataset.cls, '__module__', '')).startswith('mmseg.')
     chosen = says_classes(dataset) and first not in (get_metainfo(dataset).get('classes') or ())
     return stock and not chosen and get_default(dataset.cls, 'reduce_zero_label') is True
@@ -285,17 +285,17 @@ def _offer_ways(config: ReadConfig, first: str) -> List[Edit]:
 class ShiftAndMap(ConfigRule):
     code = 'MG232'
     severity = INFO
-    summary = 'reduce_zero_label and a label_map at once: which comes first depends on the version of mmseg.'
-    title = '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0, older ones map first.'
+    summary = 'reduce_zero_label and label_map are both set: the version of mmseg decides which is applied first.'
+    title = '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0; before, it maps first.'
     why = (
         'MMSegmentation makes a label_map when a data set names only some of its classes. Since 1.0.0 '
-        'reduce_zero_label subtracts 1 before the map is applied, as it should be; older versions apply the map '
-        'first, so every pixel gets the label of the class before.'
+        'reduce_zero_label subtracts 1 before the map is applied, which is correct; older versions apply the map '
+        'first, so every pixel gets the label of the previous class.'
     )
     example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
-    limits = 'It does not know which version of mmseg trains.'
+    limits = 'The version of mmseg that will train is not known.'
     advice = (
-        'Upgrade a version before 1.0.0: `pip install -U mmsegmentation`. With a later one nothing needs to change. '
+        'If mmseg is older than 1.0.0, upgrade it: `pip install -U mmsegmentation`. Otherwise nothing needs to change; '
         '`mmguard trace CONFIG` shows the label that each value becomes.'
     )
 

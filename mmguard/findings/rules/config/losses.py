@@ -1,4 +1,4 @@
-"""Losses: their class weights, and the channels that they take."""
+"""Rules about losses: class weights, and numbers of output channels."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class ClassWeightLength(ConfigRule):
     title = 'class_weight has {length}, but {head} needs {expected}{extra}.'
     title_list = 'class_weight is a list, but DETRHead takes a number, and bg_cls_weight for "no object".'
     title_sigmoid = (
-        'With use_sigmoid=True the loss spreads class_weight over the width of the label map, not over the classes, '
-        'and the run ends.'
+        'With use_sigmoid=True the loss broadcasts class_weight over the width of the label map instead of the '
+        'classes, and the run fails.'
     )
     why = (
         'The weights are looked up by label: with too few weights the run ends with an index error, and cross entropy '
@@ -63,7 +63,7 @@ class ClassWeightLength(ConfigRule):
         'more entry, for "no object" (the background), at the end. DETRHead does not take a list.'
     )
     example = Example(wrong='num_classes=3, class_weight=[1, 2]', right='num_classes=3, class_weight=[1, 2, 1.5]')
-    limits = 'It compares numbers: weights in the order of another class list are not detected.'
+    limits = 'Only the number of weights is checked: weights in the order of another class list are not detected.'
     advice = (
         'Write one weight per class in the order of the class list, plus one for "no object" at the end where the head '
         'has it.'
@@ -104,12 +104,12 @@ class ClassWeightLength(ConfigRule):
 
 
 def _weigh_maps(config: ReadConfig, loss: Part) -> List[Edit]:
-    """Return edits after which a sigmoid loss of label maps no longer spreads its weights."""
+    """Return edits for class_weight of a sigmoid loss of label maps: use a guarded softmax, or remove the weights."""
     unweighted = propose('Leave class_weight out.', (loss.place('class_weight'), None))
     if loss.owner is not None and get_output_channels(loss.owner) == 1:
         return [unweighted]
     # Softmax without a guard looks up the weight of ignored labels.
-    guarded = guard_losses(config, [loss.path], 'Use softmax, which weighs classes.')
+    guarded = guard_losses(config, [loss.path], 'Use softmax, whose weights are per class.')
     softmax = ((loss.place('use_sigmoid'), False),)
     return [
         replace(
@@ -145,8 +145,8 @@ class WeightedIgnored(ConfigRule):
         'To average, the loss looks up class_weight[label] for every pixel, including ignored pixels (255): '
         'IndexError, on a GPU a device-side assert whose trace often points at accuracy(). Correct labels fail, too, '
         'and avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, a common workaround, counts '
-        'the weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in our '
-        'case). The onedl fork does not look up ignored pixels, but with avg_non_ignore=True its mask has the wrong '
+        'the weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in one '
+        'test). The onedl fork does not look up ignored pixels, but with avg_non_ignore=True its mask has the wrong '
         'shape, and every batch fails.'
     )
     example = Example(
@@ -156,8 +156,8 @@ class WeightedIgnored(ConfigRule):
     limits = 'A run in which no pixel is ignored, not even as padding, does not fail.'
     advice = (
         "Write type='GuardedCrossEntropyLoss' with the same arguments, and custom_imports = dict(imports=['mmguard'], "
-        'allow_failed_imports=False); an ignore_index below 0 becomes 255 again. The labels need no change: ignored '
-        'pixels belong there.'
+        'allow_failed_imports=False); set a negative ignore_index to 255 again. Do not change the labels: ignored '
+        'pixels are correct.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -183,8 +183,8 @@ class WeightedIgnored(ConfigRule):
 
     def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
         if labels.values:
-            return POSSIBLE  # an invalid label may have ended it as well
-        # If no file has one, padding adds some.
+            return POSSIBLE  # an invalid label may have ended the run as well
+        # Even if no file has ignored pixels, padding adds some.
         return PROVEN if labels.histogram and labels.ignore_index in count_trained(labels) else LIKELY
 
 
@@ -197,7 +197,7 @@ def _guard_all(config: ReadConfig) -> Edit:
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
-    """Return the part of a config that adds ignored pixels, also to label maps without any; empty if none does."""
+    """Return the config path of a transform that fills with the label ``ignored``, or '' if no transform does."""
     places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')
 
@@ -206,12 +206,12 @@ class BinaryLovasz(ConfigRule):
     code = 'MG235'
     summary = "LovaszLoss(loss_type='binary') needs one output channel."
     title = "LovaszLoss(loss_type='binary') takes one output channel, but the head has {channels}."
-    why = 'It flattens the scores with all channels, and the labels without: the first batch ends with an IndexError.'
+    why = 'Scores are flattened with all channels, labels without them: the first batch ends with an IndexError.'
     example = Example(
         wrong="num_classes=2, loss_decode=dict(type='LovaszLoss', loss_type='binary')",
         right="num_classes=2, loss_decode=dict(type='LovaszLoss', loss_type='multi_class')",
     )
-    limits = 'It does not judge binary losses of your own.'
+    limits = 'Binary losses of your own are not checked.'
     advice = "Write loss_type='multi_class' in the loss, or out_channels=1 in the head."
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -223,7 +223,7 @@ class BinaryLovasz(ConfigRule):
                     asked = 'Does each pixel have one of several classes?'
                     otherwise = 'Write out_channels=1 in the head.'
                     edit = propose(
-                        'Take its multi-class form.', (place, 'multi_class'), question=asked, if_not=otherwise
+                        "Use loss_type='multi_class'.", (place, 'multi_class'), question=asked, if_not=otherwise
                     )
                     yield self.report_at(place, 'binary', {'channels': channels}, edits=[edit])
 
@@ -246,7 +246,7 @@ class OneChannelSoftmax(ConfigRule):
         wrong="num_classes=1, loss_decode=dict(type='CrossEntropyLoss')",
         right="num_classes=2, loss_decode=dict(type='CrossEntropyLoss')",
     )
-    limits = 'A loss of your own with one channel is not judged.'
+    limits = 'A loss of your own with one channel is not checked.'
     advice = (
         'Train two channels (num_classes=2, without out_channels), or one with a sigmoid (num_classes=2, '
         'out_channels=1, use_sigmoid=True in the loss). The class list then names the background, too.'
@@ -263,7 +263,7 @@ class OneChannelSoftmax(ConfigRule):
         yield from () if ways else self._find_single_class(config)
 
     def _find_single_class(self, config: ReadConfig) -> Iterator[Finding]:
-        """Yield the class lists of one name over which IoUMetric evaluates a head with one channel."""
+        """Yield findings on one-name class lists with which IoUMetric evaluates a head with one output channel."""
         ones = _find_heads_of_one_class(config)
         if config.scope != 'mmseg' or not ones or not any(metric.is_a('IoUMetric') for metric in find_metrics(config)):
             return
@@ -284,7 +284,7 @@ class OneChannelSoftmax(ConfigRule):
         if labels.num_classes == 1 and set(labels.values) == {1}:
             question = 'Does the model take a softmax over the classes (cross entropy)?'
             one = 'With a sigmoid over one output, 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'
-            two = state_num_classes(Edit('Train two classes: the background is one.', question, if_not=one), 2)
+            two = state_num_classes(Edit('Train two classes, including the background.', question, if_not=one), 2)
             yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])
 
 
@@ -319,7 +319,7 @@ def _find_heads_of_one_class(config: ReadConfig) -> List[Part]:
 
 
 def _name_background(config: ReadConfig, names: Sequence[str], ways: Sequence[Edit]) -> List[Edit]:
-    """Add the background to a class list of one object, if that is what the files hold."""
+    """Return ``ways`` with 'background' added to the class list, and a question about the values in the files."""
     more = set_classes(Facts(config=config), ('background', *names)).config
     asked = 'Is 0 the background in the files, and 1 the object?'
     named = (replace(way, question=asked, config=(*way.config, *more)) for way in ways)
@@ -339,11 +339,8 @@ class SamplerOneChannel(ConfigRule):
         wrong="num_classes=2, out_channels=1, sampler=dict(type='OHEMPixelSampler', thresh=0.7)",
         right="num_classes=2, sampler=dict(type='OHEMPixelSampler', thresh=0.7)",
     )
-    limits = 'Edits are offered where every loss of the head is a cross entropy.'
-    advice = (
-        'Remove the sampler, or write num_classes=2 without out_channels, and losses that take a softmax over two '
-        'channels.'
-    )
+    limits = 'Edits are offered only if every loss of the head is a cross entropy.'
+    advice = 'Remove the sampler, or write num_classes=2 without out_channels and use_sigmoid=False in the losses.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         if config.scope != 'mmseg':

@@ -1,4 +1,4 @@
-"""Steps and settings of pipelines that spoil labels, or give images of sizes that do not fit together."""
+"""Rules about pipelines: steps that corrupt labels, and images whose sizes do not fit together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.views import get_annotations, join_items
 from mmguard.language import Message
 
-#: Names of transforms that move pixels, and of those that set the size of an image.
+#: Names of transforms that move pixels, and names of transforms that set the size of an image.
 _MOVES, _RESIZES = re.compile('Resize|Crop|Flip|Rotate|Affine|Shear|Translate|Expand'), re.compile('Resize')
 _LOADERS = ('LoadAnnotations', 'LoadPanopticAnnotations')
 
@@ -30,13 +30,13 @@ _LOADERS = ('LoadAnnotations', 'LoadPanopticAnnotations')
 class LoadedTooLate(ConfigRule):
     code = 'MG381'
     summary = 'The training loads labels after it has resized, cropped or flipped the image.'
-    title = '{loader} comes after {step} in the training pipeline: the labels keep the size and place of the file.'
-    why = 'Only a validation of label maps is written like this: its scores are resized to the file.'
+    title = '{loader} comes after {step} in the training pipeline: the image is transformed, but its labels are not.'
+    why = 'Only validation pipelines of label maps load labels last: there the prediction is resized to the label file.'
     example = Example(
         wrong="[dict(type='LoadImageFromFile'), dict(type='Resize', ...), dict(type='LoadAnnotations'), ...]",
         right="[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), dict(type='Resize', ...), ...]",
     )
-    limits = 'It does not know transforms of your own that move pixels.'
+    limits = 'Transforms of your own that move pixels are not recognized.'
     advice = 'Put {loader} before {step}.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -52,9 +52,9 @@ class LoadedTooLate(ConfigRule):
 
 class GapsBetweenWindows(ConfigRule):
     code = 'MG382'
-    summary = 'The stride of the sliding prediction is larger than its window.'
+    summary = 'The stride of sliding-window inference is larger than the window.'
     title = 'stride={stride} is larger than crop_size={window}: pixels between two windows are never predicted.'
-    why = 'The first validation of an image larger than the window ends: `assert (count_mat == 0).sum() == 0`.'
+    why = 'Validation fails at the first image larger than the window: `assert (count_mat == 0).sum() == 0`.'
     example = Example(wrong='crop_size=(512, 512), stride=(768, 768)', right='crop_size=(512, 512), stride=(341, 341)')
     advice = 'Write a stride of at most crop_size; two thirds of it is usual.'
 
@@ -71,7 +71,7 @@ class GapsBetweenWindows(ConfigRule):
 
 class NotCropped(ConfigRule):
     code = 'MG383'
-    summary = 'data_preprocessor.size pads images, but the pipeline makes larger ones and does not crop.'
+    summary = 'data_preprocessor.size only pads, but the pipeline makes larger images and does not crop them.'
     title = (
         'data_preprocessor.size={size} only pads, but {step} makes images of up to {largest} and nothing crops them.'
     )
@@ -80,7 +80,7 @@ class NotCropped(ConfigRule):
         wrong="size=(512, 512), [dict(type='RandomResize', scale=(512, 512), ratio_range=(0.5, 2.0))]",
         right="size=(512, 512), [dict(type='RandomResize', ...), dict(type='RandomCrop', crop_size=(512, 512))]",
     )
-    limits = 'It does not know the sizes of the image files: if all are equal, Resize makes all equal.'
+    limits = 'The sizes of the image files are not read: if all files have one size, Resize makes all images equal.'
     advice = 'Write `dict(type="RandomCrop", crop_size={size})` after {step}.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -93,20 +93,20 @@ class NotCropped(ConfigRule):
             if last is not None and not cropped and any(one > most for one, most in zip(largest, sorted(size))):
                 words = {'size': size, 'step': last.name, 'largest': ' x '.join(map(str, largest))}
                 crop = Part('', {'type': 'RandomCrop', 'crop_size': size}, last.scope)
-                edit = _insert('Crop to this size.', steps, crop, last, after=True)
+                edit = _insert('Crop to data_preprocessor.size.', steps, crop, last, after=True)
                 # A fixed scale gives images of one shape one size.
                 severity = WARNING if last.name == 'Resize' else ERROR
                 yield self.report_at(last.path, last.name, words, severity=severity, edits=[edit] if edit else [])
 
 
 def _read_size(value: Any) -> List[int]:
-    """Return height and width; empty if they are not two numbers."""
+    """Return a size as a list of two integers, or [] if ``value`` is not an integer or a pair of integers."""
     sides = list(value) if isinstance(value, (list, tuple)) else [value, value]
     return sides if len(sides) == 2 and all(type(side) is int for side in sides) else []
 
 
 def _find_largest(resize: Part) -> List[int]:
-    """Return the largest short and long side of what a resize of varying result makes; empty if unknown."""
+    """Return the largest [short side, long side] that a resize transform makes, or [] if fixed or unknown."""
     if resize.name == 'Resize' and not resize.config.get('keep_ratio'):
         return []
     said, ratios = resize.config.get('scales'), resize.config.get('ratio_range')
@@ -118,7 +118,7 @@ def _find_largest(resize: Part) -> List[int]:
 
 
 def _insert(title: str, steps: List[Part], new: Part, at: Part, after: bool = False) -> Optional[Edit]:
-    """Return an edit that puts a step before or after another one of the same list; ``None`` if one is nested."""
+    """Return an edit that inserts ``new`` before (or after) the step ``at``; ``None`` if one of them is nested."""
     pipeline = at.path.rpartition('[')[0]
     if not all(step.written and step.path.rpartition('[')[0] == pipeline for step in steps):
         return None
@@ -133,14 +133,14 @@ _LEFT = re.compile(r'(?i)(?<![a-z])(?:left|l)(?![a-z])')
 class SidesNotSwapped(ConfigRule):
     code = 'MG234'
     severity = WARNING
-    summary = 'RandomFlip mirrors label maps, and left and right keep their labels.'
+    summary = 'RandomFlip mirrors label maps, but does not swap the labels of left and right.'
     title = 'RandomFlip mirrors images, but the labels of left and right are not swapped: {pairs}.'
-    why = 'In the mirrored image a left arm is where a right one was: half of the images teach the opposite.'
+    why = 'A mirrored left arm looks like a right arm but keeps its label: mirrored images teach the opposite.'
     example = Example(
         wrong="classes=('left-arm', 'right-arm'); dict(type='RandomFlip', prob=0.5)",
         right="dict(type='RandomFlip', prob=0.5, swap_seg_labels=[(0, 1)])",
     )
-    limits = 'It knows sides by the words left and right (l and r) in the names.'
+    limits = 'Sides are recognized by the words left and right (or l and r) in the class names.'
     advice = 'Write `swap_seg_labels={labels}` in RandomFlip, or prob=0.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -152,14 +152,14 @@ class SidesNotSwapped(ConfigRule):
             if is_mirror and not vertical and not flip.config.get('swap_seg_labels'):
                 place = flip.place('swap_seg_labels')
                 shown = join_items((f'{names[a]}, {names[b]}' for a, b in pairs), 3) if names else ''
-                asked = Message('Are these the left and the right one of the same thing: {pairs}?', pairs=shown)
-                edit = propose('Swap them.', (place, [list(pair) for pair in pairs]), question=asked)
+                asked = Message('Are these the left and the right side of the same thing: {pairs}?', pairs=shown)
+                edit = propose('Swap left and right.', (place, [list(pair) for pair in pairs]), question=asked)
                 words = {'pairs': shown, 'labels': str(pairs)}
                 yield self.report_at(place, None, words, edits=[edit])
 
 
 def _find_sides(names: List[str]) -> List[Tuple[int, int]]:
-    """Return the labels of each left and its right.
+    """Return the pairs of labels (left, right) whose class names differ only in the side.
 
     Example:
         >>> _find_sides(['hat', 'Left-arm', 'Right-arm', 'leftover'])
@@ -181,14 +181,14 @@ class NegativeCrop(ConfigRule):
     severity = WARNING
     summary = 'filter_empty_gt=False keeps images without an object, but RandomCrop rejects them.'
     why = (
-        'With allow_negative_crop=False, its default in MMDetection, RandomCrop does not return a crop without a box; '
-        'the data set draws another image then. Images without an object are never trained, without a message.'
+        'With allow_negative_crop=False, the default in MMDetection, RandomCrop rejects a crop without a box, and the '
+        'data set draws another image. So images without an object are silently never trained.'
     )
     example = Example(
         wrong="filter_cfg=dict(filter_empty_gt=False); dict(type='RandomCrop', crop_size=(512, 512))",
         right="dict(type='RandomCrop', crop_size=(512, 512), allow_negative_crop=True)",
     )
-    limits = 'It knows RandomCrop of MMDetection, not transforms of your own.'
+    limits = 'Only RandomCrop of MMDetection is checked, not transforms of your own.'
     advice = 'Write allow_negative_crop=True in RandomCrop, or leave such images out: filter_empty_gt=True.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

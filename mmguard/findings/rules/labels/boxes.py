@@ -1,4 +1,4 @@
-"""Boxes and masks that are unusable, extend beyond their images, or are in another format."""
+"""Rules about boxes and masks that are unusable, extend beyond their images, or are in another format."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from mmguard.labels.instances import LABEL_REASON
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Share of the boxes that are inside their images if read in the right format.
+#: Minimum share of the boxes that lie inside their images when read in the right format.
 NEARLY_ALL_INSIDE = 0.98
-#: Minimum share of boxes for a convention rather than single mistakes, and minimum number of boxes.
+#: Minimum share of wrong boxes that shows a wrong format rather than single mistakes; minimum number of boxes.
 MANY_FAULTY_BOXES, ENOUGH_BOXES = 0.2, 10
 
 
-#: Formats that no edit converts, as the evidence names them.
+#: Format of boxes that no edit converts -> evidence.
 _OTHER_FORMATS = {
     'rows': 'nearly all boxes fit their images when read as y1, x1, y2, x2 (TensorFlow)',
     'centres': 'nearly all boxes fit their images when read as center, width, height',
     'sizes': 'nearly all boxes fit their images when xmax and ymax are read as width and height',
     'swapped': 'nearly all boxes fit their images when width and height of the images are swapped',
     'turned': 'some boxes have a negative width or height',
-    'off axis': 'boxes end outside in one direction only',
+    'off axis': 'boxes end outside their images in one direction only',
 }
 
 
@@ -53,14 +53,14 @@ def are_many(boxes: int, labels: LabelFacts) -> bool:
 
 
 def describe_format(labels: LabelFacts) -> str:
-    """Return the format that the boxes seem to have if no edit converts it; else nothing."""
+    """Return evidence for formats of the boxes that no edit converts, or '' without such evidence."""
     ways = [*find_fitting_formats(labels), *(['turned'] if labels.boxes.turned_boxes else [])]
     ways += ['off axis'] if labels.boxes.off_axis else []
     return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
 
 
 def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
-    """Yield edits of boxes: another format if all of them fit it, else edits of single boxes.
+    """Yield an edit that converts all boxes to another format, or edits of single boxes.
 
     Args:
         boxes (int): Number of wrong boxes.
@@ -69,7 +69,7 @@ def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Ite
     labels = facts.labels or LabelFacts()
     ways = find_fitting_formats(labels)
     if 'corners' in ways:
-        question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
+        question = 'Are all boxes x1, y1, x2, y2 (compare one box with its image)?'
         yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')
     if ways or labels.boxes.turned_boxes or labels.boxes.off_axis:
         return
@@ -92,16 +92,16 @@ class UnusableBoxes(DataRule):
         'such boxes.'
     )
     example = Example(wrong='"bbox": [10, 20, 0, 5]', right='"bbox": [10, 20, 4, 5]')
-    limits = 'If there are many such boxes, it cannot tell which format was meant: draw one image with its boxes.'
+    limits = 'If there are many such boxes, the intended format is unknown: draw one image with its boxes.'
     advice = (
-        'Draw one image with its boxes, and correct or delete a few wrong ones. If many are wrong, their format '
-        'is: COCO stores x, y, width, height, VOC two corners, YOLO the center, divided by the image size (or the '
-        'width and height of the images are swapped).'
+        'Draw one image with its boxes, and correct or delete wrong boxes. If many are wrong, check their format '
+        '(COCO: x, y, width, height; VOC: two corners; YOLO: center and size divided by the image size), and whether '
+        'width and height of the images are swapped.'
     )
     pytorch = (
-        'If only a few boxes are wrong, correct or delete them; guard_targets leaves them out. If many are, their '
-        'format is wrong: torchvision reads two corners, COCO stores x, y, width, height, DETR takes center and size '
-        'divided by those of the image.'
+        'Correct or delete a few wrong boxes; guard_targets excludes them. If many are wrong, check their format: '
+        'torchvision reads two corners, COCO stores x, y, width, height, DETR takes center and size divided by the '
+        'image size.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -124,11 +124,11 @@ class UnusableBoxes(DataRule):
         return {reason: count for reason, count in labels.reasons.items() if reason != LABEL_REASON and count > 0}
 
 
-#: Share of the boxes over the edge below which they are due to rounding.
+#: Minimum share of boxes over the edge; fewer are due to rounding.
 MANY = 0.01
 #: Note of the edit of corners at 0 in VOC.
 _COUNTED_FROM_ZERO_ADVICE = (
-    'If the corners count from 0 already, add 1 to all: the reader of VOC subtracts 1, as mmdet does.'
+    'If the corners count from 0 already, add 1 to all corners: the reader of VOC subtracts 1, as mmdet does.'
 )
 
 
@@ -138,23 +138,23 @@ class BoxesBeyondImage(AnnotationRule):
     summary = 'Boxes reach beyond the image.'
     title = 'Boxes reach beyond the image: {which}.'
     title_axis = (
-        'Boxes reach beyond the image in {axis}, and none in the other direction: {which}. Their scale, or the size of '
-        'the images in the file, is wrong in {axis}.'
+        'Boxes reach beyond the image in {axis}, but never in the other direction: {which}. Their scale, or the size '
+        'of the images in the file, is wrong in {axis}.'
     )
     advice_axis = (
-        'Do not clip them: draw one image with its boxes. If they were scaled by a wrong size, correct {axis} in all '
-        'boxes, those inside of their image, too.'
+        'Do not clip the boxes: draw one image with its boxes. If they were scaled by a wrong size, correct {axis} in '
+        'all boxes, also in boxes inside of their image.'
     )
     why = (
-        'A transform clips them, some to nothing: a box without area makes the loss inf or nan. If there are many, the '
-        'boxes follow another convention, or the size of the image is wrong.'
+        'A transform clips such boxes, some to zero area, which makes the loss inf or nan. If there are many, the '
+        'boxes are in another format, or the size of the image is wrong.'
     )
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
-    limits = 'If fewer than 1 % of the boxes cross the edge, it assumes rounding.'
+    limits = 'If fewer than 1 % of the boxes cross the edge, rounding is assumed.'
     advice = (
-        'Draw one image with its boxes before you change any: if they are drawn right, clip them, then drop those '
-        'without area (a VOC corner at 0 counts from 0: add 1 to all). If not, convert them (from y1, x1, y2, x2, '
-        'or center and size), or correct the size of the image in the annotations.'
+        'Draw one image with its boxes. If they fit the objects, clip them and drop boxes without area (VOC: add 1 to '
+        'all corners if they count from 0). If not, convert the format of the boxes or correct the image sizes in the '
+        'annotations.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -167,7 +167,7 @@ class BoxesBeyondImage(AnnotationRule):
             boxes = quantity(found.negative_boxes, 'box')
             texts.append(Message('{boxes} with a corner below {lowest}', boxes=boxes, lowest=lowest))
         if found.over_edge:
-            texts.append(Message('{boxes} over its edge', boxes=quantity(found.over_edge, 'box')))
+            texts.append(Message('{boxes} over the edge', boxes=quantity(found.over_edge, 'box')))
         which, annotations = join(', ', texts), quantity(number, 'annotation')
         seen = Message('{which}, of {annotations}', which=which, annotations=annotations)
         evidence = join('; ', filter(None, (seen, describe_format(labels))))
@@ -188,9 +188,9 @@ class BoxesBeyondImage(AnnotationRule):
             yield from propose_corrections(self, facts, boxes, 'Clamp these boxes into their images.')
 
 
-#: Minimum share of the boxes within [0, 1] that are fractions.
+#: Minimum share of boxes within [0, 1] for boxes to count as fractions.
 MOST_IN_UNIT_SQUARE = 0.9
-#: Minimum number of boxes (a few may all be near the upper left, where valid ones also fit as corners), of fractions.
+#: Minimum number of boxes (a few near the upper left also fit as corners); minimum number of fractions.
 ENOUGH, SOME = 8, 3
 
 #: Two corners, x first or y first (TensorFlow). If both fit, on square images, x first is assumed.
@@ -202,7 +202,7 @@ class BoxesInAnotherForm(AnnotationRule):
     code = 'MG172'
     follows = ('MG109', 'MG130', 'MG146', 'MG152', 'MG174')
     aliases = ('MG173',)
-    summary = 'The boxes are written in another form: as two corners, or as fractions of the image.'
+    summary = 'The boxes are in another format: two corners, or fractions of the image size.'
     title = 'bbox seems to hold two corners ({corners}); COCO expects x, y, width, height.'
     title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
     why = (
@@ -212,8 +212,8 @@ class BoxesInAnotherForm(AnnotationRule):
     )
     example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')
     limits = (
-        'Corners are recognized from 8 boxes on. In square images x1, y1, x2, y2 and y1, x1, y2, x2 look the same, '
-        'and fractions do not show whether the first two are a corner or the center.'
+        'Corners are recognized from 8 boxes on. In square images x1, y1, x2, y2 and y1, x1, y2, x2 look the same, and '
+        'fractions do not show whether the first two numbers are a corner or the center.'
     )
     advice = (
         'Draw one image with its boxes, then convert: `{corners} = ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 '
@@ -221,8 +221,8 @@ class BoxesInAnotherForm(AnnotationRule):
         'hides the fault.'
     )
     advice_fractions = (
-        'Draw one image with its boxes, then multiply by width and height of the image; if the first two are the '
-        'center (YOLO), subtract half the size from them before that.'
+        'Draw one image with its boxes, then multiply them by width and height of the image. If the first two numbers '
+        'are the center (YOLO), subtract half the box size before that.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -255,11 +255,11 @@ class BoxesInAnotherForm(AnnotationRule):
             yield from rewrite(self, facts, title, corner, boxes=FRACTIONS)
         elif form == 'corners':
             title = 'Convert the boxes to x, y, width, height.'
-            question = Message('Are they {order} (compare one box with its image)?', order=ORDERS[form])
+            question = Message('Are the boxes {order} (compare one box with its image)?', order=ORDERS[form])
             yield from rewrite(self, facts, title, question, boxes=form)
 
     def _find_format(self, labels: LabelFacts) -> str:
-        """Return the format of nearly all boxes if it is wrong; empty if unknown."""
+        """Return the wrong format of nearly all boxes ('fractions', 'corners' or 'rows'), or '' if unknown."""
         found, number = labels.boxes, get_annotations(labels).annotations
         if found.inside_unit >= SOME and compute_share(found.inside_unit, number) >= MOST_IN_UNIT_SQUARE:
             return FRACTIONS

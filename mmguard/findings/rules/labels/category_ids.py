@@ -1,4 +1,4 @@
-"""Category ids used as labels, or looked up in COCO's."""
+"""Rules about category ids that are used as labels, or looked up in the list of the 80 COCO ids."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, get_framewo
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Largest id for which a model may have an output.
+#: Category ids below this may get an output of the model each.
 _MOST = 1000
 #: Looking up your own ids in COCO's table trains other classes, often without an error.
 _REMAP_NOTE = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False`.'
 _IDS_QUESTION = Message(
     'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=get_framework_titles(IDS)
 )
-_RELEASE_QUESTION = "Is RF-DETR older than 1.5, or dataset_file 'coco' or 'o365'?"
+_RELEASE_QUESTION = "Is your RF-DETR older than 1.5, or dataset_file 'coco' or 'o365'?"
 
 
 class IdsAsLabels(DataRule):
@@ -41,11 +41,11 @@ class IdsAsLabels(DataRule):
     )
     title_by_release = (
         'RF-DETR before 1.5, or without a Roboflow layout, takes ids as labels: {beyond} would be out of range. Newer '
-        'ones number the categories themselves.'
+        'versions number the categories themselves.'
     )
     title_unknown = (
-        'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They '
-        'are fine if the categories are renumbered.'
+        'Category ids may be used as labels: with num_classes={num_classes}, {beyond} would be out of range. They are '
+        'valid if the training renumbers the categories.'
     )
     why = Message(
         '{by_position} renumber the categories to 0..N-1, whatever the ids are. {by_id} take category_id '
@@ -55,7 +55,7 @@ class IdsAsLabels(DataRule):
         by_id=get_framework_titles(IDS),
     )
     example = Example(wrong='DETR: category ids 1..3, num_classes=3', right='num_classes=4  # the highest id + 1')
-    limits = 'A loop of your own may renumber the ids: say so with `--labels positions`.'
+    limits = 'A training loop of your own may renumber the ids: then pass `--labels positions`.'
     advice = (
         'Write `num_classes={enough}` for the highest id, or renumber the ids from {first} without gaps, in all splits.'
     )
@@ -64,9 +64,8 @@ class IdsAsLabels(DataRule):
         '`--framework NAME`. Ids as labels need `num_classes={enough}`, or no gaps from {first} on.'
     )
     advice_by_release = (
-        'From 1.5 on, RF-DETR numbers the categories of a Roboflow layout itself: nothing needs to change, say so with '
-        "`--labels positions`. Before, and with dataset_file='coco' or 'o365', pass `--labels ids`: the model needs "
-        '`num_classes={enough}`, or renumber the ids from 0.'
+        'With RF-DETR 1.5 or newer and a Roboflow layout, pass `--labels positions`; nothing needs to change. '
+        'Otherwise pass `--labels ids`, and write `num_classes={enough}` or renumber the ids from 0.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -88,7 +87,7 @@ class IdsAsLabels(DataRule):
                 evidence, title, advice = self._describe_beyond(labels, beyond), self.title_unknown, self.advice_unknown
                 if labels.coco.framework:
                     title, advice = self.title_by_release, self.advice_by_release
-                severity = WARNING if labels.coco.framework else INFO  # in some releases it ends the run
+                severity = WARNING if labels.coco.framework else INFO  # some releases crash
                 yield self.report_in(facts, POSSIBLE, evidence, words, title, severity, advice=advice)
             return
         certainty = self._judge(labels) if found.labelled_by == 'category id' else None
@@ -104,14 +103,14 @@ class IdsAsLabels(DataRule):
         yield self.report_in(facts, certainty, evidence, words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that ids, which are labels, do not fit the classes; ``None`` if they may fit."""
+        """Return the certainty that ids, used as labels, do not fit num_classes; ``None`` if they may fit."""
         found, ids = get_annotations(labels), self._list_ids(labels)
         if is_background(labels):
             return None
         if labels.values:
             known = set() < set(labels.values) - set(labels.coco.unnamed) <= set(ids) and ids[-1] < _MOST
             return rate_share(compute_label_share(labels)) if known and ids != list(range(len(ids))) else None
-        # What RF-DETR leaves out is UncountedCategories.
+        # UncountedCategories reports the categories that RF-DETR leaves out.
         counted = len(ids) + labels.coco.min_label
         return PROVEN if found.classes_counted and labels.num_classes > counted else None
 
@@ -121,14 +120,15 @@ class IdsAsLabels(DataRule):
         question: str = _RELEASE_QUESTION if labels.coco.framework == 'rf-detr' else _IDS_QUESTION
         if found.classes_counted:  # nothing is known to be wrong
             if labels.coco.framework or not is_unknown:
-                asked = question if is_unknown else 'Is the model to have no unused outputs?'
+                asked = question if is_unknown else 'Should the model have no unused outputs?'
                 yield from number_categories(self, facts, labels.coco.min_label, asked)
             return
         yield from self._fit_ids(facts, labels, question if is_unknown else '')
         if is_unknown:
-            title = 'Change nothing, and say so: --labels positions, or --framework NAME.'
+            title = 'Change nothing, but pass --labels positions or --framework NAME.'
             question = Message(
-                'Does the training take positions as labels ({frameworks})?', frameworks=get_framework_titles(POSITIONS)
+                'Does the training use positions as labels ({frameworks})?',
+                frameworks=get_framework_titles(POSITIONS),
             )
             yield Edit(title, question, options={'labels': POSITIONS})
 
@@ -162,12 +162,12 @@ class IdsAsLabels(DataRule):
     def _describe_beyond(self, labels: LabelFacts, beyond: Dict[int, int]) -> str:
         ids = self._list_ids(labels)
         classes = Message('{classes}, 0..{last}', classes=quantity(labels.num_classes, 'class'), last=labels.last)
-        # So many ids that avoid all gaps of COCO are COCO's.
+        # So many ids without any in the gaps of the COCO ids must be COCO ids.
         are_raw = len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
         return Message(
             'category ids {ids}{raw}; as labels of {classes}, {beyond} would be out of range ({number})',
             ids=join_items(ids),
-            raw=Message(' (those of COCO, with gaps)') if are_raw else '',
+            raw=Message(' (the ids of COCO, with gaps)') if are_raw else '',
             classes=classes,
             beyond=join_items(beyond),
             number=quantity(sum(beyond.values()), 'annotation'),
@@ -191,10 +191,10 @@ class ObjectsAsBackground(DataRule):
     follows = ('MG102', 'MG107', 'MG115', 'MG116')
     kinds = ('instances',)
     summary = 'Category id 0 is trained as background.'
-    title = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
-    why = 'Faster R-CNN and Mask R-CNN of torchvision never find the objects of label 0, without an error.'
+    title = 'Category id 0 is trained as background: torchvision reserves label 0 for the background.'
+    why = 'Faster R-CNN and Mask R-CNN of torchvision silently never find objects of label 0.'
     example = Example(wrong='ids 0..2, num_classes=3', right='ids 1..3, num_classes=4  # with the background')
-    limits = 'RetinaNet and FCOS of torchvision count from 0: there it is right.'
+    limits = 'RetinaNet and FCOS of torchvision count from 0: for them id 0 is correct.'
     advice = (
         'Number the categories from 1, without gaps, in all splits, and count the background: `num_classes={counted}`.'
     )
@@ -218,24 +218,26 @@ class UncountedCategories(DataRule):
     severity = INFO
     kinds = ('instances',)
     needs = ('annotations',)
-    summary = 'Older releases of RF-DETR count other categories because of their supercategory.'
+    summary = 'Older releases of RF-DETR number the categories differently because of their supercategory.'
     title = (
         'RF-DETR {release} counts {counted} of {number}: the supercategory of the others is "none". The ids are right.'
     )
-    title_parents = 'RF-DETR before 1.9.2 gives {parents} a label, although no annotation has it; newer ones do not.'
+    title_parents = (
+        'RF-DETR before 1.9.2 gives {parents} a label, although no annotation has it; later releases do not.'
+    )
     why = (
-        'Before 1.6 the model gets outputs for the categories only whose supercategory is not "none", but each has a '
-        'label: some are out of range. Before 1.9.2 the root of a Roboflow export has a label, mostly 0; from then on '
-        'all others are one lower, so a checkpoint does not fit.'
+        'RF-DETR before 1.6 counts only categories whose supercategory is not "none", but labels all of them: some '
+        'labels are out of range. Before 1.9.2 the root of a Roboflow export has a label, mostly 0; since then all '
+        'other labels are one lower, so older checkpoints do not fit.'
     )
     example = Example(
         wrong='{"id": 0, "name": "cat", "supercategory": "none"}',
         right='{"id": 0, "name": "cat", "supercategory": "animal"}',
     )
-    limits = 'A category without an annotation, as the first of a Roboflow export, is meant to be left out.'
+    limits = 'A category without annotations, such as the first of a Roboflow export, is left out on purpose.'
     advice = (
-        'Update it (`pip install -U rfdetr`), or write another `supercategory` than "none" in each category that has '
-        'objects, in the files of all splits. Do not resume a training with a release that numbers otherwise.'
+        'Update RF-DETR (`pip install -U rfdetr`), or replace the `supercategory` "none" of each category that has '
+        'objects, in the files of all splits. Do not resume a training with a release that numbers differently.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -266,17 +268,16 @@ class CocoIdsLookedUp(AnnotationRule):
     )
     title_config = 'Labels are looked up among the 80 ids of COCO, but num_classes={number}: the data are not COCO.'
     why = (
-        'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its place among the ids of '
-        'COCO (1..90, ten of them missing). An id that is not one of those is a KeyError; the others get the labels of '
-        'other classes, in training and in the evaluation. convert_coco of ultralytics does the same by default.'
+        'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its position among the 80 '
+        'ids of COCO (1..90, ten are missing). Other ids raise a KeyError; COCO ids get the labels of COCO classes, in '
+        'training and evaluation. convert_coco of ultralytics does the same by default.'
     )
     example = Example(wrong='remap_mscoco_category: True, num_classes: 3', right='remap_mscoco_category: False')
-    limits = 'Own categories whose ids are all among those of COCO are seen only if a label is out of range.'
+    limits = 'If all of your ids are also COCO ids, the mistake is found only if a label is out of range.'
     advice = (
-        'In the YAML of RT-DETR, D-FINE or DEIM write `remap_mscoco_category: False`. Labels are then the ids, and '
-        'num_classes is the highest id + 1: `mmguard scan CONFIG.yml` says which. If the ids have large gaps, number '
-        'the categories from 0 first. Convert label files of YOLO again, with `convert_coco(..., cls91to80=False)`, '
-        'and write `names` in the order of the ids.'
+        'In the YAML of RT-DETR, D-FINE or DEIM write `remap_mscoco_category: False` and num_classes, the highest id + '
+        '1 (`mmguard scan CONFIG.yml` shows it; close large gaps first). Convert label files of YOLO again with '
+        '`convert_coco(..., cls91to80=False)`, and write `names` in the order of the ids.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:

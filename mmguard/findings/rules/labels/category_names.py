@@ -1,4 +1,4 @@
-"""Names in the class list that do not match the categories."""
+"""Rules about names in the class list that do not match the categories of the annotations."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from mmguard.text import quantity, shorten
 class NamesNotInFile(AnnotationRule):
     code = 'MG140'
     follows = ('MG135', 'MG146', 'MG154', 'MG160', 'MG174', 'MG178', 'MG201', 'MG202', 'MG204', 'MG205')
-    summary = 'The config has class names that the annotations do not have.'
+    summary = 'Class names of the config are missing in the annotations.'
     title = 'The config names classes that the annotations do not have: {missing}.'
-    title_string = 'classes is a string, {shown}: every letter of it counts as a class.'
+    title_string = 'classes is the string {shown}: every letter counts as a class.'
     why = (
         'mmdet looks categories up by name. Classes that it does not find are left out silently, and the labels after '
         'them move down; if it finds none, training fails with "need at least one array to concatenate", or learns '
@@ -51,10 +51,9 @@ class NamesNotInFile(AnnotationRule):
         'reported.'
     )
     advice = (
-        'Compare the class list with the names in the annotations: {known}. Correct a misspelled name, and write a list'
-        " of one name with its comma: `classes=('a',)`. Without metainfo the names of the data set type are used: "
-        'write yours, and count them in num_classes. Add a class that one file lacks to its "categories", or drop it '
-        'everywhere.'
+        'Write the names as in the annotations, {known}, in `metainfo.classes`, and their number in num_classes; a '
+        'list of one name needs its comma: `classes=(\'a\',)`. If only one file lacks a class, add it to "categories" '
+        'there, or drop it everywhere.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -77,7 +76,7 @@ class NamesNotInFile(AnnotationRule):
             'known': join_items(map(repr, self._list_names_in_file(labels))),
             'shown': shorten(''.join(letters)),
         }
-        # If the list did not reach the data set, the MG2xx about heads and lists are consequences.
+        # If the list did not reach the data set, findings about heads and lists are consequences.
         others = [*(() if self._is_of_the_type(labels) else ('MG201', 'MG202', 'MG204'))]
         others += [] if letters else ['MG178', 'MG205']
         title = self.title_string if letters else ''
@@ -93,7 +92,7 @@ class NamesNotInFile(AnnotationRule):
         if letters:
             yield set_classes_and_heads(facts, [''.join(letters)])
             return
-        known = self._names_in_files(facts)
+        known = self._list_names_in_files(facts)
         meant = self._match_names(labels, known)
         written = [meant.get(name) or name for name in names]
         if get_annotations(labels).names_from == 'categories' or not meant:
@@ -121,13 +120,13 @@ class NamesNotInFile(AnnotationRule):
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))
 
-    def _names_in_files(self, facts: Facts) -> List[str]:
-        """Return the names in the files of all splits, those of the training first."""
+    def _list_names_in_files(self, facts: Facts) -> List[str]:
+        """Return the category names in the files of all splits, the training files first."""
         splits = sorted(list_splits(facts), key=lambda labels: not is_trained_on(labels))
         return list(dict.fromkeys(name for labels in splits for name in self._list_names_in_file(labels)))
 
     def _find_missing(self, labels: LabelFacts) -> Tuple[List[str], List[str]]:
-        """Return the names without a category from the worst class list, and that list."""
+        """Return (missing names, class list) for the class list with most names missing in the files."""
         known = self._list_names_in_file(labels)
         found = get_annotations(labels)
         if not found.names_from or not known:
@@ -144,12 +143,12 @@ class NamesNotInFile(AnnotationRule):
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
     def _find_names_of_split(self, facts: Facts, known: Sequence[str]) -> List[str]:
-        """Return the classes of a split that match the files, since their order is the user's."""
+        """Return the class list of a split that has exactly the names ``known``, in the user's order, or []."""
         lists = (labels.class_names for labels in list_splits(facts))
         return next((list(names) for names in lists if known and set(names) == set(known)), [])
 
     def _find_letters(self, labels: LabelFacts, config: Optional[ReadConfig] = None) -> List[str]:
-        """Return the letters of a class list that is a string, in the config or by the names in the files, if any."""
+        """Return the one-letter classes of a class list that is a string by mistake, or []."""
         known = self._list_names_in_file(labels)
         strings = [] if config is None else list(map(get_class_string, find_datasets(config)))
         for names in [labels.class_names, *find_class_lists(labels).values()]:
@@ -159,7 +158,7 @@ class NamesNotInFile(AnnotationRule):
         return []
 
     def _match_names(self, labels: LabelFacts, known: Sequence[str]) -> Dict[str, str]:
-        """Map each missing name to the name in the files that it resembles, or to nothing."""
+        """Return {missing name: similar name in the files, or ''}; {} if fewer than half have a similar name."""
         missing, names = self._find_missing(labels)
         listed = set(names)
         meant = find_nearest(missing, [name for name in known if name not in listed], 0.7)
@@ -167,7 +166,7 @@ class NamesNotInFile(AnnotationRule):
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
     def _is_of_the_type(self, labels: LabelFacts) -> bool:
-        """True if the names are the defaults of the data set's type, because the config sets none."""
+        """True if the class list is the METAINFO of the data set's type, because the config sets none."""
         missing, names = self._find_missing(labels)
         lists = get_config(labels).dataset_classes
         path = next((path for path, listed in lists.items() if list(listed) == names), '')
@@ -179,15 +178,13 @@ class CategoriesLeftOut(AnnotationRule):
     severity = 'warning'
     summary = 'Annotations are left out because the class list does not name their category.'
     title = 'Annotations are left out: the class list does not name {names}.'
-    why = (
-        'The objects are trained as background. That is right if you chose the classes; if not, the list is too short.'
-    )
+    why = 'The objects are trained as background: right if you chose the classes; if not, the class list is too short.'
     example = Example(
         wrong="classes=('cat',)  # the file has cat and dog", right="classes=('cat', 'dog'), num_classes=2"
     )
-    limits = 'It cannot know whether classes were left out on purpose.'
+    limits = 'Cannot tell whether classes were left out on purpose.'
     advice = (
-        'If they should be learned, name them in `metainfo.classes`, in the order of the file, and write '
+        'If these objects should be learned, add their names to `metainfo.classes` in the order of the file, and write '
         '`num_classes={number}` in every head. If not, nothing needs to change.'
     )
 
@@ -211,7 +208,7 @@ class CategoriesLeftOut(AnnotationRule):
         )
         if facts.config is not None and counted != {len(labels.class_names)}:
             edit = set_classes_and_heads(
-                facts, self._list_categories(labels), f'Are {join_items(map(repr, names))} to be learned, too?'
+                facts, self._list_categories(labels), f'Should {join_items(map(repr, names))} be learned, too?'
             )
             yield replace(edit, if_not='Nothing needs to change.')
 
@@ -225,7 +222,7 @@ class CategoriesLeftOut(AnnotationRule):
 
 
 def _rename(rule: Rule, facts: Facts, typos: Mapping[str, str]) -> Iterator[Edit]:
-    """Yield an edit that renames categories: typo -> right name, without those that a command line cannot hold."""
+    """Yield an edit that renames {typo: right name}, except names with a comma or colon (separators of the command)."""
     typos = {typo: name for typo, name in typos.items() if not set(',:') & set(typo + name)}
     if typos:
         pairs = join_items(f'{shorten(typo)} for {shorten(name)}' for typo, name in typos.items())
@@ -234,7 +231,7 @@ def _rename(rule: Rule, facts: Facts, typos: Mapping[str, str]) -> Iterator[Edit
         )
 
 
-#: Shorter names, as of letters, are different classes.
+#: Minimum number of letters; shorter names, such as single letters, are different classes.
 SHORTEST = 3
 
 
@@ -249,10 +246,10 @@ class NamesAlike(DataRule):
     title = 'Class names differ only in case, spaces, accents or plural: {pairs}.'
     why = 'A typo is a class of its own: its objects are trained as another class, and num_classes counts it.'
     example = Example(wrong='categories RBC (265 boxes) and RBc (2 boxes)', right='RBC (267 boxes)')
-    limits = 'It compares names of at least three letters; a plural may be another class (cloth, clothes).'
+    limits = 'Only names of at least three letters are compared; a plural may be another class (cloth, clothes).'
     advice = (
-        'If it is a typo, give the objects of both one name, remove the other from every class list, and count it '
-        'once in num_classes. If these are two classes, nothing needs to change.'
+        'If it is a typo, give the objects of both names one name, remove the other name from every class list, and '
+        'adapt num_classes. If these are two classes, nothing needs to change.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -285,7 +282,7 @@ class NamesAlike(DataRule):
             yield edit
 
     def _count_names(self, labels: LabelFacts) -> Dict[str, int]:
-        """Return the names of the classes, in the order of their labels, with the number of elements of each."""
+        """Return {class name: number of pixels, voxels or annotations}, in the order of the labels."""
         counts = count_trained(labels)
         listed = labels.class_names or get_annotations(labels).categories.values()
         named = Counter(dict.fromkeys(filter(None, map(str, listed)), 0))
@@ -295,7 +292,7 @@ class NamesAlike(DataRule):
         return dict(named)
 
     def _find_typos(self, counts: Mapping[str, int]) -> Dict[str, str]:
-        """Map the rarer of two names that are alike to the more frequent one."""
+        """Return {rarer name: more frequent name} for class names that are alike."""
         ranked = sorted((name for name in counts if len(name.strip()) >= SHORTEST), key=lambda name: -counts[name])
         typos: Dict[str, str] = {}
         for name, right in find_alike(ranked, ranked).items():
@@ -311,15 +308,14 @@ class BackgroundListed(Rule):
     summary = 'The background is listed as a class of a detector.'
     title = 'The background is listed as a class of a detector: {names}.'
     why = (
-        'Detectors know the background without a name: it is what no box covers. If it is listed, it takes a label '
-        '(often 0) that no object has, every other class moves by one, and num_classes counts one too many.'
+        'Detectors need no name for the background, which is everything outside of the boxes. If it is listed, it '
+        'takes a label (often 0) that no object has, every other label moves by one, and num_classes is one too large.'
     )
     example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
-    limits = 'It recognizes the background only by its name; an object class with such a name is mistaken for it.'
+    limits = 'The background is recognized only by its name, so an object class with such a name is reported, too.'
     advice = (
-        'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and do not '
-        'count it in num_classes (in torchvision leave label 0 free for it). If it is an object to be found, give '
-        'it another name.'
+        'Remove the background from `metainfo.classes` of all splits and from "categories" of all files, and do not '
+        'count it in num_classes (torchvision: leave label 0 free). If the class is an object to be found, rename it.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -377,6 +373,6 @@ def _find_background_categories(labels: LabelFacts) -> List[Tuple[int, str]]:
     found = get_annotations(labels)
     if found.names_from != 'categories':
         return []
-    # If ids are labels, 0 only costs an output; in torchvision it is the background.
+    # If ids are labels, an unused id 0 only costs an output; in torchvision it is the background.
     free = {0} if found.labelled_by == 'category id' and not found.instances_of.get('0') else set()
     return [(i, name) for i, name in found.categories.items() if is_background(name) and i not in free]

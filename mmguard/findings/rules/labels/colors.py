@@ -1,4 +1,4 @@
-"""Label maps stored as colors, and palettes that are read as colors."""
+"""Rules about label maps stored as colors, and palette files that are read as colors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mmguard.findings.views import (
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Colors that the evidence lists.
+#: Maximum number of colors in the evidence.
 FEW_COLORS = 6
 BLACK = (0, 0, 0)
 
@@ -79,14 +79,14 @@ class StoredAsColors(ChannelRule):
         'becomes some number. PALETTE of a data set is for drawing only; it does not decode files.'
     )
     example = Example(wrong='(128, 0, 0) for class 1 in an RGB file', right='1 in a PNG of one channel')
-    limits = 'It knows the class of a color only from a known palette or the config.'
+    limits = 'The class of a color is known only from the config or a known palette.'
     advice = (
         'Look up which class each color is, in the class list of the tool that drew the files. Save one channel as '
         'PNG, with one table for all splits: `label[(rgb == color).all(-1)] = index`.'
     )
     advice_many = (
-        'There are more colors than classes: they number instances or panoptic segments, or JPEG and soft edges mixed '
-        'them. Export the classes again, as PNG of one channel.'
+        'There are more colors than classes: the colors are instances or panoptic segments, or JPEG or soft edges '
+        'mixed them. Export the classes again, as PNG of one channel.'
     )
 
     def advise(self, facts: Facts) -> str:
@@ -105,7 +105,7 @@ class StoredAsColors(ChannelRule):
             question = (
                 '' if clear else Message('Is {others} your void (unlabeled) color?', others=join_items(sorted(others)))
             )
-            note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
+            note = ('If files *_gtFine_labelTrainIds.png exist, use these: they need no conversion.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
             for edit in convert_files(facts, title, question, colors={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
@@ -115,7 +115,7 @@ class StoredAsColors(ChannelRule):
             yield from convert_files(facts, title, 'Is black the background?', colors=table)
 
     def _build_table(self, facts: Facts, colors: Set[Color]) -> Dict[Color, int]:
-        """Map colors to labels by the config, or by a palette that contains all of them."""
+        """Return {color: label} from a palette of the config or a known palette, or {} if none fits."""
         for dataset in find_datasets(facts.config) if facts.config is not None else ():
             palette = get_palette(dataset)
             table: Dict[Color, int] = {}
@@ -134,8 +134,8 @@ class StoredAsColors(ChannelRule):
 class EqualChannels(ChannelRule):
     code = 'MG580'
     equal = True
-    summary = 'Label files have several channels that are equal, or alpha: one is enough.'
-    title = 'Label files have more than one channel ({forms}), but no colors: the first holds the values.'
+    summary = 'Label files have several equal channels, or an alpha channel: one channel is enough.'
+    title = 'Label files have more than one channel ({forms}), but no colors: the first channel holds the values.'
     why = 'A loss expects one integer per pixel: with three channels the shapes do not fit.'
     example = Example(wrong='Image.open(path).convert("RGB")', right='Image.open(path).convert("L")')
     advice = 'Save the first channel as PNG: `Image.fromarray(np.array(Image.open(path))[..., 0]).save(path)`.'
@@ -155,7 +155,7 @@ class EqualChannels(ChannelRule):
         if is_alpha and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
             return  # the labels stay wrong without alpha: another rule finds the mistake once it is removed
         if values == [0, VOID]:
-            question: str = 'Is white the object (not void)?'
+            question: str = 'Is white the object, not void (unlabeled)?'
             title = 'Keep the first channel, as 0 and 1.'
             is_two = labels.num_classes <= 2 or not has_num_classes(labels)
             write = write_two_classes if is_two else convert_files
@@ -176,11 +176,11 @@ class EqualChannels(ChannelRule):
             if name or not rise_evenly(values):
                 return
             table = {level: label for label, level in enumerate(values)}
-            question = Message('Are {values} the classes, in the order of your list?', values=join_items(values))
+            question = Message('Are {values} the classes, in the order of your class list?', values=join_items(values))
             yield from convert_files(facts, title, question, label_map=table)
 
     def _find_levels(self, labels: LabelFacts) -> List[int]:
-        """Return the gray levels if they are too high for class indices and no more than the classes."""
+        """Return the gray levels if they are too large for class indices and at most one per class, else []."""
         values = sorted(get_maps(labels).raw)
         high = (
             has_num_classes(labels)
@@ -222,16 +222,14 @@ def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int
     return '', {}
 
 
-_CONVERTED = 'Were they drawn in the palette of {name} and converted to gray?'
+_CONVERTED = 'Were the files drawn in the palette of {name} and converted to gray?'
 VOC_GRAYS = 'VOC (labelme)'
 _COLORS = [compute_voc_color(label) for label in range(1, 64)]
-#: Values of VOC's palette read as colors: one channel, or its gray.
+#: Channel values of the first 63 colors of VOC's palette, without 0: 64, 128 and 192.
 CHANNELS: FrozenSet[int] = frozenset(value for color in _COLORS for value in color if value)
-#: One channel of the first 64 colors, without 0.
-CHANNEL_LEVELS = frozenset({64, 128, 192})
-#: Gray -> label.
+#: Gray level of a color of VOC's palette -> label.
 GRAYS = compute_grays((compute_voc_color(label), label) for label in range(1, 21))
-#: Grays of the first six labels, which make VOC's palette unmistakable.
+#: Gray levels of labels 1 to 6, rounded up or down: two of them identify VOC's palette.
 FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
 
 
@@ -240,19 +238,17 @@ class PaletteReadAsColors(DataRule):
     follows = ('MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'Palette PNGs are read, or were saved, as colors instead of indices.'
-    title = 'Palette PNGs are read as colors: their indices are right, but the loader loses them.'
-    title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colors only 0.'
+    title = 'Palette PNGs are read as colors: their indices are correct, but the loader discards them.'
+    title_black = 'The palette of the files is all black: reading indices gives labels, reading colors gives only 0.'
     title_reader = 'The files have a palette: a loader gets labels from them only if it reads their indices.'
     title_gray = 'The files hold the gray levels of palette colors: the indices are gone.'
-    title_batch = (
-        'The values look like the colors of a palette ({name}), or their gray levels, instead of its indices: {levels}.'
-    )
+    title_batch = 'The values look like palette colors or their gray levels ({name}), not like indices: {levels}.'
     why = (
         'cv2.imread replaces each index by its color (128, 64, 192, ...), or by the gray level of that color (38, 75, '
         '113, ...).'
     )
     example = Example(wrong='cv2.imread(path, 0) of a palette PNG', right='np.array(Image.open(path))')
-    limits = 'Without the files it goes by the values only: gray levels chosen by hand may be the same.'
+    limits = 'Without the files only the values are judged: gray levels chosen by hand may be the same.'
     advice = (
         "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in your own code "
         '`np.array(Image.open(path))` without `.convert()`. If the files are gray by now, their palette is gone: '
@@ -322,9 +318,9 @@ class PaletteReadAsColors(DataRule):
         if labels.histogram and seen == {38} and labels.num_classes == 2:
             return PROVEN
         # A gray picture would have as many levels as classes; a channel of the colors has four in total.
-        if self._is_batch(labels) and seen <= CHANNEL_LEVELS and labels.num_classes > len(CHANNEL_LEVELS) + 2:
+        if self._is_batch(labels) and seen <= CHANNELS and labels.num_classes > len(CHANNELS) + 2:
             return PROVEN
-        # A full count shows if they are the gray levels of as many classes (MG125).
+        # A full count shows whether there is one gray level per class (MG125).
         is_counted = bool(labels.histogram) or bool(maps.raw)
         return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 
@@ -338,7 +334,7 @@ class PaletteReadAsColors(DataRule):
         ids = select_ids(list_stored_values(facts)) - {0}
         if get_maps(labels).forms.get('palette8'):
             if places:
-                yield Edit('Read them with Pillow, in the pipelines of all splits.', config=places)
+                yield Edit('Read the label files with Pillow in all splits.', config=places)
             yield from convert_files(facts, 'Rewrite the files as plain index images.')
             return
         name, table = _match_palette(facts, labels)

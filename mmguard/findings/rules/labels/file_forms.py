@@ -1,4 +1,4 @@
-"""Files that are not 8-bit label maps: other bit depths, fractions."""
+"""Rules about label files that are not 8-bit label maps: other bit depths, and fractions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import as_map, count_stored, count_trained, get_maps, has_config, join_items, rise_evenly
 
-#: All bits of 16.
+#: White in a 16-bit file.
 WHITE = 65535
 WIDE = ('gray16', 'gray32')
 
@@ -23,7 +23,7 @@ class NotEightBits(DataRule):
     aliases = ('MG151',)
     needs = ('maps',)
     summary = 'Label files have more or fewer than 8 bits; loaders change their values.'
-    title = 'Label files have 16 bits or more; a reader of 8 bits sees other labels.'
+    title = 'Label files have 16 bits or more; an 8-bit reader gets other labels.'
     title_few = 'Label files have fewer than 8 bits: the loader stretches their values over 0 to 255.'
     why = (
         "mmseg's loader keeps the value of a 16-bit file modulo 256 (261 becomes 5); OpenCV's default divides it by "
@@ -34,12 +34,11 @@ class NotEightBits(DataRule):
         wrong='Image.fromarray(label.astype(np.uint16)).save(path)',
         right='Image.fromarray(label.astype(np.uint8)).save(path)',
     )
-    limits = 'It knows how mmseg and OpenCV load such files; other loaders are not known.'
+    limits = 'Only the loaders of mmseg and OpenCV are known.'
     advice = (
-        'Look up what each value means, and save class indices 0..{last} with 8 bits, '
-        '`Image.fromarray(label.astype(np.uint8)).save(path)`: "no data" of a GIS (below 0) is {void}, the white '
-        '(65535) of a mask is 1. Instance files (class times 1000 or 256, plus a number) are the wrong ones: use '
-        'the semantic files.'
+        'Save class indices 0..{last} with 8 bits, `Image.fromarray(label.astype(np.uint8)).save(path)`: "no data" of '
+        'a GIS (below 0) becomes {void}, white (65535) of a mask becomes 1. Replace instance files (class times 1000 '
+        'or 256, plus a number) with the semantic files.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -93,9 +92,9 @@ class Fractions(DataRule):
     follows = ('MG107', 'MG122', 'MG135')
     needs = ('maps',)
     summary = 'Labels are fractions: an image transform (ToTensor divides by 255) or an averaging resize changed them.'
-    why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learned.'
+    why = 'Cast to integers, fractions become 0 nearly everywhere: nothing crashes, and only class 0 is learned.'
     example = Example(wrong='mask = ToTensor()(mask)', right='mask = torch.as_tensor(np.array(mask)).long()')
-    limits = 'Class numbers divided by 255 and probabilities can have the same values: its edits ask.'
+    limits = 'Class numbers divided by 255 and probabilities can have the same values: the edits ask.'
     advice = (
         'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize only '
         'with nearest-neighbor interpolation. Save files that hold k/255 again as `np.round(label * '

@@ -1,4 +1,4 @@
-"""Files that are unpaired, of another size, missing or unreadable."""
+"""Rules about files that are unpaired, of another size, missing or unreadable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mmguard.findings.views import count_listed, get_annotations, get_maps, has_
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: List of ``MapFacts``, or kind of fault of a volume -> description of one and of several files.
+#: Attribute of ``MapFacts``, or kind of fault of a volume -> (singular, plural).
 FILE_NOUNS = {
     'missing_labels': ('image without a label file', 'images without a label file'),
     'missing_images': ('label file without an image', 'label files without an image'),
@@ -32,7 +32,7 @@ FILE_NOUNS = {
     STRANGER: ('file that nnU-Net does not see', 'files that nnU-Net does not see'),
 }
 
-#: Kinds that stop nnU-Net.
+#: Kinds of faults that stop nnU-Net.
 ENDS = {NO_LABEL, CHANNELS}
 
 
@@ -54,12 +54,12 @@ class UnpairedFiles(DataRule):
         wrong="img_suffix='.jpg', seg_map_suffix='.png'; files 7.jpg and 7_mask.png",
         right="img_suffix='.jpg', seg_map_suffix='_mask.png'",
     )
-    limits = 'It compares names only: a pair may still be of two different scenes.'
+    limits = 'Only names are compared: a pair may still show two different scenes.'
     advice = (
-        'A label file has the name of its image without `img_suffix`, plus `seg_map_suffix`. Compare one image with '
-        'its label file, letter by letter (case, leading zeros), write both endings and both folders in `data_prefix`. '
-        'If only some lack a partner, complete or remove them, or name the complete pairs in `ann_file=...`. A case of '
-        'nnU-Net is `imagesTr/CASE_0000.nii.gz`, one file per channel (_0000, _0001), and `labelsTr/CASE.nii.gz`.'
+        'Compare an image with its label file, letter by letter: the label has the name of the image without '
+        '`img_suffix`, plus `seg_map_suffix`. Correct both suffixes and `data_prefix`, or complete, remove or leave '
+        'out (`ann_file=...`) single files. nnU-Net: `imagesTr/CASE_0000.nii.gz`, one file per channel, and '
+        '`labelsTr/CASE.nii.gz`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -90,7 +90,7 @@ class UnpairedFiles(DataRule):
             yield from set_suffix(self, facts)
 
     def _has_no_pair(self, facts: LabelFacts) -> bool:
-        """True if no pair was found at all, in a config or in two folders."""
+        """True if not a single image and label file pair up, in a config or in two folders."""
         maps = get_maps(facts)
         lacking = count_listed(maps, 'missing_labels') or count_listed(maps, 'missing_images')
         if has_config(facts):
@@ -99,7 +99,7 @@ class UnpairedFiles(DataRule):
         return bool(labels) and count_listed(maps, 'missing_images') == labels
 
     def _find_unpaired(self, labels: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
-        """Return {kind: (number of files, first files)}; for volumes, the files have details."""
+        """Return {kind of fault: (number of files, first files)}; files of volumes are followed by details."""
         if labels.volumes is not None:
             faults = {kind: labels.volumes.find_faults(kind) for kind in FILE_NOUNS}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
@@ -124,16 +124,16 @@ class SizeMismatch(DataRule):
     title_swapped = 'Label maps have the height and width of their images swapped: {number}.'
     title_other = 'Label maps have neither the size nor the proportions of their images: {number}.'
     title_boxes = 'Images on disk differ in size from the annotations: {number}.'
-    why = 'Crops of image and label show different places, or the shapes clash in the loss; boxes are somewhere else.'
+    why = 'Crops of image and label show different places, or the shapes clash in the loss; boxes are misplaced.'
     example = Example(
         wrong='image 2048 x 1024, label map 1024 x 512',
         right='cv2.resize(label, (2048, 1024), interpolation=cv2.INTER_NEAREST)',
     )
-    limits = 'It compares sizes only; a label of the right size may belong to another image.'
+    limits = 'Only sizes are compared; a label of the right size may belong to another image.'
     advice = (
-        'Look at one image with its label: scale a smaller copy (maps with INTER_NEAREST, boxes by the ratio of the '
-        'sizes), write `label.T` for swapped sides, or remove the EXIF tag that turns the image. If the proportions '
-        'differ, they do not belong together: do not resize anything, use the images that were annotated.'
+        'If the proportions are equal, scale the labels (maps with INTER_NEAREST, boxes by the ratio of the sizes); '
+        'for swapped sides write `label.T` or remove the EXIF rotation. If the proportions differ, do not resize: use '
+        'the images that were annotated.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -166,7 +166,7 @@ class SizeMismatch(DataRule):
 
 
 def _are_copies(label: Tuple[int, ...], image: Tuple[int, ...]) -> bool:
-    """True if one size is the other at another scale, up to rounding."""
+    """True if two sizes (height, width) have the same proportions, up to rounding."""
     if len(label) != 2 or len(image) != 2:
         return False
     (height, width), (of_image, wide) = sorted((label, image))
@@ -175,7 +175,7 @@ def _are_copies(label: Tuple[int, ...], image: Tuple[int, ...]) -> bool:
 
 #: Fault of a missing file, which another rule reports.
 MISSING = 'missing'
-#: Last entry of a list of places that is cut off.
+#: Last entry of a truncated list of files.
 _MORE = re.compile(r'and ([\d,]+) more')
 
 
@@ -188,8 +188,8 @@ class UnreadableFiles(DataRule):
     summary = 'Files cannot be read.'
     title = 'Files cannot be read: {number} ({reasons}).'
     why = (
-        'The loader fails at the iteration that draws them (nnU-Net stops before the first iteration); a truncated '
-        'file may decode to rows of 0.'
+        'The loader fails at the iteration that draws such a file (nnU-Net stops before the first iteration); a '
+        'truncated file may decode to rows of 0.'
     )
     example = Example(wrong='a Git LFS pointer of 130 bytes in place of 7.png', right='git lfs pull')
     limits = 'A file that can be read may still be cut short in a way that its format does not show.'
@@ -243,12 +243,10 @@ class MissingImages(AnnotationRule):
         wrong='data_prefix=dict(img=\'train2017/\')  # "file_name": "train2017/0001.jpg"',
         right="data_prefix=dict(img='')",
     )
-    limits = (
-        'It looks for the names that the annotations give, letter by letter, not for the same image under another name.'
-    )
+    limits = 'File names are compared letter by letter: the same image under another name is not found.'
     advice = (
-        'Compare file_name with the folder of the images, `data_prefix=dict(img=...)`: a folder in both is one too '
-        'many, and paths of another machine match nothing. Remove the entries of images that do not exist any more.'
+        'Compare file_name with `data_prefix=dict(img=...)`: write each folder only once, and remove paths of another '
+        'machine. Remove the entries of images that do not exist any more.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -278,12 +276,12 @@ def _count_missing(annotations: AnnotationFacts) -> int:
 _NAMES = 100_000
 
 
-#: Endings of files that can store classes.
+#: Suffixes of image formats that store classes without loss.
 _EXACT = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.pgm')
 
 
 def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
-    """Yield an edit of ``seg_map_suffix`` in the data sets of all splits in which a rule finds missing label files."""
+    """Yield an edit that sets ``seg_map_suffix`` in all splits where ``rule`` finds missing label files."""
     found = [
         (dataset, _find_suffixes(dataset, split.labels.maps.missing_labels))
         for split in (facts, *facts.others)
@@ -299,7 +297,7 @@ def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
 
 
 def _find_suffixes(dataset: Part, files: Sequence[str]) -> Set[str]:
-    """Return the suffixes that all of these label files can have in the folder of a data set."""
+    """Return the suffixes with which all of these label files exist in the label folder of a data set."""
     root, suffix = str(dataset.config.get('data_root') or ''), dataset.config.get('seg_map_suffix', SUFFIX)
     prefix = dataset.config.get('data_prefix')
     folder = prefix.get('seg_map_path') if isinstance(prefix, dict) else None
@@ -312,7 +310,7 @@ def _find_suffixes(dataset: Part, files: Sequence[str]) -> Set[str]:
 
 
 def _find_common_endings(folder: str, stems: Sequence[str]) -> Set[str]:
-    """Return the suffixes that all stems can have."""
+    """Return the suffixes with which an image file exists in ``folder`` for every stem."""
     common: List[Set[str]] = []
     for below in dict.fromkeys(map(os.path.dirname, stems)):
         try:

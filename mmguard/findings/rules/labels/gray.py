@@ -1,4 +1,4 @@
-"""Label maps of gray levels: two, one per class, or those that compression and interpolation make."""
+"""Rules about label maps of gray levels: 0/255 masks, one level per class, or made by compression."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mmguard.findings.views import (
 )
 from mmguard.language import Message, as_message, join
 
-#: Share of 255 above which it is equally likely void.
+#: Share of the pixels from which on the value 255 may as well be void (unlabeled).
 HALF = 0.5
 _SUBTRACTED_QUESTION = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 in 8 bits)?'
 
@@ -39,17 +39,17 @@ class BinaryMask(DataRule):
     needs = ()
     summary = 'These look like 0/255 masks: the foreground is stored as 255, not as class 1.'
     why = (
-        'Where 255 is the ignored value nothing crashes, but the foreground is never trained on: IoU 0, Acc nan. '
-        'Elsewhere it is a device-side assert.'
+        'If 255 is ignored, nothing crashes, but the foreground is never trained: IoU 0, Acc nan. If not, the run ends '
+        'with a device-side assert.'
     )
     example = Example(wrong='mask: 0 and 255, num_classes=2', right='label_map={255: 1}')
     limits = (
-        'The values show neither whether 255 is the object or void, nor how a loader without a config converts them.'
+        'The values do not show whether 255 is the object or void (unlabeled), or how an unknown loader converts it.'
     )
     advice = (
         "If 255 is the object, save the masks with 0 and 1, or write `dict(type='GuardSegLabels', num_classes=2, "
-        'label_map={{255: 1}})` directly after LoadAnnotations, and do not ignore 255. Where the code that loads '
-        'them divides by 255, or compares with 0, nothing needs to change.'
+        'label_map={{255: 1}})` directly after LoadAnnotations, and do not ignore 255. If your loading code divides by '
+        '255 or compares with 0, nothing needs to change.'
     )
     pytorch = 'If 255 is the object: target = (target > 0).long(). If it is void: ignore_index=255.'
 
@@ -82,10 +82,10 @@ class BinaryMask(DataRule):
 
 
 def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-    """Yield edits for masks of 0 and 255, one value being the object."""
+    """Yield edits that map masks of 0 and 255 to labels 0 and 1."""
     counts = count_stored(labels)
     two = facts if has_num_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
-    # Unlabeled pixels are also 255; if there are many, or other classes are known, only a look decides.
+    # 255 may also mean unlabeled: ask if it is frequent, or if there are other classes.
     few = labels.num_classes == 2 and compute_share(counts.get(VOID, 0), sum(counts.values())) < HALF
     clear = few and (facts.config is not None or subtracts_one(labels))  # the loader is known
     ways = [({0: 1, VOID: 0}, _SUBTRACTED_QUESTION)] * may_be_subtracted(labels)
@@ -101,17 +101,17 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
 
 
 def may_be_subtracted(labels: LabelFacts) -> bool:
-    """True if files hold only 0 and 255, and 255 fills most: either 0 - 1, or an object."""
+    """True if files hold only 0 and 255, and 255 fills most pixels: it may be background 0 minus 1."""
     counts = count_stored(labels) if labels.maps is not None else {}
     much = compute_share(counts.get(VOID, 0), sum(counts.values())) >= HALF
     return set(counts) == {0, VOID} and labels.num_classes <= 2 and much and not subtracts_one(labels)
 
 
-#: Number of distinct invalid values above which they are neither annotation mistakes nor forgotten classes.
+#: More distinct invalid values than this are neither annotation mistakes nor forgotten classes.
 MANY_VALUES = 16
 #: More classes than any 8-bit data set has.
 MOST_IDS = 190
-#: Masks drawn in gray levels have brighter values somewhere.
+#: Masks drawn in gray levels have values of at least this brightness.
 BRIGHT = 128
 
 
@@ -119,11 +119,11 @@ class GrayLevels(DataRule):
     code = 'MG106'
     follows = ('MG107',)
     needs = ()
-    summary = 'Many different values: colors, gray levels or interpolated labels.'
-    title = 'Many different values ({values}, ...): colors, gray levels or interpolated labels.'
-    why = 'The files are pictures of the labels, not labels: a value says how bright a class is drawn, not which one.'
+    summary = 'The label maps hold many different values: colors, gray levels or interpolated labels.'
+    title = 'The label maps hold many different values ({values}, ...): colors, gray levels or interpolated labels.'
+    why = 'The files are pictures of the labels, not labels: a value is the brightness of a class, not its number.'
     example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
-    limits = 'Many class ids with gaps look the same, unless they are those of a known data set.'
+    limits = 'Many class ids with gaps look the same, unless they are the ids of a known data set.'
     advice = (
         'Look at one of the files, and find where it was exported or resized. Save class indices as single-channel '
         'PNG (never JPEG), and resize them only with nearest-neighbor interpolation; decode colors to indices, and '
@@ -131,8 +131,8 @@ class GrayLevels(DataRule):
         '`Image.fromarray((mask > 127).astype(np.uint8)).save(path)`.'
     )
     pytorch = (
-        'Load the masks as class indices: single-channel PNG, never JPEG, resized only with nearest-neighbor '
-        'interpolation; colors need a table to classes. Two classes in black and white: target = (target > 127).long().'
+        'Load the masks as class indices: single-channel PNG (not JPEG), resized only by nearest neighbor; map colors '
+        'to classes with a table. Two classes in black and white: target = (target > 127).long().'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -153,7 +153,7 @@ class GrayLevels(DataRule):
             yield from convert_files(facts, 'Rewrite the files with a threshold.', question, threshold=127)
 
     def _are_ids(self, labels: LabelFacts) -> bool:
-        """Return True if the values, except void, are ids 0..N without gaps: more classes than the head has."""
+        """Return True if the values except 255 are ids 0..N without gaps, so the head may have too few classes."""
         ids = select_ids(count_trained(labels))
         return (
             bool(labels.histogram) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(labels.values) <= ids
@@ -174,16 +174,16 @@ class ScaledGray(DataRule):
     why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'
     example = Example(wrong='files with 0, 128 and 254, num_classes=3', right='label_map={128: 1, 254: 2}')
     limits = (
-        'It cannot know which class a level is; if the steps are equal, its edit asks if they ascend with the list.'
+        'The class of a level is unknown; if the steps are equal, the edit asks whether levels and classes ascend '
+        'together.'
     )
     advice = (
-        'Look up which class each gray level is, and write one table from level to class for all splits, directly '
-        "after LoadAnnotations (before anything pads with 255): `dict(type='GuardSegLabels', "
-        'num_classes={num_classes}, label_map=...)`. Compare it with one image. Or save the files with 0..{last}.'
+        'Look up the class of each gray level, and write one table for all splits directly after LoadAnnotations: '
+        "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map=...)`. Or save the files with 0..{last}."
     )
     pytorch = (
         'Map each gray level to its class, with one table for all files: no batch holds every level. `mmguard scan '
-        'FOLDER --num-classes {num_classes}` counts the levels of all.'
+        'FOLDER --num-classes {num_classes}` counts the levels of all files.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -205,7 +205,9 @@ class ScaledGray(DataRule):
         table = _build_table(levels, labels.num_classes if has_num_classes(labels) else len(levels))
         clear = len(levels) == labels.num_classes == 2
         question = (
-            '' if clear else Message('Are {levels} the classes, in the order of your list?', levels=join_items(levels))
+            ''
+            if clear
+            else Message('Are {levels} the classes, in the order of your class list?', levels=join_items(levels))
         )
         moved = {level: label for level, label in table.items() if level != label}
         if moved:
@@ -213,7 +215,7 @@ class ScaledGray(DataRule):
 
 
 def _build_table(levels: Sequence[int], classes: int) -> Dict[int, int]:
-    """Map levels to classes; nothing if the levels are irregular, as the gray levels of colors are."""
+    """Return {gray level: label}, or {} if the levels are irregular, as the gray levels of colors are."""
     if len(levels) == classes and rise_evenly(levels):
         return {level: label for label, level in enumerate(levels)}
     if len(levels) == classes + 1 and levels[-1] == VOID and rise_evenly(levels[:-1]):
@@ -224,16 +226,16 @@ def _build_table(levels: Sequence[int], classes: int) -> Dict[int, int]:
     return {}
 
 
-#: Minimum number of values in between; a single one may be a label of its own, such as a drawn border.
+#: Minimum number of values between labels; a single value may be a label itself, such as a drawn border.
 FEW = 2
-#: Share of the pixels below which a value is rare, how many such values there must be, and in how many files.
+#: Share of the pixels below which a value is rare; minimum number of rare values; minimum number of files.
 RARE, MANY_RARE, FEW_FILES = 0.02, 6, 3
 
 #: Largest distance from black or white of a pixel in a two-class mask, and the share of pixels within it.
 NEAR, BLACK_AND_WHITE = 32, 0.8
 #: Minimum shares of both peaks and of the smaller one, in masks whose number of classes is unknown.
 PEAKS, A_LITTLE = 0.9, 0.002
-#: Minimum share of black that is exactly 0; half as much of white must be 255, which small objects hardly reach.
+#: Minimum share of the black pixels that are exactly 0; of the white pixels, half as many must be exactly 255.
 EXACT = 0.7
 
 
@@ -241,19 +243,18 @@ class LossyOrInterpolated(DataRule):
     code = 'MG136'
     follows = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
-    summary = 'Compression or interpolation changed the labels: values in between, at the edges of regions.'
+    summary = 'Compression or interpolation changed the labels: values between labels occur at the edges of regions.'
     title = 'Compression or interpolation changed the labels: {number} different values occur.'
-    why = 'A label that is the average of two others is neither; some fall on valid ids and are trained as such.'
+    why = 'The average of two labels is neither of them; some averages are valid ids and are trained as such.'
     example = Example(
         wrong="cv2.resize(label, size); cv2.imwrite('label.jpg', label)",
         right="cv2.resize(label, size, interpolation=cv2.INTER_NEAREST); cv2.imwrite('label.png', label)",
     )
-    limits = 'A thin border that somebody drew in many values on purpose looks the same.'
+    limits = 'Cannot tell an intentional anti-aliased border from compression.'
     advice = (
-        'Only the originals still hold the right labels. Save them as PNG, never as JPEG, and resize only with '
-        'nearest-neighbor interpolation: `cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, '
-        '`label.resize(size, Image.NEAREST)`, mask_interpolation of Albu. Masks of two classes can be thresholded; no '
-        'table restores more.'
+        'Export the labels again as PNG, never as JPEG, and resize them only with nearest-neighbor interpolation: '
+        '`cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, `label.resize(size, Image.NEAREST)`, '
+        'mask_interpolation of Albu. Only masks of two classes can be restored, with a threshold.'
     )
     pytorch = (
         'Resize masks only with nearest-neighbor interpolation: torch.nn.functional.interpolate(mask, size, '
@@ -276,7 +277,7 @@ class LossyOrInterpolated(DataRule):
         yield self.report_in(facts, certainty, evidence, {'number': len(counts)})
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that the labels were changed; ``None`` if nothing shows it."""
+        """Return the certainty that compression or interpolation changed the labels; ``None`` if nothing shows it."""
         maps = get_maps(labels)
         if maps.lossy:
             return PROVEN if labels.values else LIKELY
@@ -290,7 +291,7 @@ class LossyOrInterpolated(DataRule):
             return PROVEN if maps.at_edges >= 0.8 else None
         if not labels.histogram or len(labels.values) <= MANY_VALUES:
             return None
-        # A few values have almost all pixels, the many others next to none.
+        # A few values have almost all pixels, many others hardly any.
         counts = sorted(count_stored(labels).values(), reverse=True)
         peaks = counts[: labels.num_classes + 1]
         return LIKELY if compute_share(sum(peaks), sum(counts)) >= 0.9 else None
@@ -328,7 +329,7 @@ def write_two_classes(facts: Facts, title: str, question: str, **options: Any) -
 
 
 def threshold(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-    """Yield an edit that rewrites masks in black and white, with values in between, as 0 and 1."""
+    """Yield an edit that rewrites black-and-white masks with values between 0 and 255 as 0 and 1, by a threshold."""
     counts = count_stored(labels)
     ends = sum(count for value, count in counts.items() if not NEAR < value < 255 - NEAR)
     of_two = labels.num_classes <= 2 and max(counts, default=0) > 127
@@ -341,7 +342,7 @@ def threshold(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
 
 
 def _is_black_and_white(labels: LabelFacts) -> bool:
-    """Return True if nearly all pixels have one of two peaks, near 0 and near 255, with some noise between."""
+    """Return True if nearly all pixels are near 0 or near 255, with some noise between."""
     counts = count_stored(labels)
     whole = sum(counts.values())
     black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)

@@ -1,4 +1,4 @@
-"""Numberings of well-known data sets."""
+"""Rules about labels numbered as in well-known data sets: Cityscapes, COCO and ADE20K."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class RawCityscapesIds(DataRule):
     example = Example(wrong="seg_map_suffix='_gtFine_labelIds.png'", right="seg_map_suffix='_gtFine_labelTrainIds.png'")
     limits = 'The labels of another data set with 30 to 33 classes may look the same.'
     advice = (
-        '*_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 classes: `seg_map_suffix` of each '
-        'split chooses between them. mmseg makes the latter: `python tools/dataset_converters/cityscapes.py '
-        'data/cityscapes`. If the data are not of Cityscapes, write a label_map from their numbers to your classes.'
+        '*_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 classes: choose by `seg_map_suffix` '
+        'of each split (mmseg creates the latter: `python tools/dataset_converters/cityscapes.py data/cityscapes`). If '
+        'the data are not Cityscapes, write a label_map to your classes.'
     )
     advice_named = (
-        'Make the files again; mmseg has `python tools/dataset_converters/cityscapes.py data/cityscapes`. If your own '
-        'export skipped only these classes, write label_map={table}.'
+        'Create the files again; mmseg has `python tools/dataset_converters/cityscapes.py data/cityscapes`. If your '
+        'own export skipped only these classes, write label_map={table}.'
     )
     pytorch = (
         "Use the *_gtFine_labelTrainIds.png files, or torchvision's Cityscapes.classes[i].train_id as a table. Ids "
@@ -113,10 +113,10 @@ class RawCityscapesIds(DataRule):
             yield from renumber(facts, _map_raw(labels), 'Do the other labels follow the train ids (road is 0, not 7)?')
             return
         named = bool(find_files_named(labels, '_labelids'))
-        question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
+        question = '' if named else 'Are these the Cityscapes ids of *_labelIds.png?'
         void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == VOID]
         for edit in renumber(facts, CITYSCAPES_TRAIN_IDS, question, void):
-            note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
+            note = 'If files *_gtFine_labelTrainIds.png exist, use these: they need no map.'
             yield replace(edit, notes=(*edit.notes, note))
 
 
@@ -126,12 +126,12 @@ def _select_raw(labels: LabelFacts) -> List[int]:
 
 
 def _map_raw(labels: LabelFacts) -> Dict[int, int]:
-    """Return the train ids of the ids of Cityscapes among the invalid values."""
+    """Return {Cityscapes id: train id} for the invalid values."""
     return {value: CITYSCAPES_TRAIN_IDS[value] for value in _select_raw(labels) if value >= 0}
 
 
 def _find_called_train_ids(labels: LabelFacts) -> List[str]:
-    """Return files with ids of Cityscapes that are called train ids; none if the roads are known to have the raw id."""
+    """Return files named *_labelTrainIds that hold raw Cityscapes ids; [] if most road pixels have the raw id 7."""
     counts = count_stored(labels)
     if counts.get(7, 0) > counts.get(0, 0):
         return []
@@ -156,7 +156,7 @@ class RawCocoIds(DataRule):
     title = 'The labels look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
     why = 'Raw ids exceed the class range; below it, every id after a gap in the numbering means another class.'
     example = Example(wrong='label = ann["category_id"]', right='label = cat2label[ann["category_id"]]')
-    limits = 'With few ids it cannot tell COCO from another data set with as many classes.'
+    limits = 'With few ids, COCO and another data set with as many classes look the same.'
     advice = (
         "Things: load the annotations with `dataset_type='CocoDataset'` (it numbers the names), or renumber: "
         '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. COCO-Stuff maps: `python '
@@ -223,7 +223,7 @@ class RawCocoIds(DataRule):
                 return
             where = facts._replace(labels=replace(labels, num_classes=classes))
         for edit in renumber(where, moved, 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''):
-            note = 'Files named *_labelTrainIds.png, if they were made, need no map.'
+            note = 'If files *_labelTrainIds.png exist, use these: they need no map.'
             if where is not facts:
                 edit = replace(edit, options={**edit.options, 'num_classes': classes})
             yield replace(edit, notes=(*edit.notes, note))
@@ -231,7 +231,7 @@ class RawCocoIds(DataRule):
     def _find_shift(self, labels: LabelFacts) -> Optional[int]:
         """Return the offset of COCO-Stuff ids in the maps, 0 or 1, from the gaps between them.
 
-        So many ids without a system would hardly avoid all gaps. ``None``: they are other ids, or both offsets fit.
+        Return ``None`` if these are not COCO ids, or if both offsets fit. Random ids would hardly avoid all gaps.
         """
         if labels.kind != 'pixels' or not get_maps(labels).raw or get_config(labels).label_map or subtracts_one(labels):
             return None
@@ -260,11 +260,10 @@ class AdeNotReduced(DataRule):
     summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
     why = 'Every class is trained as its neighbor, "other" as class 0 (wall), and 150 is out of range.'
     example = Example(wrong='reduce_zero_label=False  # files: 0..150', right='reduce_zero_label=True')
-    limits = 'Without the class list of ADE20K it cannot tell other data with ids 0..150: its edit asks.'
+    limits = 'Without the class list of ADE20K, other data with ids 0..150 look the same: the edit asks.'
     advice = (
-        'In files of ADE20K 0 is "other" and 1 is the wall: if yours are such, write `reduce_zero_label=True` in '
-        'the dataset and in LoadAnnotations, as `ADE20KDataset` does. If not, a split was converted already, or '
-        '150 is one more class: do not reduce it.'
+        'If 0 is "other" and 1 is wall in your files, as in ADE20K, write `reduce_zero_label=True` in the dataset and '
+        'in LoadAnnotations. If not, a split was converted already, or 150 is one more class: do not subtract 1.'
     )
     pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 comes from.'
 

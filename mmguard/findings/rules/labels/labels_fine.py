@@ -1,4 +1,4 @@
-"""Verdict that the labels are fine, and loaders that contradict it."""
+"""Rules that report valid labels, and loaders whose labels differ from the files."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class LabelsFine(AllClear):
     title_not_judged = (
         'Every file can be read, but whether the labels are valid was not checked: num_classes is not known.'
     )
-    why = 'Whatever is wrong, changing labels, num_classes or ignore_index would only hide it.'
+    why = 'The labels are not the cause: changing labels, num_classes or ignore_index would only hide the fault.'
     example = Example(
         wrong='num_classes=3, labels 0..2 and 255; a loss of nan is blamed on the labels',
         right='a lower learning rate',
     )
-    limits = 'It cannot tell whether a valid label is the right one, nor what later steps make of it.'
+    limits = 'Cannot tell whether a valid label is the right one, or whether later transforms change it.'
     advice = (
         'Look elsewhere: `mmguard trace CONFIG` shows what the pipeline makes of the labels, `mmguard dry-run CONFIG` '
         'tests the program. In your own code, look for resizes that interpolate, ignored pixels in loss and metric, '
@@ -55,7 +55,7 @@ class LabelsFine(AllClear):
         advice = self.advice_open if unread else self.advice
         if not has_num_classes(labels):
             title, advice = self.title_not_judged, self.advice_not_judged
-        evidence = join('; ', [*_count(labels), *_list_checks(facts, labels)])
+        evidence = join('; ', [*_list_values(labels), *_list_checks(facts, labels)])
         yield self.report_in(facts, PROVEN, evidence, {'unread': unread}, title=title, advice=advice)
 
 
@@ -66,8 +66,8 @@ def _has_unnamed(labels: LabelFacts) -> bool:
     return is_named and max(found, default=0) >= len(labels.class_names)
 
 
-def _count(labels: LabelFacts) -> Iterator[str]:
-    """Yield the values found, and their counts."""
+def _list_values(labels: LabelFacts) -> Iterator[str]:
+    """Yield evidence: the values found, the share of ignored elements, and the classes never seen."""
     if not labels.histogram:
         return
     counts = count_trained(labels)
@@ -88,11 +88,11 @@ def _count(labels: LabelFacts) -> Iterator[str]:
         yield Message('{share:.3g} % of them ignored', share=100 * compute_share(void, sum(counts.values())))
     never = sorted(set(range(labels.coco.min_label, min(labels.num_classes, 10_000))) - select_ids(counts))
     if never and has_num_classes(labels):
-        yield Message('never seen: {never}', never=join_items(never))
+        yield Message('classes never seen: {never}', never=join_items(never))
 
 
 def _list_unread(facts: Facts, labels: LabelFacts) -> Iterator[str]:
-    """Yield what a scan with other arguments would read."""
+    """Yield the inputs that were not read, each with the option of `mmguard scan` that reads it."""
     found = get_annotations(labels)
     if found.images and labels.coco.masks_read is False:
         yield Message('masks (--masks)')
@@ -106,7 +106,7 @@ def _list_unread(facts: Facts, labels: LabelFacts) -> Iterator[str]:
 
 
 def _list_checks(facts: Facts, labels: LabelFacts) -> Iterator[str]:
-    """Yield what was checked, on how many files and how, and what was not checked."""
+    """Yield evidence: what was checked, on how many files, and what was not checked."""
     loader, found = labels.loader or LoaderFacts(), get_annotations(labels)
     lists_images = found.names_from == 'categories'
     read = quantity((lists_images and len(found.sources)) or labels.files, 'file')
@@ -145,18 +145,18 @@ class LoaderDiffers(DataRule):
     title = "The config's loader returns labels that differ from those that this scan counts, in {number} of {files}."
     title_stops = "The config's loader fails on files that can be read."
     why = (
-        'Training sees what the loader returns. The table of the scan follows the loaders of mmseg 1.x and mmdet 3.x; '
-        'one of your own, or of another version (mmseg before 1.0 maps before it shifts), returns other labels.'
+        'The training gets the labels of the loader. The scan counts labels as mmseg 1.x and mmdet 3.x load them; '
+        'another loader or version (mmseg before 1.0 maps before it subtracts 1) returns other labels.'
     )
     example = Example(
         wrong="dict(type='LoadMyMasks')  # returns 255 for class 2",
         right="dict(type='LoadAnnotations'), dict(type='GuardSegLabels', num_classes=19)",
     )
-    limits = 'It compares a few files; what the loader makes of the others is not known.'
+    limits = 'Only a few files are compared; what the loader returns for other files is not known.'
     advice = (
         '`mmguard trace CONFIG` shows the labels that training sees, step by step. If the loader fails, correct the '
-        'transform that loads the annotations, or its arguments. If it returns other labels, give it what the scan '
-        'assumes (label_map, reduce_zero_label), or place a guard after it: `mmguard apply CONFIG -o OUT`.'
+        'transform that loads the annotations, or its arguments. If it returns other labels, correct its label_map or '
+        'reduce_zero_label, or place a guard after it: `mmguard apply CONFIG -o OUT`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -183,7 +183,7 @@ def _describe(loaded: Dict[int, int], scanned: Dict[int, int]) -> str:
         )
     counts = [
         Message(
-            '{label} ({loaded:,} times, scan {scanned:,})',
+            '{label} {loaded:,} times (scan: {scanned:,})',
             label=label,
             loaded=loaded[label],
             scanned=scanned[label],

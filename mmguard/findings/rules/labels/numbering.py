@@ -1,4 +1,4 @@
-"""Numberings with another start or order, with gaps, or from a database."""
+"""Rules about labels that count from 1, have gaps or another order, or are ids of a database."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CountsFromOne(OutsideRule):
     title = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
     why = 'Every class is trained as its neighbor, the first class is never trained, and the last one is out of range.'
     example = Example(wrong='labels 1..19, num_classes=19', right='reduce_zero_label=True  # 0..18, and 0 becomes 255')
-    limits = 'Labels whose class 0 (often the background) was never drawn look the same: its edits ask.'
+    limits = 'Labels whose class 0 (often the background) was never drawn look the same: the edits ask.'
     advice = (
         'If 1 is the first class, write `reduce_zero_label=True` in the dataset (mmseg subtracts 1 and ignores 0), '
         'or renumber category ids to 0..{last}. If 0 is a class or the background that was never drawn, count it: '
@@ -68,7 +68,7 @@ class CountsFromOne(OutsideRule):
             ''
             if clear
             else Message(
-                'Are 1 to {num_classes} the classes, in the order of your list?', num_classes=labels.num_classes
+                'Are 1 to {num_classes} the classes, in the order of your class list?', num_classes=labels.num_classes
             )
         )
         if facts.config is None:
@@ -78,7 +78,7 @@ class CountsFromOne(OutsideRule):
                 yield replace(edit, notes=(*edit.notes, note))
         else:
             yield from shift_down(facts, question)
-            # If the config must be consistent for all splits.
+            # Unlike reduce_zero_label, a label_map may differ between splits.
             table = {value: value - 1 for value in select_ids(count_trained(labels)) if value}
             yield from renumber(facts, table, question)
 
@@ -98,7 +98,7 @@ class CountsFromOne(OutsideRule):
         yield state_num_classes(Edit(title, 'Should the ids remain unchanged?'), enough)
 
 
-#: One of the gray levels of colors is at least as bright.
+#: The highest gray level of colors is at least this bright.
 BRIGHT = 64
 
 
@@ -107,19 +107,19 @@ class GapsInIds(OutsideRule):
     follows = ('MG107',)
     aliases = ('MG118',)
     needs = ('values', 'histogram')
-    summary = 'The ids have gaps: there are as many as classes, but the highest is out of range.'
+    summary = 'The ids have gaps: their number equals num_classes, but the highest is out of range.'
     title = 'The ids have gaps: {ids} are {number} ids, but the highest is {most} and num_classes={num_classes}.'
     why = 'A loss indexes by label: ids above num_classes - 1 are out of range, however few ids there are.'
     example = Example(wrong='labels 0, 1, 4 with num_classes=3', right='label_map={4: 2}')
-    limits = 'An id after the gap may also be void or an annotation mistake; its edit asks.'
+    limits = 'An id after the gap may also mean void (unlabeled) or be an annotation mistake; the edit asks.'
     advice = (
         'If all ids are classes, renumber them in the order of the class list, with one table for all splits: '
-        '`label_map={pairs}` in GuardSegLabels, in annotations the category ids. Do not raise num_classes to the '
-        'highest id.'
+        '`label_map={pairs}` in GuardSegLabels, or new category ids in annotation files. Do not raise num_classes to '
+        'the highest id.'
     )
     advice_gray = (
-        'The gray levels of colors have no order: `metainfo.palette` with the colors, in the order of the class '
-        'list, lets `mmguard scan CONFIG` find the table. Do not raise num_classes to the highest level.'
+        'Write the colors as `metainfo.palette`, in the order of the class list: `mmguard scan CONFIG` then finds the '
+        'label of each gray level. Do not raise num_classes to the highest level.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -139,7 +139,7 @@ class GapsInIds(OutsideRule):
 
 
 def _are_gray(labels: LabelFacts, ids: Sequence[int]) -> bool:
-    """Return True if these may be the gray levels of colors, whose order is not that of the classes."""
+    """Return True if ``ids`` may be gray levels of colors, which do not follow the order of the classes."""
     return labels.kind == 'pixels' and ids[-1] >= BRIGHT and are_far(ids) and not rise_evenly(ids)
 
 
@@ -154,8 +154,8 @@ class HugeIds(DataRule):
     summary = 'Ids of a database, of instances or of segments are used as class labels.'
     title = 'Ids such as {values} are not class labels.'
     why = (
-        'They were not renumbered to 0..N-1, so a lookup by label fails. On a GPU the error appears later and '
-        'elsewhere, for instance as an assertion about boxes that are right.'
+        'The ids were not renumbered to 0..N-1, so a lookup by label fails. On a GPU the error appears later and '
+        'elsewhere, for instance as an assertion about valid boxes.'
     )
     example = Example(wrong='"category_id": 90000417', right='"category_id": 3')
     limits = 'Ids below 5,000 are left to other rules.'
@@ -187,13 +187,13 @@ class OrderDiffers(AnnotationRule):
     follows = ('MG161',)
     summary = 'The classes of the config are in a different order from the categories of the file.'
     title_texts = (
-        'The file lists its category ids sorted as strings, {ids}: their places differ from their order as numbers.'
+        'The file lists its category ids sorted as strings, {ids}: their positions differ from their numeric order.'
     )
     title_part = (
-        'The file lists {number} of {num_classes} categories, and they are renumbered by their places in it: id {id} '
-        'becomes label {label}. In a file with other categories, it becomes another label.'
+        'The file lists {number} of {num_classes} categories, which are numbered by position: id {id} becomes label '
+        '{label} here, but another label in a file with other categories.'
     )
-    title_joined = 'Files that are trained together list different categories: one label is several classes.'
+    title_joined = 'Files that are trained together list different categories: one label means several classes.'
     why = (
         "mmdet's CocoDataset numbers categories in the order of the file, whatever the order of classes: the results "
         'are right, but carry the names of other classes. detectron2 and YOLOX number by id.'
@@ -202,9 +202,9 @@ class OrderDiffers(AnnotationRule):
         wrong="metainfo=dict(classes=('dog', 'cat')) for categories cat, dog",
         right="metainfo=dict(classes=('cat', 'dog'))",
     )
-    limits = 'It compares names and order; it does not know which order a checkpoint was trained with.'
+    limits = 'Only names and order are compared; the order that a checkpoint was trained with is not known.'
     advice = (
-        'List the same categories in the same order, that of the training, in all annotation files and in '
+        'List the same categories, in the order of the training, in all annotation files and in '
         '`metainfo=dict(classes=(...))`. If you train without mmdet, name the framework: `--framework NAME`.'
     )
 
@@ -245,7 +245,7 @@ class OrderDiffers(AnnotationRule):
         yield from rewrite(self, facts, 'List the categories in the order of the config.', classes=tuple(names))
 
     def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
-        """Return path of the classes, the classes, and these in the file's order; ``None`` if the order is the same."""
+        """Return (config path, class list, class list in the file's order); ``None`` if the order is the same."""
         found = get_annotations(labels)
         if found.names_from != 'categories' or not has_config(labels) or found.labelled_by == 'class list':
             return None
@@ -270,7 +270,7 @@ class OrderDiffers(AnnotationRule):
         return None
 
     def _find_joined(self, labels: LabelFacts) -> List[str]:
-        """Name the labels that are another class in one of several files, which are numbered one by one."""
+        """Return evidence for labels that mean different classes in files that are numbered separately."""
         found = get_annotations(labels)
         if len(found.sources) < 2 or (found.names_from, found.labelled_by) != ('categories', 'file order'):
             return []
@@ -280,7 +280,7 @@ class OrderDiffers(AnnotationRule):
 
 
 def is_part_of_a_list(labels: LabelFacts) -> bool:
-    """True if the ids of a file, renumbered by its framework, are a subset of those counted by num_classes."""
+    """True if a file whose categories are numbered by position lists only some of the num_classes categories."""
     found = get_annotations(labels)
     ids = sorted(found.categories)
     if (
@@ -300,10 +300,10 @@ class FilesDiffer(AnnotationRule):
     title = 'The same names have different labels in {other}: {which}.'
     why = 'A loader numbers each file on its own: a label is one class in training and another one in validation.'
     example = Example(wrong='train.json: 1 cat, 2 dog; val.json: 1 dog, 2 cat', right='both: 1 cat, 2 dog')
-    limits = 'A loader that looks up names, as one with a class list of its own, is not affected.'
+    limits = 'A loader that looks up names, for example in a class list of its own, is not affected.'
     advice = (
-        'Give each name the same id and the same place in "categories" of all files, and their annotations with them. '
-        'Renumber all splits in one go, not one of them.'
+        'Give each name the same id and position in "categories" of all files, and change category_id of the '
+        'annotations accordingly. Renumber all splits together.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Labels outside the class range, and what explains them."""
+"""Rules about labels outside the class range, one for each possible cause."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from mmguard.language import Message
 #: Numbers of classes of data sets in which 0 is not a class (Pascal Context).
 COUNTED_WITHOUT_ZERO = (59,)
 
-#: Numbers of classes of CamVid, Cityscapes and Mapillary (1.2, 2.0), whose void has the next number.
+#: Numbers of classes of CamVid, Cityscapes and Mapillary (1.2, 2.0), whose void (unlabeled) label is this number.
 VOID_EQUALS_NUM_CLASSES = (11, 19, 65, 123)
 
 #: First classes of data sets whose files keep 0 for "no class": ADE20K, LoveDA, Potsdam, Vaihingen.
@@ -51,7 +51,7 @@ _FROM_ONE = (
 
 #: Maximum number of distinct values that are annotation mistakes.
 FEW_VALUES = 4
-#: For few files: their minimum number, and the maximum share of files and elements with an annotation mistake.
+#: Minimum number of files, and maximum shares of files and of elements that hold an annotation mistake.
 SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
 #: Ids from here on are not a numbering with gaps.
 MOST_IDS = 1000
@@ -73,7 +73,7 @@ class OutsideRule(DataRule):
 
 
 def read_pattern(labels: LabelFacts) -> Dict[str, str]:
-    """Return the rules that explain the labels outside the classes as {code: certainty}; MG107 explains any labels."""
+    """Return {code: certainty} of the rules that explain the labels outside the classes; MG107 explains any."""
     values, classes, listed = set(labels.values), labels.num_classes, len(labels.class_names)
     found: Dict[str, str] = {}
     if counts_from_one(labels):
@@ -106,7 +106,7 @@ def read_pattern(labels: LabelFacts) -> Dict[str, str]:
 
 
 def list_ids(labels: LabelFacts) -> List[int]:
-    """Return the labels that can be ids, without the ignored one."""
+    """Return the labels without negative, void (255) and ignored ones, in ascending order."""
     return sorted(select_ids(count_trained(labels)) - {labels.ignore_index})
 
 
@@ -136,7 +136,7 @@ def _has_gaps(labels: LabelFacts) -> bool:
 
 
 def _is_rarer_than_classes(labels: LabelFacts) -> bool:
-    """Return True if the first value after the classes is in fewer files than any class, and in only a few.
+    """Return True if the label ``num_classes`` is in fewer files than any class, and only in a few.
 
     A class missing in the list is drawn as often as the others; a listed value is not an annotation mistake.
     """
@@ -152,7 +152,7 @@ def _is_rarer_than_classes(labels: LabelFacts) -> bool:
     return few and small and min(files.values(), default=0) > labels.offending_files
 
 
-#: Share of the pixels above which a value is not void.
+#: Share of the pixels above which a value does not mean void (unlabeled).
 MUCH_INVALID = 0.25
 
 
@@ -161,22 +161,22 @@ class OutOfRange(OutsideRule):
     summary = 'Labels outside the class range.'
     title = 'Labels outside 0..{last}: {values}.'
     why = (
-        'Losses index by label: an invalid one ends the run with a device-side assert, or, in focal losses without a '
+        'Losses index by label: an invalid label ends the run with a device-side assert, or, in focal losses without a '
         'range check, is trained as background.'
     )
     example = Example(
         wrong='head: num_classes=19; labels in the files: 0..18 and 33',
         right='33 corrected in the files, or mapped: label_map={33: 255}',
     )
-    limits = 'It cannot tell an annotation mistake from a class that the config does not count: its edits ask.'
+    limits = 'Cannot tell an annotation mistake from a class that the config does not count: the edits ask.'
     advice = (
-        'Open one of these files: correct an annotation mistake there, or add a class to metainfo.classes and to '
+        'Open one of these files: correct the annotation mistake, or add the missing class to metainfo.classes and to '
         'num_classes of every head. If the files have another numbering, write one label_map from value to class.'
     )
     pytorch = (
-        'Valid labels are 0..{last}: find whether the others are annotation mistakes, a class that is not counted, or '
-        'another numbering. A class needs an output of the model (in YOLO a name in data.yaml), a numbering a table '
-        'from id to class.'
+        'Valid labels are 0..{last}: find out whether other labels are annotation mistakes, an uncounted class, or '
+        'another numbering. A class needs an output of the model (in YOLO a name in data.yaml); another numbering '
+        'needs a table from id to class.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -193,11 +193,11 @@ class OutOfRange(OutsideRule):
             beyond = sorted({value for split in list_splits(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
             first = Message('0 to {last}', last=labels.last)
-            question: str = Message('Do you want {first} only, and no others?', first=first)
+            question: str = Message('Do you want only the classes {first}?', first=first)
             if named:
                 wanted = join_items(labels.class_names)
                 question = Message(
-                    'Are {first} in the files {wanted}, in this order, and the others not wanted?',
+                    'Are {first} in the files {wanted}, in this order, and are higher values unwanted?',
                     first=first,
                     wanted=wanted,
                 )
@@ -208,7 +208,7 @@ class OutOfRange(OutsideRule):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
                 yield from convert_files(facts, 'Rewrite the files, every value above 0 as 1.', question, threshold=0)
         if compute_share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH_INVALID:
-            question = Message('Does {seen} mean no class (void, or annotation mistakes)?', seen=join_items(seen))
+            question = Message('Does {seen} mean no class: void (unlabeled), or a mistake?', seen=join_items(seen))
             yield from renumber(facts, dict.fromkeys(seen, labels.void), question)
 
     def _continues(self, labels: LabelFacts) -> bool:
@@ -228,18 +228,18 @@ class NegativeLabels(OutsideRule):
         wrong='label - 1 in a transform of your own, reduce_zero_label=True in the data set',
         right='reduce_zero_label=True, without the transform',
     )
-    limits = 'It cannot tell an ignored value from a label that was shifted twice.'
+    limits = 'Cannot tell an ignored value from a label that was shifted twice.'
     advice = (
-        'Find what makes them: an ignored value of another framework, a label_map that leads below 0, or 1 '
-        'subtracted from labels that count from 0. If -1 marks ignored pixels, map it: `label_map={{-1: {void}}}`.'
+        'Find the cause: an ignored value of another framework, a label_map that leads below 0, or 1 subtracted from '
+        'labels that count from 0. If -1 marks ignored pixels, map it: `label_map={{-1: {void}}}`.'
     )
     pytorch = (
         'If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels should be ignored, pass '
         'one ignore_index to loss, metric and transforms, and map {values} to it.'
     )
     advice_boxes = (
-        'A converter writes -1 for a name that it does not find (another spelling, a blank), and 1 subtracted from '
-        'ids that count from 0 makes the first class -1. Correct it, and convert the originals again.'
+        'A converter writes -1 for a name that it does not find (another spelling, a blank), or subtracts 1 from ids '
+        'that count from 0. Correct the converter, and convert the originals again.'
     )
 
     def advise(self, facts: Facts) -> str:
@@ -259,31 +259,29 @@ class OneTooMany(OutsideRule):
     summary = 'The only invalid label equals num_classes.'
     title = 'The only invalid label equals num_classes={num_classes}; valid labels are 0..{last}.'
     why = (
-        'A softmax loss fails at such a label (a device-side assert on a GPU); the heads of mmdet silently train it '
-        'as background. Usual reasons: the background was not counted, void is not ignored, the class list is one '
-        'short, or labels count from 1.'
+        'A softmax loss fails at such a label (a device-side assert on a GPU); the heads of mmdet silently train it as '
+        'background. Usual reasons: the background was not counted, void (unlabeled) is not ignored, the class list '
+        'lacks one class, or labels count from 1.'
     )
     example = Example(
         wrong='num_classes=11, labels 0..11',
         right='num_classes=12; or, if 11 is void, label_map={11: 255}',
     )
-    limits = 'It cannot tell a class from void: that is the question of its edits.'
+    limits = 'Cannot tell a class from void (unlabeled): the edits ask.'
     advice = (
-        'Look at {num_classes} in one of the files: a class (often the background) needs `num_classes={more}` in '
-        'every head, void `label_map={{{num_classes}: {void}}}`. If the classes are 1..{num_classes}, write '
-        '`reduce_zero_label=True`, or subtract 1 from ids.'
+        'Look at label {num_classes} in one of the files: a class (often the background) needs `num_classes={more}` in '
+        'every head, void (unlabeled) needs `label_map={{{num_classes}: {void}}}`. If the classes are '
+        '1..{num_classes}, write `reduce_zero_label=True`, or subtract 1 from ids.'
     )
     pytorch = (
-        'Look at {num_classes} in the data: a class (often the background) needs {more} outputs, void '
-        'ignore_index={num_classes}. If the ids count from 1, subtract 1; one output with a sigmoid takes 0 and 1 '
-        '(scan with `--num-classes 2`).'
+        'Look at label {num_classes} in the data: a class (often the background) needs {more} outputs, void '
+        '(unlabeled) needs ignore_index={num_classes}. If the ids count from 1, subtract 1; one output with a sigmoid '
+        'takes 0 and 1 (scan with `--num-classes 2`).'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         beyond = labels.num_classes
-        lacks = Message(
-            'Is {beyond} a class that the list lacks (often the background was not counted)?', beyond=beyond
-        )
+        lacks = Message('Is {beyond} a class that the class list lacks (often the background)?', beyond=beyond)
         if len(labels.class_names) == beyond + 1:
             yield set_num_classes(facts, beyond + 1)
         elif labels.kind != 'pixels' or beyond == 1:
@@ -322,19 +320,19 @@ class StrayValue(OutsideRule):
     follows = ('MG102', 'MG107', 'MG116')
     summary = 'Only a few files hold an invalid label: an annotation mistake, not a class.'
     title = 'Only a few files hold {values}: an annotation mistake, not a class.'
-    why = 'One such label ends a stock training, at the iteration that happens to draw its file.'
+    why = 'One such label ends an unguarded training, at the iteration that draws its file.'
     example = Example(
         wrong='num_classes=2, value 77 in 9 pixels of one file',
         right='the 9 pixels corrected; num_classes=2',
     )
-    limits = 'A class that hardly any file shows looks the same.'
+    limits = 'A class that occurs in very few files looks the same.'
     advice = (
-        'Correct the files (the scan lists them all); num_classes is right as it is. Until then a guard leaves '
-        'these labels out (GuardSegLabels, GuardInstanceLabels).'
+        'Correct the files (the scan lists all of them); num_classes is correct. Until then, exclude these labels with '
+        'GuardSegLabels or GuardInstanceLabels.'
     )
     pytorch = (
-        'Correct these labels; the number of classes is right as it is. Until then, mmguard.nn leaves such pixels '
-        'out, and guard_targets such boxes.'
+        'Correct these labels; the number of classes is correct. Until then, exclude such pixels with mmguard.nn, and '
+        'such boxes with guard_targets.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -346,9 +344,7 @@ class StrayValue(OutsideRule):
         ways = list(renumber(facts, table, question) if is_map else drop_rows(self, facts, question))
         yield from ways
         if ways and set(labels.values) == {labels.num_classes}:
-            lacks = Message(
-                'Is {num_classes} a class that the list lacks (few files show it)?', num_classes=labels.num_classes
-            )
+            lacks = Message('Is {num_classes} a rare class that the class list lacks?', num_classes=labels.num_classes)
             yield propose_more_classes(facts, labels.num_classes + 1, lacks)
 
 
@@ -356,16 +352,16 @@ class MoreClassesThanHead(OutsideRule):
     code = 'MG108'
     follows = ('MG102', 'MG107')
     summary = 'The data set lists more classes than the head has.'
-    title = 'The data set lists {classes} classes, but the head has {num_classes}. Too many for it: {extra}.'
+    title = 'The data set lists {classes} classes, but the head has {num_classes} and lacks {extra}.'
     why = (
-        'Data sets number the names in their class list. In mmdet the first label that the head does not know is '
-        'trained as background, silently; in mmseg it ends the run.'
+        'Labels are positions in the class list of the data set. In mmdet the first label that the head lacks is '
+        'silently trained as background; in mmseg it ends the run.'
     )
     example = Example(
         wrong="num_classes=2 in the head, metainfo=dict(classes=('cat', 'dog', 'cow')) in the data set",
         right='num_classes=3 in the head',
     )
-    limits = 'Whether the class list or num_classes is right is unknown, and so is whether label maps follow the list.'
+    limits = 'Cannot tell whether the class list or num_classes is right, or whether label maps follow the class list.'
     advice = (
         'If all {classes} should be learned, write `num_classes={classes}` wherever the model counts them. If not, '
         "list only the model's classes, in its order (`metainfo=dict(classes=(...))`; where folders are classes, "
@@ -383,7 +379,7 @@ class MoreClassesThanHead(OutsideRule):
             yield replace(edit, options={**edit.options, 'labels': POSITIONS})
             return
         sure = labels.kind == 'instances' or max(labels.values) == listed - 1
-        yield set_num_classes(facts, listed, '' if sure else 'Are the files numbered by this list?')
+        yield set_num_classes(facts, listed, '' if sure else 'Are the files numbered by this class list?')
 
 
 def reserves_zero(names: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Records of annotation files, and their masks, that are duplicate, incomplete, or cannot be decoded."""
+"""Rules about records of annotation files, and masks, that are duplicate, incomplete or undecodable."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class DuplicateIds(AnnotationRule):
     example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
     limits = 'If two images share an id, the file does not say to which of them an annotation belongs.'
     advice = (
-        'Go back to the files that were merged: give every image, annotation and category a new id first, with '
-        'image_id and category_id changed accordingly, and then merge them. If two categories share a name, give all '
-        'annotations the id of one and remove the other from "categories" (num_classes stays), or rename it.'
+        'Give every image, annotation and category of the original files a unique id (adapt image_id and category_id), '
+        'then merge the files again. If two categories share a name, give all annotations the id of one and remove the '
+        'other category, or rename it.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -98,11 +98,11 @@ NO_FOLDER_FAULT = 'the folder of images does not exist'
 
 
 class FaultRule(AnnotationRule):
-    """Base class of rules about faults that readers name, of records and of masks."""
+    """Base class of rules about faults in records and masks, selected by the beginning of their description."""
 
-    #: Beginnings of the faults that show it; empty: those in records, of no other rule.
+    #: Prefixes of the faults that the rule reports; if empty, all faults in records that no other rule reports.
     faults: ClassVar[Tuple[str, ...]] = ()
-    #: Beginnings of those at which training does not stop.
+    #: Prefixes of the faults that do not stop a training.
     mild: ClassVar[Tuple[str, ...]] = ()
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -137,14 +137,14 @@ def is_about_records(reason: str) -> bool:
 class WrongRecords(FaultRule):
     code = 'MG176'
     summary = 'Records of the annotation file have wrong types or lack entries.'
-    title = 'Records of the annotation file are not as readers expect them: {reasons}.'
-    why = 'A reader stops there, or leaves the record out silently.'
+    title = 'Records of the annotation file have wrong types or lack entries: {reasons}.'
+    why = 'A reader stops at such a record, or leaves it out silently.'
     example = Example(
         wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
         right='"bbox": [10, 20, 4, 5], "category_id": 1',
     )
-    limits = 'It knows what the readers of each format need, not what your own reader allows.'
-    advice = 'Correct the places listed, or export the file again.'
+    limits = 'Checked against the usual readers of each format; your own reader may accept such records.'
+    advice = 'Correct the records listed, or export the file again.'
 
     def advise(self, facts: Facts) -> str:
         advice = '' if facts.labels is None else get_annotations(facts.labels).record_advice
@@ -157,16 +157,16 @@ class WrongRecords(FaultRule):
             yield from rewrite(self, facts, title)
         elif not names_from:
             question = 'Are the images fully labeled without the unreadable records?'
-            yield from rewrite(self, facts, 'Leave them out.', question)
+            yield from rewrite(self, facts, 'Leave these records out.', question)
 
 
 class ClassFolders(FaultRule):
     code = 'MG393'
     follows = ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161')
     faults = ('a hidden folder', 'the class folders', 'there are fewer class folders')
-    summary = 'The class folders are not the classes.'
-    title = 'The class folders are not the classes: {reasons}.'
-    why = 'Folders are numbered in alphabetical order: one that is missing or too many shifts all later labels.'
+    summary = 'The class folders differ from the classes.'
+    title = 'The class folders differ from the classes: {reasons}.'
+    why = 'Folders are numbered in alphabetical order: a missing or extra folder shifts all later labels.'
     example = Example(wrong='train/.ipynb_checkpoints, train/cat, train/dog', right='train/cat, train/dog')
     advice = 'Keep the same class folders in each split, without hidden ones.'
 
@@ -174,9 +174,9 @@ class ClassFolders(FaultRule):
 class CategoriesWithoutLabel(FaultRule):
     code = 'MG394'
     faults = ('RF-DETR has no label',)
-    summary = 'RF-DETR has no label for a category: no annotation of train has it.'
-    title = 'RF-DETR has no label for categories of this file: no annotation of train has them.'
-    why = 'RF-DETR numbers the categories of train that have objects; an object of another one is a KeyError.'
+    summary = 'RF-DETR has no label for a category that no annotation of train uses.'
+    title = 'RF-DETR has no label for some categories of this file: no annotation of train uses them.'
+    why = 'RF-DETR numbers only the categories that have objects in train; an object of another category is a KeyError.'
     example = Example(wrong='valid has objects of "cow", train has none', right='objects of "cow" in train, too')
     advice = 'Move images of these categories to train, or remove their annotations from this file.'
 
@@ -191,10 +191,10 @@ class MissingLabelMaps(FaultRule):
         wrong='LoadAnnotations(with_bbox=True, with_seg=True), without label maps',
         right='with_seg=False, no semantic_head',
     )
-    limits = 'A loader of your own may make the maps.'
+    limits = 'A loader of your own may create the label maps.'
     advice = (
-        'Take the config without the semantic branch (with_seg=False, no semantic_head), or make real label maps. Do '
-        'not write empty ones: 0 is a class.'
+        'Use the config without the semantic branch (with_seg=False, no semantic_head), or create real label maps. Do '
+        'not write empty maps: 0 is a class.'
     )
 
 
@@ -207,16 +207,16 @@ class UnnamedCategories(AnnotationRule):
     follows = ('MG102', 'MG107', 'MG115', 'MG116', 'MG127')
     summary = 'Annotations use category ids that the file does not name.'
     title = 'Annotations use category ids that the file does not name: {ids}.'
-    why = 'mmdet leaves such annotations out silently; other loaders take the id as a label, out of range.'
+    why = 'mmdet silently leaves such annotations out; other loaders use the id as a label, which is out of range.'
     example = Example(
         wrong='"category_id": 9, "categories": [{"id": 1, "name": "cat"}]',
         right='"categories": [{"id": 1, "name": "cat"}, {"id": 9, "name": "dog"}]',
     )
-    limits = 'The file does not say whether the list or the annotations are wrong.'
+    limits = 'Cannot tell whether the list of categories or the annotations are wrong.'
     advice = (
-        'Look up in the tool that wrote the file what these ids are, and add them to "categories", `{{"id": {first}, '
-        '"name": "..."}}`, or correct the category_id. If every category_id is one less, or one more, than the id of '
-        'its category, shift them all: `ann["category_id"] += 1`, or `-= 1`.'
+        'Look up these ids in the tool that wrote the file, and add them to "categories", `{{"id": {first}, "name": '
+        '"..."}}`, or correct category_id. If every category_id is one less, or one more, than the id of its category, '
+        'shift all of them: `ann["category_id"] += 1`, or `-= 1`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -266,7 +266,7 @@ class UndecodableMasks(FaultRule):
         wrong='"segmentation": {"size": [2, 2], "counts": [1, 2]}',
         right='"segmentation": {"size": [2, 2], "counts": [1, 3]}',
     )
-    limits = 'A mask that can be decoded may still be that of another object.'
+    limits = 'A mask that can be decoded may still belong to another object.'
     advice = (
         'Export these masks again. A mask is a list of flat polygons, `[x1, y1, x2, y2, ...]`, or an RLE of '
         '`pycocotools.mask.encode`.'
@@ -298,10 +298,10 @@ class MasksOfAnotherSize(FaultRule):
     title = 'Masks do not fit their image: {reasons}.'
     why = 'A mask that differs in size from its image fails in the middle of an epoch, or labels the wrong pixels.'
     example = Example(wrong='"size": [640, 480]  # image 640 x 480', right='"size": [480, 640]  # height, width')
-    limits = 'A mask of the right size may still be that of another image.'
+    limits = 'A mask of the right size may still belong to another image.'
     advice = (
-        'Open one of these images with its mask: "size" is [height, width], and images that were resized or turned '
-        'after the masks were drawn have other pixels. Do not resize the masks before you know which it is.'
+        'Open one of these images with its mask: "size" must be [height, width], and the image must not have been '
+        'resized or rotated after its masks were drawn. Find the cause before you resize any mask.'
     )
 
 
@@ -309,8 +309,8 @@ class EmptyMasks(FaultRule):
     code = 'MG398'
     mild = ('a polygon has fewer', 'polygons cover no pixel')
     faults = (*mild, 'an RLE is empty')
-    summary = 'Masks have no pixel.'
-    title = 'Masks have no pixel: {reasons}.'
+    summary = 'Masks are empty.'
+    title = 'Masks are empty: {reasons}.'
     why = 'mmdet silently ignores objects whose polygons are all too short; an empty mask is trained as background.'
     example = Example(wrong='"segmentation": [[10, 10, 20, 20]]', right='"segmentation": [[10, 10, 20, 20, 10, 20]]')
     advice = 'Remove these annotations, or draw their masks again with three points or more.'
@@ -322,9 +322,9 @@ class PanopticSegments(FaultRule):
     faults = (*mild, 'a panoptic PNG', 'the PNG of a panoptic', 'a segment ', 'file_name of an annotation is not that')
     summary = 'PNG and JSON of a panoptic data set do not agree.'
     title = 'PNG and JSON of a panoptic data set do not agree: {reasons}.'
-    why = 'A segment without a pixel has no box, and mmdet opens the PNG that is named like the image: it stops there.'
+    why = 'mmdet stops at a segment without pixels, which has no box, and at a PNG that is not named like its image.'
     example = Example(wrong='id 7 in the PNG, not in segments_info', right='{"id": 7, ...} in segments_info')
     advice = (
-        'Write PNG and JSON again in one go: a PNG of three channels, id = R + 256 G + 65536 B, with the size of its '
-        'image, named like it.'
+        'Write PNG and JSON again in one go: a PNG of three channels, id = R + 256 G + 65536 B, with the size and the '
+        'name of its image.'
     )

@@ -1,4 +1,4 @@
-"""Classes, outputs and images without a label to train on."""
+"""Rules about classes, model outputs and images that have no label to train on."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class OptionContradicted(DataRule):
     needs = ()
     shows_values = False
     summary = '--num-classes contradicts the number of classes that the data set declares.'
-    title = '--num-classes {said} contradicts dataset.json, which declares {num_classes} classes: these were used.'
-    why = 'A model with the number of the option has no output for the other labels, or outputs without a label.'
+    title = '--num-classes {said} contradicts dataset.json ({num_classes} classes): the scan used dataset.json.'
+    why = 'A model with the wrong number of classes lacks outputs for some labels, or has outputs without a label.'
     example = Example(wrong='--num-classes 2, "labels": {"background": 0, "liver": 1, "tumor": 2}', right='3 classes')
-    limits = 'It cannot tell which of the two numbers is right.'
-    advice = 'Scan without --num-classes if dataset.json is right. If the option is, correct "labels" in dataset.json.'
+    limits = 'Cannot tell which of the two numbers is right.'
+    advice = 'If dataset.json is right, scan without --num-classes. If not, correct "labels" in dataset.json.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         said = facts.options.get('num_classes')
@@ -57,19 +57,19 @@ class OnlyOneClass(DataRule):
     kinds = ('pixels', 'instances', 'voxels')
     severity = 'warning'
     needs = ('histogram',)
-    summary = 'Only one class occurs in all files, or classes of the list never do.'
+    summary = 'Only one class occurs in the files, or some listed classes never occur.'
     title = 'Only 1 of {num_classes} classes occurs in the files: {only}.'
-    title_never = 'Classes of the list never occur in the files: {never}; {missing} of {num_classes}.'
+    title_never = '{missing} of {num_classes} listed classes never occur in the files: {never}.'
     why = 'The loss falls to 0 and nothing is learned. Usually the loader, or a label_map, turned many values into one.'
     example = Example(
         wrong='ToTensor() on a mask: k / 255 becomes 0',
         right='torch.as_tensor(np.array(mask), dtype=torch.int64)',
     )
-    limits = 'It also reports a set that lacks some of the listed classes on purpose.'
+    limits = 'A data set that lacks some of the listed classes on purpose is reported, too.'
     advice = (
-        'Compare the count of each class with that in the source of the labels, and after each step of the pipeline, '
-        '`mmguard trace CONFIG`: ToTensor on a mask, 16 bits read as 8, a foreground stored as the ignored value, or '
-        'files that were not copied lose classes. A class that really has no label cannot be learned.'
+        'Find the step that loses classes with `mmguard trace CONFIG`: ToTensor on a mask, 16 bits read as 8, a '
+        'foreground stored as the ignored value, or files that were not copied. A class without any label cannot be '
+        'learned.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -89,7 +89,7 @@ class OnlyOneClass(DataRule):
 
 
 def _list_untrained(labels: LabelFacts) -> List[int]:
-    """List the named classes without objects in training, and those that no volume contains."""
+    """List the classes that no volume contains, or that no training annotation has."""
     if labels.volumes is not None:
         return labels.volumes.never
     names = labels.class_names
@@ -100,7 +100,7 @@ def _list_untrained(labels: LabelFacts) -> List[int]:
 
 #: Numbers of outputs that frameworks have by default.
 DEFAULTS = (20, 21, 80, 81, 90, 91, 365, 1203)
-#: Minimum number of outputs beyond the labels: one is the background or "no object".
+#: Minimum number of unused outputs (one may be the background), and their minimum share of the needed outputs.
 ENOUGH, HALF = 2, 0.5
 
 
@@ -110,20 +110,20 @@ class OutputsNeverTrained(DataRule):
     kinds = ('instances',)
     needs = ('annotations', 'histogram')
     summary = 'The model has many more outputs than the file has categories.'
-    title = 'The file has {categories}, but the model {num_classes} outputs: {more} of them are never trained.'
+    title = 'The file has {categories}, but the model has {num_classes} outputs: {more} are never trained.'
     why = (
-        'num_classes was left at what the framework, or the checkpoint, has. Nothing crashes; a classification loss '
-        'over so many empty outputs learns badly, and detections carry names of another data set.'
+        'num_classes was left at the default of the framework or the checkpoint. Nothing crashes, but a classification '
+        'loss over many unused outputs learns badly, and detections get names of another data set.'
     )
     example = Example(
         wrong='MODEL.ROI_HEADS.NUM_CLASSES left at 80, three categories',
         right='MODEL.ROI_HEADS.NUM_CLASSES = 3',
     )
-    limits = 'Other files of the same training may hold the other categories: it sees the ones that it is given.'
+    limits = 'Other files of the same training may hold the other categories; only the given files are read.'
     advice = (
         'Count the categories of all files of the training together ({needed} outputs for this file), and write that '
         'number where the model reads it: num_classes, in detectron2 MODEL.RETINANET.NUM_CLASSES for RetinaNet and '
-        'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN. A checkpoint may bring its own.'
+        'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN. A checkpoint may set another number.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -155,7 +155,7 @@ class OutputsNeverTrained(DataRule):
 CROWD_REASON, IGNORED_REASON = 'iscrowd=1 (VOC: difficult)', 'ignore is set'
 NO_IMAGE, NO_AREA = 'its image is not listed', 'area is 0'
 SMALL_IMAGE_REASON = 'its image is smaller than min_size'
-#: Reasons to leave an annotation out that this rule explains; what the class list leaves out has a rule of its own.
+#: Reasons to leave out annotations that this rule reports; another rule reports names missing in the class list.
 REASONS = {NO_IMAGE, NO_AREA, IGNORED_REASON, 'thinner than one pixel', 'no part inside the image'}
 
 
@@ -170,11 +170,12 @@ class NoUsableInstance(AnnotationRule):
         'iteration.'
     )
     example = Example(wrong='"iscrowd": 1 in every annotation', right='"iscrowd": 0')
-    limits = 'It knows what mmdet leaves out; your own data set class may leave out more.'
+    limits = 'Only the filters of mmdet are known; your own data set class may leave out more.'
     advice = (
         'An annotation is trained on if "iscrowd" (VOC: difficult) and "ignore" are 0 or missing, "area" is above 0, '
         'image_id is the id of a listed image (1 is not "1"), and the box is in pixels, inside the image and at least '
-        'one pixel wide. Without any annotation, name the file of the training, `ann_file=...`, not that of a test set.'
+        'one pixel wide. If the file has no annotations, it may belong to a test set: name the training file, '
+        '`ann_file=...`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -198,8 +199,8 @@ class NoUsableInstance(AnnotationRule):
         if NO_AREA in reasons:
             yield from rewrite(self, facts, 'Write the areas of the boxes.')
         if {CROWD_REASON, IGNORED_REASON} & set(reasons):
-            question = 'Is each of them one object, not a crowd?'
-            yield from rewrite(self, facts, 'Train them as single objects.', question, no_crowds=True)
+            question = 'Is each of these annotations one object, not a crowd?'
+            yield from rewrite(self, facts, 'Train crowds as single objects.', question, no_crowds=True)
 
     def _count_reasons(self, labels: LabelFacts) -> Dict[str, int]:
         """Count the excluded annotations as {reason: count}, the most frequent reason first."""
@@ -236,7 +237,7 @@ class ImagesWithoutTarget(AnnotationRule):
     aliases = ('MG221',)
     severity = 'warning'
     summary = 'Images have no target: a rank that draws only such images has fewer losses than the others.'
-    title_harmless = 'Images without any target are trained as background; the heads here give all losses for them.'
+    title_harmless = 'Images without any target are trained as background; the heads here return all losses for them.'
     title_crowds = (
         'filter_empty_gt=True keeps images whose objects are all crowds, or are all dropped individually; a rank that '
         'draws only such images has fewer losses than the others.'
@@ -249,10 +250,10 @@ class ImagesWithoutTarget(AnnotationRule):
         wrong='if not len(targets): return {}',
         right="losses = align_losses(losses, model)  # or custom_hooks=[dict(type='RankGuardHook')]",
     )
-    limits = 'It cannot judge a head that it does not know. Training on one GPU is not affected.'
+    limits = 'Heads that mmguard does not know are not judged. Training on one GPU is not affected.'
     advice = (
-        'Keep such images: the model learns the background from them. If a loss is missing for a batch of them, '
-        'write `losses = mmguard.distributed.align_losses(losses, model)` in the loop (with mmengine: '
+        'Keep such images: the model learns the background from them. If a head skips a loss for a batch of such '
+        'images, write `losses = mmguard.distributed.align_losses(losses, model)` in the loop (with mmengine: '
         'RankGuardHook in custom_hooks).'
     )
 
@@ -271,29 +272,29 @@ class ImagesWithoutTarget(AnnotationRule):
         evidence = Message(
             '{number:,} of {images:,} images ({part:.3g} %)', number=number, images=found.images, part=100 * part
         )
-        if not _survives(labels):
+        if not _keeps_losses(labels):
             yield self.report_in(facts, LIKELY, evidence, title=self.title_crowds if is_filtered else '')
         elif not is_filtered:
             yield self.report_in(facts, POSSIBLE, evidence, title=self.title_harmless, severity=INFO)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        if facts.config is None or _survives(labels):
+        if facts.config is None or _keeps_losses(labels):
             return
         question = 'Can images without an object be excluded from training?'
         if not _is_filtered(labels):
             yield set_filter(facts.config, 'filter_empty_gt', True, question)
-        elif not labels.reasons:  # otherwise they may be empty because of their boxes
+        elif not labels.reasons:  # otherwise images may be empty because of invalid boxes
             yield from rewrite(self, facts, 'Leave these images out.', question, drop_empty=True)
 
 
-def _survives(labels: LabelFacts) -> bool:
-    """Return True if all heads give the same losses for images without targets."""
+def _keeps_losses(labels: LabelFacts) -> bool:
+    """Return True if all heads return the same losses for images without targets."""
     heads = set(get_config(labels).heads.values())
     return get_config(labels).framework == 'mmdet' and bool(heads) and heads <= SURVIVING_HEADS
 
 
 def _is_filtered(labels: LabelFacts) -> bool:
-    """Return True if images without annotations are left out."""
+    """Return True if filter_empty_gt leaves out images without annotations."""
     kept = get_config(labels).filter_empty_gt
     return bool(kept) and all(kept.values())
 

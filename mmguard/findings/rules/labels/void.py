@@ -1,4 +1,4 @@
-"""Void that is not ignored, was shifted, or hides a class; files that contain nothing else."""
+"""Rules about void (unlabeled) values that are not ignored, were shifted, hide a class, or fill whole files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class VoidNotIgnored(DataRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        dropped = VOID in get_config(labels).label_map.values()  # by the data set's class: MG380
+        dropped = VOID in get_config(labels).label_map.values()  # by the data set class, see MG380
         if set(labels.values) == {VOID} and labels.num_classes > 2 and not dropped:
             yield self.report_in(facts, PROVEN)
 
@@ -62,7 +62,7 @@ class VoidNotIgnored(DataRule):
         yield set_ignore_index(facts, VOID, '' if complete else 'Is 255 your void (unlabeled) value?')
 
 
-#: Minimum share of pixels, and of files, of a background.
+#: Minimum shares of pixels and of files that hold 255 if 255 is a background.
 MUCH_VOID, MOST_FILES = 0.25, 0.8
 #: Minimum number of files; in fewer, a class may be missing by chance.
 SEVERAL_FILES = 5
@@ -78,7 +78,7 @@ class ShiftedVoid(DataRule):
     title = '254 is the ignored value 255 after 1 was subtracted from it.'
     title_wrapped = (
         '1 seems to have been subtracted from the labels in the files: the last class, {last}, never occurs, and 255 '
-        'is where 0 should be.'
+        'occurs in place of 0.'
     )
     title_either = (
         'The files hold only 0 and 255, and 255 fills most of them: labels 0 and 1 from which 1 was subtracted (in 8 '
@@ -89,10 +89,10 @@ class ShiftedVoid(DataRule):
         'background is ignored.'
     )
     example = Example(wrong='label -= 1', right='label = np.where(label == 255, 255, label - 1)')
-    limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabeled on purpose.'
+    limits = '254 in addition to 255 may be another void (unlabeled) value; a frequent 255 may be unlabeled on purpose.'
     advice = (
         'Find where 1 is subtracted (in the script that saved the files, or in a transform), and remove it. With '
-        '`reduce_zero_label=True` mmseg subtracts 1 itself and keeps 255: write that if 0 is unlabeled, and '
+        '`reduce_zero_label=True` mmseg subtracts 1 itself and keeps 255: write this if 0 is unlabeled, and '
         '`reduce_zero_label=False` if 0 is a class. If the files were saved with the shift, map the moved value back: '
         '`label_map={{254: {void}}}`.'
     )
@@ -142,7 +142,7 @@ class ShiftedVoid(DataRule):
                 yield set_ignore_index(facts, VOID, 'Is 255 your void (unlabeled) value?')
         elif set(labels.values) == {254}:
             # If 255 occurs, too, 254 may be another kind of void, but never a class.
-            question = 'Is 254 void, as 255 is?' if VOID in count_trained(labels) else ''
+            question = 'Is 254 void (unlabeled), like 255?' if VOID in count_trained(labels) else ''
             yield from renumber(facts, {254: labels.void}, question)
 
 
@@ -171,25 +171,24 @@ class NothingToTrainOn(DataRule):
     shows_values = False
     kinds = ('pixels',)
     needs = ()
-    summary = 'Label files without a pixel to train on.'
+    summary = 'Label files contain no pixel to train on.'
     title = 'Label files without a pixel to train on: {number} of {files}.'
     title_all = 'Every pixel of every file is ignored.'
-    title_volumes = (
-        'Label files without a voxel of a class: {number} of {files}. A crop around one finds no place there.'
-    )
+    title_volumes = 'Label files without a voxel of a class: {number} of {files}. Crops around such voxels fail there.'
     why = (
-        'A batch of them has no valid pixel: OHEM indexes an empty tensor, losses that divide by the number of valid '
-        'pixels (avg_non_ignore, nn.CrossEntropyLoss) give nan, and under DDP a rank without a graph hangs the others.'
+        'A batch of such files has no valid pixel: OHEM indexes an empty tensor, losses that divide by the number of '
+        'valid pixels (avg_non_ignore, nn.CrossEntropyLoss) give nan, and under DDP a rank without a graph hangs the '
+        'others.'
     )
     example = Example(
         wrong='reduce_zero_label=True, files of 0 only',
         right='reduce_zero_label=False, num_classes=20  # was 19',
     )
-    limits = 'It cannot tell a file that was not labeled from one that shows no object.'
+    limits = 'Cannot tell a file that was not labeled from one that shows no object.'
     advice = (
-        'Compare the stored values with the loaded ones, `mmguard trace CONFIG`: usual causes are '
-        'reduce_zero_label on files of 0, and a label_map to the ignored label. If the files really hold no label, '
-        'label them or leave them out; `cat_max_ratio=0.75` in RandomCrop avoids most crops of void only.'
+        'Compare the stored values with the loaded ones, `mmguard trace CONFIG`: usual causes are reduce_zero_label on '
+        'files of 0, and a label_map to the ignored label. If the files really hold no label, label them or leave them '
+        'out; `cat_max_ratio=0.75` in RandomCrop avoids most crops without a label.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -230,18 +229,18 @@ class ReduceZeroHidesClass(DataRule):
     code = 'MG124'
     follows = ('MG128', 'MG135', 'MG211')
     needs = ('config',)
-    summary = 'reduce_zero_label=True where 0 is a class.'
+    summary = 'reduce_zero_label=True ignores 0, but 0 is a class.'
     title = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
-    why = 'Nothing crashes: class 0 is ignored, all others are trained one too low, and the last never occurs (nan).'
+    why = 'Nothing crashes: class 0 is ignored, all others get a label one too low, and the last never occurs (nan).'
     example = Example(
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right='reduce_zero_label=False',
     )
-    limits = 'It cannot tell a class from a large unlabeled area: its edit asks.'
+    limits = 'Cannot tell a class from a large unlabeled area: the edit asks.'
     advice = (
         'Look at one of the files, and at the class list. If 0 is a class, write `reduce_zero_label=False` in the data '
         'sets and loaders of all splits, and count it: `num_classes={enough}`. If 0 is unlabeled, keep the shift, and '
-        'take a background out of the class list.'
+        'remove a background from the class list.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

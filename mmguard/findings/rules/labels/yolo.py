@@ -1,4 +1,4 @@
-"""YOLO label files, and the data.yaml that refers to them."""
+"""Rules about YOLO label files, and about the data.yaml that refers to them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RefusedRows(YoloRule):
         'requires.'
     )
     example = Example(wrong='0 0.5 0.5 0.1', right='0 0.5 0.5 0.1 0.1')
-    limits = 'It knows one other order of the columns: pixels with the class last.'
+    limits = 'Of other orders of the columns, only pixels with the class last are recognized.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found = get_yolo(labels)
@@ -53,12 +53,12 @@ class RefusedRows(YoloRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         found = get_yolo(labels)
         if compute_share(found.counts.get(ROWS, 0), found.rows) > MOST:
-            return  # they are in another format, and not to be removed
+            return  # rows in another format must not be removed
         question = 'Are the images fully labeled without these rows?'
-        yield from rewrite(self, facts, 'Leave these rows out, and cut what follows a box.', question)
+        yield from rewrite(self, facts, 'Leave these rows out, and cut off columns after a box.', question)
 
 
-#: Share of the rows above which pixels are a convention, not a mistake.
+#: Minimum share of rows in pixels for pixels to be a convention, not a mistake.
 NEARLY_ALL_IN_PIXELS = 0.9
 
 
@@ -68,12 +68,13 @@ class NoFractions(YoloRule):
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
     title_axis = (
-        'Many boxes reach beyond the image in {axis}, and none in the other direction, as after a division by a wrong '
+        'Many boxes reach beyond the image in {axis}, but never in the other direction, as after a division by a wrong '
         'size.'
     )
     advice_axis = (
-        'Do not clip them before you have drawn one image. If they were divided by a wrong size, divide x and width by '
-        'the width of the image, y and height by its height, in all rows: those inside of [0, 1] are wrong, too.'
+        'Do not clip the boxes before you have drawn one image. If they were divided by a wrong size, divide x and '
+        'width by the width of the image, y and height by its height, in all rows: rows inside of [0, 1] are wrong, '
+        'too.'
     )
     title_pixels = 'The coordinates are pixels; YOLO expects fractions of the image, all in [0, 1].'
     why = 'Ultralytics allows 0.01 on either side; with one number beyond that it leaves out the whole image.'
@@ -120,7 +121,7 @@ class RowsOfAnotherTask(YoloRule):
         'of the set ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
     )
     example = Example(wrong='0 0.5 0.5 0.1 0.1 among outlines', right='0 0.45 0.45 0.55 0.45 0.55 0.55 0.45 0.55')
-    limits = 'It does not judge keypoints, nor know which task is trained: most rows do not decide it.'
+    limits = 'Keypoints are not judged, and the task is unknown: the majority of the rows does not decide it.'
     advice = (
         'For segmentation or oriented boxes, draw the objects that are boxes as outlines, too, in every file. For '
         'detection, write the box around each outline (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) / 2`, '
@@ -146,12 +147,12 @@ class UnusableDataYaml(YoloRule):
         'trains without labels.'
     )
     example = Example(wrong='nc: 3, names: [cat, dog]', right='names: {0: cat, 1: dog}')
-    limits = 'It judges only what the file says, and the folders next to those that it names.'
+    limits = 'Only the file, and the folders next to the folders that it names, are checked.'
     #: Pattern of a fault -> advice; the first match applies.
     ways: ClassVar[Dict[str, str]] = {
         'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
         'does not name|not a path': 'Name the folders of `train` and `val`.',
-        'nc|names?': 'Complete `names`, one for each class, as a table from 0 on (0: cat, 1: dog), and delete `nc`.',
+        'nc|names?': 'Write one name per class in `names`, as a table from 0 on (0: cat, 1: dog), and delete `nc`.',
         'folders': 'Move the label files to the folder of the images with its last `images` replaced by `labels` '
         '(data/images/a.jpg, data/labels/a.txt), or next to the images where no folder is called `images`.',
     }
@@ -163,7 +164,7 @@ class UnusableDataYaml(YoloRule):
         if not found.counts.get(DECLARED) and not found.elsewhere:
             return
         texts = [
-            f'{quantity(number, "label file")} of {folder} in {place}, it looks in {expected}'
+            f'{quantity(number, "label file")} of {folder} in {place}; ultralytics looks in {expected}'
             for folder, (expected, place, number) in found.elsewhere.items()
         ]
         faults = [*(fault.partition(': ')[2] for fault in declared), *['folders'] * bool(found.elsewhere)]
@@ -181,20 +182,20 @@ class UnusableDataYaml(YoloRule):
         )
 
 
-#: Number of keypoints from which some are mostly a left and a right one.
+#: Minimum number of keypoints that usually include a left and a right point.
 SEVERAL_POINTS = 2
 
 
 class PointsNotSwapped(YoloRule):
     code = 'MG159'
     severity = WARNING
-    summary = 'flip_idx of data.yaml swaps no keypoint.'
+    summary = 'flip_idx of data.yaml does not swap any keypoints.'
     title = 'flip_idx leaves all {points} keypoints as they are, but half of the images are mirrored (fliplr=0.5).'
-    why = 'In a mirrored image a left eye is where a right one was: without a swap the points teach the opposite.'
+    why = 'A mirrored left eye looks like a right eye: without a swap, mirrored images teach the opposite.'
     example = Example(wrong='kpt_shape: [4, 2], flip_idx: [0, 1, 2, 3]', right='flip_idx: [1, 0, 3, 2]')
-    limits = 'It does not know what the points are: where none is left or right, the identity is right.'
+    limits = 'The meaning of the points is not known: if none is left or right, the identity is correct.'
     advice = (
-        'Are some of the points a left and a right one? Then write the number of the partner in flip_idx, or train '
+        'If some points are the left and the right of a pair, write the number of the partner in flip_idx, or train '
         'with fliplr=0. If not, nothing needs to change.'
     )
 
@@ -215,15 +216,15 @@ class ImagesWithoutLabelFile(YoloRule):
     severity = INFO
     summary = 'Images have no label file: they are trained as background.'
     why = (
-        'That is right if they have no objects. Objects of an image whose label file is missing are learned as '
-        'background.'
+        'This is correct for images without objects. If a label file is missing, the objects of its image are learned '
+        'as background.'
     )
     example = Example(wrong='images/train/7.jpg without labels/train/7.txt', right='labels/train/7.txt, perhaps empty')
-    limits = 'It does not open images, so it cannot tell whether one shows an object.'
+    limits = 'Images are not opened, so whether an image shows an object is not known.'
     advice = (
-        'Look at a few of them: label those that show objects, and write an empty label file for the others, '
-        '`touch labels/7.txt`. If label files have no image, rename them letter by letter, in folders that differ '
-        'only in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
+        'Look at a few of these images: label objects, and write an empty label file for images without objects, '
+        '`touch labels/7.txt`. If label files have no image, rename them letter by letter, in folders that differ only '
+        'in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
