@@ -52,7 +52,7 @@ COMMANDS: List[List[str]] = [
     *(['scan', 'maps', '--num-classes', '2', '--format', form] for form in FORMATS),
     *(['scan', 'train.json', '--images', '.', '--format', form] for form in ('text', 'github', 'junit')),
     ['scan', EVIL, '--num-classes', '2'],
-    ['scan', '::error::maps', '--num-classes', '2'],
+    *(['scan', '::error::maps', '--num-classes', '2', '--format', form] for form in ('text', 'github')),
     ['scan', f'{EVIL} missing'],
     ['scan', 'voc'],
     ['scan', 'yolo'],

@@ -151,6 +151,8 @@ def test_hidden_findings_are_counted_in_every_format(tmp_path, capsys, command, 
         ('', '', 'a/b', 'maps', 1),  # without a repository, the working directory only
         ('', '.', 'a/b', 'maps', 0),
         ('', 'a', 'a/b', 'maps', 1),  # above the repository
+        ('', '', 'maps', '.', 1),
+        ('', '.', 'maps', '.', 0),
         ('maps', '', 'maps', '../maps', 1),
         ('maps', '', 'maps', '.', 1),
         ('maps/deep', '', 'maps/deep', '..', 1),
