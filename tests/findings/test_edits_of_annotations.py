@@ -304,7 +304,6 @@ def test_a_class_of_another_split_is_not_left_out(tmp_path: Path) -> None:
     results = scan(build, tmp_path).results
     assert len(results) == 2
     for result in results:
-        assert result.known is not None
         splits = [Split(facts, search(facts, rules)) for facts in (result.known, *result.known.others)]
         for names, is_right in ((['c', 'd', 'e'], False), (['b', 'c', 'd', 'e'], True), (['c', 'd', 'e', 'f'], False)):
             edit = set_classes_and_heads(result.known, names)

@@ -51,7 +51,6 @@ def woven(*texts: list) -> str:
 @pytest.mark.parametrize('mark', ['[rank1]: ', '[default1]:', '[1]:'])
 def test_the_first_cause_of_interleaved_ranks_is_found(mark: str) -> None:
     found = explain_log(woven(marked(GONE, mark.replace('1', '0')), marked(CROSS_ENTROPY, mark)))
-    assert found.signature is not None
     assert found.signature.code == 'MG413'
     assert found.trouble.rank == '1'
     assert found.raised.message == 'Target 255 is out of bounds.'
@@ -128,7 +127,6 @@ def test_the_last_of_several_unknown_lines_is_the_error(last: str) -> None:
     """Lines pasted without `Traceback` and `Original Traceback`."""
     kind = last.split(':')[0]
     found = explain_text([f'{kind}: Caught {kind} in DataLoader worker process 0.\n{last}\n'])
-    assert found is not None
     assert f'{found.raised.kind}: {found.raised.message}' == last
 
 
@@ -141,7 +139,6 @@ def test_an_assert_of_a_kernel_is_the_error_and_the_exception_only_reports_it() 
         'IndexError: Target 255 is out of bounds.', 'RuntimeError: CUDA error: device-side assert triggered'
     )
     found = explain_log(LOG + ''.join(kernel.format(number) for number in range(32)) + late)
-    assert found.signature is not None
     assert found.signature.code == 'MG402'
     assert found.kernel == 'Loss.cu:250, nll_loss_forward_reduce_cuda_kernel_2d: t >= 0 && t < n_classes'
     assert found.trouble.times == 32
