@@ -15,11 +15,17 @@ NAMES = ['cat', 'dog', 'bird']
 
 
 def coco(
-    annotations: Sequence[Dict[str, Any]] = (), images: int = 3, names: Sequence[str] = NAMES, first_id: int = 1
+    annotations: Sequence[Dict[str, Any]] = (),
+    images: int = 3,
+    names: Sequence[str] = NAMES,
+    first_id: int = 1,
+    size: Sequence[int] = (100, 80),
+    ending: str = 'jpg',
 ) -> Dict[str, Any]:
-    """``images`` images of 100 x 80 (width x height)."""
+    """``images`` images of one size (width, height)."""
+    said = dict(zip(('width', 'height'), size))
     return dict(
-        images=[dict(id=number, file_name=f'{number}.jpg', width=100, height=80) for number in range(images)],
+        images=[dict(said, id=number, file_name=f'{number}.{ending}') for number in range(images)],
         annotations=list(annotations),
         categories=[dict(id=number, name=name) for number, name in enumerate(names, first_id)],
     )

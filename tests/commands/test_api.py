@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from coco_cases import ann, coco, write
 
 import mmguard
 from mmguard.cli import main
@@ -74,15 +75,9 @@ def test_scan_names_every_offending_file(maps, tmp_path):
 
 
 def test_scan_of_boxes_names_every_image(tmp_path):
-    images = [dict(id=number, file_name=f'{number}.jpg', width=9, height=9) for number in range(50)]
     boxes = [[0, 0, 4, 4]] * 10 + [[0, 0, 0, 4]] * 40
-    annotations = [
-        dict(id=number, image_id=number, category_id=1, bbox=box, area=16, iscrowd=0)
-        for number, box in enumerate(boxes)
-    ]
-    file = tmp_path / 'train.json'
-    file.write_text(json.dumps(dict(images=images, annotations=annotations, categories=[dict(id=1, name='cat')])))
-    assert mmguard.scan(file).files == {f'{number}.jpg': 1 for number in range(10, 50)}
+    record = coco([ann(number, number, box=box) for number, box in enumerate(boxes)], 50, ['cat'])
+    assert mmguard.scan(write(tmp_path, record)).files == {f'{number}.jpg': 1 for number in range(10, 50)}
 
 
 def test_a_misspelt_option_is_a_type_error(maps):

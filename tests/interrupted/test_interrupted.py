@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import random
@@ -16,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
+import coco_cases
 import numpy as np
 import pytest
 from PIL import Image
@@ -185,9 +185,8 @@ def voc(tmp_path: Path) -> Path:
 def coco(tmp_path: Path) -> Path:
     path = tmp_path / 'in' / 'train.json'
     path.parent.mkdir()
-    images = [dict(id=n, file_name=f'{n}.jpg', width=100, height=100) for n in range(200)]
-    annotations = [dict(id=n, image_id=n % 200, category_id=1, bbox=[50, 50, 60, 9], area=540) for n in range(2000)]
-    path.write_text(json.dumps(dict(images=images, annotations=annotations, categories=[dict(id=1, name='cat')])))
+    boxes = [coco_cases.ann(n, n % 200, box=(50, 50, 60, 9)) for n in range(2000)]
+    coco_cases.write(path.parent, coco_cases.coco(boxes, 200, ['cat']))
     return path
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from coco_cases import ann, coco, write
 from masks_of_255 import binary_masks
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
@@ -147,16 +148,13 @@ def test_an_edit_of_a_scan_is_written_too(tmp_path: Path, capsys: Any) -> None:
 
 def test_the_labels_are_scanned_again_after_an_edit_of_a_scan(tmp_path: Path, capsys: Any) -> None:
     """The names are those of the file then, and the labels show that one of its categories is still left out."""
-    path = tmp_path / 'train.json'
-    boxes = [dict(id=i, image_id=i // 3, category_id=i % 3, bbox=[2, 2, 30, 20], area=600, iscrowd=0) for i in range(9)]
-    images = [dict(id=i, file_name=f'{i}.jpg', width=64, height=48) for i in range(3)]
-    for image in images:
-        Image.new('RGB', (64, 48)).save(tmp_path / image['file_name'])
-    categories = [dict(id=i, name=name) for i, name in enumerate(('ship', 'buoy', 'crane'))]
-    path.write_text(json.dumps(dict(images=images, annotations=boxes, categories=categories)))
+    for number in range(3):
+        Image.new('RGB', (64, 48)).save(tmp_path / f'{number}.jpg')
+    boxes = [ann(i, i // 3, i % 3, (2, 2, 30, 20)) for i in range(9)]
+    path = write(tmp_path, coco(boxes, 3, ('ship', 'buoy', 'crane'), 0, (64, 48)))
     data = dict(
         type='CocoDataset',
-        ann_file=str(path),
+        ann_file=path,
         data_prefix=dict(img=str(tmp_path)),
         metainfo=dict(classes=('ship', 'Buoy')),
         pipeline=[],

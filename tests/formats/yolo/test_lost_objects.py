@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import pytest
+from coco_cases import ann, coco
 from PIL import Image
 from texts import add, make
 
@@ -24,15 +25,8 @@ def findings_of(target: Path, *options: str) -> Dict[str, Dict[str, Any]]:
 
 def write_coco(path: Path, slips: Dict[int, Dict[str, Any]], number: int = 60) -> Path:
     """A COCO file of boxes of two categories; ``slips``: what some annotations say instead."""
-    box = dict(bbox=[8, 9, 30, 20], area=600, iscrowd=0)
-    said = dict(
-        images=[dict(id=n, file_name=f'{n}.png', width=90, height=70) for n in range(number)],
-        annotations=[
-            {**box, 'id': n, 'image_id': n, 'category_id': 3 + n % 2, **slips.get(n, {})} for n in range(number)
-        ],
-        categories=[dict(id=3, name='van'), dict(id=4, name='bus')],
-    )
-    path.write_text(json.dumps(said))
+    boxes = [{**ann(n, n, 3 + n % 2, (8, 9, 30, 20)), **slips.get(n, {})} for n in range(number)]
+    path.write_text(json.dumps(coco(boxes, number, ['van', 'bus'], 3, (90, 70), 'png')))
     return path
 
 
