@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict
 import pytest
 from coco_cases import ann, coco, write
 from PIL import Image
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 
@@ -31,10 +32,7 @@ def write_coco(root: Path, names: int) -> str:
 
 def write_voc(root: Path, names: int) -> str:
     (root / 'Annotations').mkdir(parents=True)
-    box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>'
-    objects = ''.join(f'<object><name>n{number}</name>{box}</object>' for number in range(names))
-    size = '<size><width>48</width><height>32</height></size>'
-    (root / 'Annotations/a.xml').write_text(f'<annotation><filename>a.jpg</filename>{size}{objects}</annotation>')
+    (root / 'Annotations/a.xml').write_text(xml(*(obj(f'n{number}') for number in range(names))))
     return str(root)
 
 

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.commands import selection
@@ -223,12 +224,8 @@ def test_each_form_names_the_files_relative_to_the_working_directory(tmp_path, c
 def write_voc(folder: Path) -> Path:
     """Write 25 boxes without an area, one per file."""
     (folder / 'Annotations').mkdir(parents=True)
-    box = '<bndbox><xmin>4</xmin><ymin>4</ymin><xmax>4</xmax><ymax>9</ymax></bndbox>'
     for number in range(25):
-        size = '<size><width>64</width><height>32</height></size>'
-        (folder / 'Annotations' / f'{number}.xml').write_text(
-            f'<annotation><filename>{number}.jpg</filename>{size}<object><name>cat</name>{box}</object></annotation>'
-        )
+        (folder / 'Annotations' / f'{number}.xml').write_text(xml(obj(box=(4, 4, 4, 9))))
     return folder
 
 

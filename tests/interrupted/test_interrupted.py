@@ -19,6 +19,7 @@ import coco_cases
 import numpy as np
 import pytest
 from PIL import Image
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.commands import INTERRUPTED
@@ -173,11 +174,8 @@ def voc(tmp_path: Path) -> Path:
         (root / name).mkdir(parents=True)
     (root / 'ImageSets' / 'Main' / 'train.txt').write_text('\n'.join(map(str, range(16))))
     for number in range(16):
-        box = '<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>90</xmax><ymax>30</ymax></bndbox>'
-        size = '<size><width>80</width><height>60</height></size>'
-        xml = f'<annotation>{size}<object><name>cat</name>{box}</object></annotation>'
-        (root / 'Annotations' / f'{number}.xml').write_text(xml)
-        Image.new('RGB', (80, 60)).save(root / 'JPEGImages' / f'{number}.jpg')
+        (root / 'Annotations' / f'{number}.xml').write_text(xml(obj(box=(1, 2, 110, 30))))
+        Image.new('RGB', (100, 80)).save(root / 'JPEGImages' / f'{number}.jpg')
     return root
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from label_files import write
 from this_stack import IS_ONEDL
+from voc_cases import SIZE, obj, xml
 
 from mmguard.cli import main
 from mmguard.config.other_styles import add_loaders
@@ -49,11 +50,8 @@ def voc(root: Path) -> Dict[str, Any]:
         (root / 'VOC2007' / folder).mkdir(parents=True)
     for number in range(3):
         write(root / f'VOC2007/JPEGImages/{number}.jpg', np.zeros((240, 320, 3), np.uint8))
-        rows = '<size><width>320</width><height>240</height><depth>3</depth></size>'
-        for name, box in BOXES:
-            corners = ''.join(f'<{k}>{v}</{k}>' for k, v in zip(('xmin', 'ymin', 'xmax', 'ymax'), box))
-            rows += f'<object><name>{name}</name><difficult>0</difficult><bndbox>{corners}</bndbox></object>'
-        (root / f'VOC2007/Annotations/{number}.xml').write_text(f'<annotation>{rows}</annotation>')
+        text = xml(*(obj(*one) for one in BOXES), size=SIZE.format(320, 240))
+        (root / f'VOC2007/Annotations/{number}.xml').write_text(text)
     (root / 'VOC2007/ImageSets/Main/train.txt').write_text('0\n1\n2\n')
     return dict(
         type='VOCDataset',

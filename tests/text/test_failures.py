@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.labels.rules import LabelRule, count_values
@@ -92,11 +93,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: Any) -> 
 def ships(folder: Path) -> str:
     """A VOC folder: it is read without any package beside mmguard's own."""
     folder.mkdir()
-    box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>8</xmax><ymax>9</ymax></bndbox>'
-    (folder / 'a.xml').write_text(
-        '<annotation><size><width>32</width><height>32</height></size><object><name>ship</name>'
-        f'<difficult>0</difficult>{box}</object></annotation>'
-    )
+    (folder / 'a.xml').write_text(xml(obj('ship')))
     return str(folder)
 
 

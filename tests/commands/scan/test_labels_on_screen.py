@@ -8,6 +8,7 @@ from typing import Any, List
 import coco_cases
 import pytest
 from coco_cases import ann, write
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.commands.page.html import build_page
@@ -35,11 +36,8 @@ def coco(tmp_path: Path) -> Path:
 def voc(tmp_path: Path) -> Path:
     folder = tmp_path / 'voc' / 'Annotations'
     folder.mkdir(parents=True)
-    box = '<bndbox><xmin>2</xmin><ymin>2</ymin><xmax>20</xmax><ymax>20</ymax></bndbox>'
     for image, ids in enumerate(IDS):
-        objects = ''.join(f'<object><name>{NAMES[i]}</name><difficult>0</difficult>{box}</object>' for i in ids)
-        size = '<size><width>50</width><height>50</height><depth>3</depth></size>'
-        (folder / f'{image}.xml').write_text(f'<annotation>{size}{objects}</annotation>')
+        (folder / f'{image}.xml').write_text(xml(*(obj(NAMES[number]) for number in ids)))
     return folder.parent
 
 
