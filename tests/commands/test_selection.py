@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from label_files import write_copies
 from voc_cases import obj, xml
 
 from mmguard.cli import main
@@ -30,13 +32,9 @@ FOLDERS = {'error': (0, 1, 2, 3, 9), 'info': (0, 1, 2)}
 
 
 def write_maps(folder: Path, values) -> Path:
-    folder.mkdir()
-    for number in range(8):
-        label = Image.new('L', (24, 24))
-        for place, value in enumerate(values):
-            label.paste(value, (place * 4, 0, place * 4 + 4, 24))
-        label.save(folder / f'{number}.png')
-    return folder
+    label = np.zeros((24, 24), np.uint8)
+    label[:, : 4 * len(values)] = np.repeat(values, 4)
+    return write_copies(folder, label)
 
 
 @pytest.fixture(autouse=True)

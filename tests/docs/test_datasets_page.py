@@ -9,6 +9,7 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 from doc_pages import blocks
+from label_files import write
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 from PIL import Image
 
@@ -40,11 +41,9 @@ def built(dataset: Dict[str, Any], scope: str) -> Any:
 
 
 def stripes(root: Path, values: List[int]) -> None:
-    for kind in ('images', 'masks'):
-        (root / kind).mkdir(parents=True)
     label = np.array([values], np.uint8).repeat(4, 1).repeat(4, 0)
-    Image.fromarray(label).save(root / 'masks/0.png')
-    Image.fromarray(np.zeros((*label.shape, 3), np.uint8)).save(root / 'images/0.jpg')
+    write(root / 'masks/0.png', label)
+    write(root / 'images/0.jpg', np.zeros((*label.shape, 3), np.uint8))
 
 
 def test_label_maps_of_two_data_sets(folder: Path) -> None:

@@ -24,13 +24,9 @@ model = dict(
 
 
 def labels(folder: Path, *values: int) -> str:
-    from PIL import Image
+    from label_files import write_copies
 
-    folder.mkdir()
-    for number in range(30):
-        label = np.resize(np.array(values, np.uint8), (16, 16))
-        Image.fromarray(label).save(folder / f'{number:03d}.png')
-    return str(folder)
+    return str(write_copies(folder, np.resize(np.array(values, np.uint8), (16, 16)), 30))
 
 
 def finding(code: str, severity: str) -> Finding:

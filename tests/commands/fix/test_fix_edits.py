@@ -8,6 +8,7 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
+from label_files import write_copies
 from masks_of_255 import binary_masks
 from PIL import Image
 
@@ -101,11 +102,7 @@ def test_boxes_that_seem_to_be_corners_are_not_clamped(tmp_path: Path, capsys: A
 def test_the_map_that_is_offered_for_a_bare_folder_leaves_a_clean_one(
     values: List[int], words: Any, code: str, tmp_path: Path, capsys: Any
 ) -> None:
-    maps = tmp_path / 'my maps'
-    maps.mkdir()
-    for n in range(4):
-        drawn = np.random.default_rng(n).choice(np.array(values, np.uint8), (40, 50))
-        Image.fromarray(drawn).save(maps / f'{n}.png')
+    maps = write_copies(tmp_path / 'my maps', np.random.default_rng(0).choice(np.array(values, np.uint8), (40, 50)), 4)
     assert run('scan', f'{maps}/', *words, '--json', tmp_path / 'scan.json') == 1
     (data,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
     (finding,) = (finding for finding in data['findings'] if finding['code'] == code)

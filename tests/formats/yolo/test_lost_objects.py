@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 import pytest
 from coco_cases import ann, coco
-from PIL import Image
+from label_files import BLOCKS, write, write_copies
 from texts import add, make
 
 from mmguard.cli import main
@@ -148,13 +148,6 @@ def test_names_are_completed_where_nc_counts_the_classes(count: int, labels: Lis
     assert not any(edit['files'] for one in found.values() for edit in one['edits'])
 
 
-def write_maps(root: Path) -> Path:
-    root.mkdir()
-    for number in range(6):
-        Image.fromarray(np.arange(100, dtype=np.uint8).reshape(10, 10) % 9).save(root / f'{number}.png')
-    return root
-
-
 def write_rows(root: Path) -> Path:
     add(make(root), 5, *['31 .5 .5 .1 .1'] * 7)
     return root
@@ -164,7 +157,7 @@ def write_rows(root: Path) -> Path:
     ('target', 'options', 'is_openmmlab'),
     [
         (write_rows, (), False),
-        (write_maps, ('--num-classes', '4'), False),
+        (lambda path: write_copies(path, BLOCKS), ('--num-classes', '4'), False),
         (lambda path: write_coco(path.with_suffix('.json'), {}), ('--framework', 'mmdet', '--num-classes', '1'), True),
         (
             lambda path: write_coco(path.with_suffix('.json'), {}),
@@ -181,10 +174,8 @@ def test_the_advice_is_that_of_the_framework(target: Any, options: Any, is_openm
 
 @pytest.mark.parametrize(('size', 'share'), [(8, 2), (5, 3), (11, 7)])
 def test_two_values_and_one_class_may_be_a_sigmoid(size: int, share: int, tmp_path: Path) -> None:
-    (tmp_path / 'set').mkdir()
-    for number in range(3):
-        label = np.arange(size * size).reshape(size, size) % share == 0
-        Image.fromarray(label.astype(np.uint8)).save(tmp_path / f'set/{number}.png')
+    label = np.arange(size * size).reshape(size, size) % share == 0
+    write_copies(tmp_path / 'set', label.astype(np.uint8), 3)
     (edit,) = findings_of(tmp_path / 'set', '--num-classes', '1')['MG215']['edits']
     assert (edit['options'], edit['applicability']) == ({'num_classes': 2}, 'asks')
     assert '--num-classes 2' in edit['if_not']
@@ -225,10 +216,9 @@ def test_keypoints_that_no_flip_swaps(flips: Optional[List[int]], is_found: bool
 )
 def test_as_many_ids_as_names_are_numbered_from_0(names: List[str], ids: List[int], code: str, tmp_path: Path) -> None:
     root = tmp_path / 'set'
-    for folder in ('images/train', 'labels/train'):
-        (root / folder).mkdir(parents=True)
+    (root / 'labels/train').mkdir(parents=True)
     for place in range(8):
-        Image.fromarray(np.full((48, 64, 3), place, np.uint8)).save(root / f'images/train/{place}.png')
+        write(root / f'images/train/{place}.png', np.full((48, 64, 3), place, np.uint8))
         rows = [f'{number} 0.5 0.4 0.2 0.1' for number in ids]
         (root / f'labels/train/{place}.txt').write_text('\n'.join(rows), encoding='utf-8')
     (root / 'data.yaml').write_text(json.dumps(dict(train='images/train', val='images/train', names=names)))
