@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
 import numpy as np
+from put_file import put
 
 NAMES = ['cat', 'dog', 'bird']
 
@@ -39,9 +40,7 @@ def ann(number: int, image: int = 0, category: int = 1, box: Sequence[float] = (
 
 
 def write(folder: Path, record: Any, name: str = 'train.json') -> str:
-    path = folder / name
-    path.write_text(json.dumps(record), encoding='utf-8')
-    return str(path)
+    return str(put(folder / name, json.dumps(record)))
 
 
 def trained_by_mmdet(path: str, class_names: Sequence[str]) -> List[List[int]]:

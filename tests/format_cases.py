@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 from pictures import picture
+from put_file import put
 
 from mmguard.formats.options import ScanOptions
 
@@ -47,9 +48,7 @@ class FormatCase:
     def write(self, folder: Path) -> Path:
         """Write the sound files."""
         for name, content in self.contents().items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            path = put(folder / name, content)
         return folder / self.target
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from coco_cases import ann, coco, write
+from put_file import put
 
 import mmguard
 from mmguard.cli import main
@@ -88,8 +89,7 @@ def test_a_misspelt_option_is_a_type_error(maps):
 def test_check_is_the_command(tmp_path):
     pytest.importorskip('mmseg')
     base = Path(find_spec('mmseg').origin).parent / '.mim' / 'configs' / PSPNET  # the onedl fork knows no mmseg::
-    file = tmp_path / 'mine.py'
-    file.write_text(f'_base_ = [{str(base)!r}]\nmodel = dict(auxiliary_head=dict(num_classes=11))\n')
+    file = put(tmp_path / 'mine.py', f'_base_ = [{str(base)!r}]\nmodel = dict(auxiliary_head=dict(num_classes=11))\n')
     found = mmguard.check(file, verify=False)
     assert (bool(found), [one.code for one in found.findings]) == (False, ['MG201'])
     assert found.findings[0].edits
@@ -100,8 +100,7 @@ def test_check_is_the_command(tmp_path):
 def test_dry_run_is_the_command(tmp_path):
     pytest.importorskip('mmdet')
     base = Path(find_spec('mmdet').origin).parent / '.mim' / 'configs/retinanet/retinanet_r50_fpn_1x_coco.py'
-    file = tmp_path / 'mine.py'
-    file.write_text(f'_base_ = [{str(base)!r}]\n')
+    file = put(tmp_path / 'mine.py', f'_base_ = [{str(base)!r}]\n')
     found = mmguard.dry_run(file, only=['batch-variants'], samples=0)
     assert [one['name'] for one in found.record['properties']] == ['batch-variants']
     assert bool(found) is all(one['outcome'] != 'broken' for one in found.record['properties'])
@@ -111,8 +110,7 @@ def test_dry_run_is_the_command(tmp_path):
 def test_explain_takes_a_text_or_a_path(tmp_path, maps, as_file):
     log = LOG
     if as_file:
-        log = tmp_path / 'train.log'
-        log.write_text(LOG)
+        log = put(tmp_path / 'train.log', LOG)
     found = mmguard.explain(log)
     assert (bool(found), found.findings[0].code) == (False, 'MG413')
     causes = found.record['causes']

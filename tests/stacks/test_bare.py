@@ -10,6 +10,7 @@ from typing import Any, List, Sequence, Tuple
 
 import pytest
 from needs import find_test_files, read_needs, read_stack
+from put_file import put
 from warm import run_beside_torch
 
 import mmguard
@@ -66,9 +67,7 @@ def coco(tmp_path: Path) -> str:
             for number, (box, category) in enumerate(zip(boxes, categories))
         ],
     }
-    file = tmp_path / 'ships.json'
-    file.write_text(json.dumps(data))
-    return str(file)
+    return str(put(tmp_path / 'ships.json', json.dumps(data)))
 
 
 def test_the_parts_without_a_framework_import_and_work() -> None:
@@ -137,8 +136,7 @@ def check_that_it_says(words: Sequence[str], package: str, present: Tuple[str, .
 
 def test_what_needs_a_package_says_which_and_how_to_get_it(tmp_path: Path, coco: str) -> None:
     maps = tmp_path / 'maps'
-    maps.mkdir()
-    (maps / 'a.png').write_bytes(b'\x89PNG')
+    put(maps / 'a.png', b'\x89PNG')
     for words, package in (
         (('scan', str(maps)), 'pip install pillow rich msgspec jinja2'),
         (('scan', coco), 'pip install pillow rich msgspec jinja2'),
@@ -172,8 +170,7 @@ def test_a_function_names_the_package_that_it_lacks(call: str, package: str, tmp
 
 def test_what_reads_a_config_says_that_it_needs_mmengine(tmp_path: Path) -> None:
     pytest.importorskip('rich')
-    config = tmp_path / 'config.py'
-    config.write_text("model = dict(type='EncoderDecoder')\n")
+    config = put(tmp_path / 'config.py', "model = dict(type='EncoderDecoder')\n")
     for words in (('scan',), ('check',), ('apply', '-o', str(tmp_path / 'out.py')), ('trace',)):
         for package in ('pip install mmengine', 'pip install onedl-mmengine'):
             check_that_it_says((*words, str(config)), package, present=('rich',))

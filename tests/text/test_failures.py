@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
+from put_file import put
 from voc_cases import obj, xml
 
 from mmguard.cli import main
@@ -27,8 +28,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
     pytest.importorskip('mmengine')
 
     def make(source: str) -> str:
-        (tmp_path / 'mmbroken').mkdir()
-        (tmp_path / 'mmbroken' / '__init__.py').write_text(source)
+        put(tmp_path / 'mmbroken' / '__init__.py', source)
         (tmp_path / 'mmbroken' / 'registry.py').write_text('')
         (tmp_path / 'config.py').write_text(
             "default_scope = 'mmbroken'\n"
@@ -92,8 +92,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: Any) -> 
 
 def ships(folder: Path) -> str:
     """A VOC folder: it is read without any package beside mmguard's own."""
-    folder.mkdir()
-    (folder / 'a.xml').write_text(xml(obj('ship')))
+    put(folder / 'a.xml', xml(obj('ship')))
     return str(folder)
 
 

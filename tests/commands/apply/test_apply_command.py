@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mmengine.config import Config
+from put_file import put
 from this_stack import base_line
 
 import mmguard
@@ -35,10 +36,7 @@ model = dict(bbox_head=dict(num_classes=3))
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    path = tmp_path / 'my configs' / 'mine.py'
-    path.parent.mkdir()
-    path.write_text(MINE)
-    return path
+    return put(tmp_path / 'my configs' / 'mine.py', MINE)
 
 
 def test_a_config_of_ones_own_is_inherited_from_by_its_relative_path(
@@ -92,8 +90,7 @@ def test_a_new_style_config_is_written_in_full(tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_not_overwritten_unless_forced(mine: Path, tmp_path: Path, capsys: Any) -> None:
-    out = tmp_path / 'out.py'
-    out.write_text('# hours of work\n')
+    out = put(tmp_path / 'out.py', '# hours of work\n')
     assert main(['apply', str(mine), '-o', str(out)]) == 2
     assert out.read_text() == '# hours of work\n'
     assert str(out) in capsys.readouterr().err

@@ -14,6 +14,7 @@ from masks_of_255 import binary_masks
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from PIL import Image
+from put_file import put
 
 from mmguard.cli import main
 
@@ -41,9 +42,7 @@ test_dataloader = dict(dataset=dict(metainfo=dict(classes=('cat', 'dog'))))
 
 
 def written(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / 'mine.py'
-    path.write_text(text)
-    return path
+    return put(tmp_path / 'mine.py', text)
 
 
 def offered(config: Path, tmp_path: Path, command: str = 'check', *options: str) -> Any:

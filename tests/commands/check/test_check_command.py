@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from changed_configs import PIDNET, PSPNET, official_file
+from put_file import put
 from warm import run
 
 from benchmarks.official_configs import check, shipped_configs
@@ -36,8 +37,7 @@ def test_clean(capsys, snapshot):
 
 @pytest.mark.parametrize('name', ['my config.py', 'two  blanks.py', "it's {n} %s.py"])
 def test_commands_are_quoted_for_a_shell(name, tmp_path, capsys):
-    file = tmp_path / name
-    file.write_text(f'_base_ = [{str(official_file(PSPNET))!r}]\n')
+    file = put(tmp_path / name, f'_base_ = [{str(official_file(PSPNET))!r}]\n')
     assert main(['check', str(file)]) == 0
     commands = re.findall('`(mmguard .*?)`', capsys.readouterr().out)
     assert [shlex.split(command)[2:] for command in commands] == [[str(file)]] * 2
@@ -147,8 +147,7 @@ def test_the_pure_python_style(tmp_path, capsys):
     official = (Path(__file__).parents[3] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py').read_text()
     plain = 'loss_decode=dict(type=CrossEntropyLoss'
     assert plain in official
-    file = tmp_path / 'mine.py'
-    file.write_text(official.replace(plain, f'{plain}, avg_non_ignore=True, class_weight=[1.0] * 18'))
+    file = put(tmp_path / 'mine.py', official.replace(plain, f'{plain}, avg_non_ignore=True, class_weight=[1.0] * 18'))
     assert main(['check', str(file), '--json', '-']) == 1
     findings = json.loads(capsys.readouterr().out)['findings']
     assert [(finding['code'], finding['severity']) for finding in findings[:2]] == [

@@ -9,6 +9,7 @@ from typing import Tuple
 import pytest
 from explained_data import CALL, coco, explained, finding, labels
 from explained_logs import explain_log, format_traceback
+from put_file import put
 
 import mmguard
 from mmguard.cli import main
@@ -49,8 +50,7 @@ FOUR = 'RuntimeError: only batches of spatial targets supported (3D tensors) but
 def test_a_file_of_boxes_decides_nothing_about_label_maps(
     error: str, frame: Tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    log = tmp_path / 'train.log'
-    log.write_text(format_traceback(error, frame))
+    log = put(tmp_path / 'train.log', format_traceback(error, frame))
     record = explained(capsys, str(log), '--data', coco(tmp_path / 'train.json', 1, 2, 3), '--num-classes', '2')
     unread = explain_log(log.read_text(), OutsideFacts(num_classes=2))
     assert [one['key'] for one in record['causes']] == [one.cause.key for one in unread.causes]
@@ -72,8 +72,7 @@ def test_a_file_of_boxes_decides_nothing_about_label_maps(
 def test_label_maps_decide_nothing_about_a_loss_of_boxes(
     error: str, frame: Tuple[str, str], values: Tuple[int, ...], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    log = tmp_path / 'train.log'
-    log.write_text(format_traceback(error, frame))
+    log = put(tmp_path / 'train.log', format_traceback(error, frame))
     record = explained(capsys, str(log), '--data', labels(tmp_path / 'labels', *values), '--num-classes', '2')
     unread = explain_log(log.read_text(), OutsideFacts(num_classes=2))
     assert [one['key'] for one in record['causes']] == [one.cause.key for one in unread.causes]
@@ -171,7 +170,6 @@ def test_a_log_without_an_error_is_reported_with_what_the_labels_show(
 def test_an_unknown_error_of_mmengine_is_tried_on_the_program(
     file: str, is_named: bool, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    log = tmp_path / 'train.log'
-    log.write_text(format_traceback('FlubberError: no flubber', (file, 'x = f(y)')))
+    log = put(tmp_path / 'train.log', format_traceback('FlubberError: no flubber', (file, 'x = f(y)')))
     assert main(['explain', str(log)]) == 1
     assert ('mmguard dry-run CONFIG' in capsys.readouterr().out) is is_named

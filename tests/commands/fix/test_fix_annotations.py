@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 from PIL import Image
+from put_file import put
 from voc_cases import obj, xml
 
 from mmguard.cli import main
@@ -58,8 +59,7 @@ def annotations(tmp_path: Path) -> Path:
     path.parent.mkdir()
     faulty = [*FAULTS.values(), dict(bbox=None), dict(bbox=['a', 1, 2, 3]), dict(category_id=[3])]
     good = [{}, dict(category_id=7, iscrowd=1), dict(bbox=[90, 40, 30, 30])]
-    path.write_text(json.dumps(coco([good[0], *faulty, *good[1:]])))
-    return path
+    return put(path, json.dumps(coco([good[0], *faulty, *good[1:]])))
 
 
 def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, capsys: Any) -> None:
@@ -104,9 +104,7 @@ def test_coco_categories_are_remapped(annotations: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize('text', ['', '{', '[]', '{"images": 3}', '[' * 100_000, '{"images": [{}], "annotations": []}'])
 def test_what_is_no_coco_is_left_out(text: str, tmp_path: Path, capsys: Any) -> None:
-    path = tmp_path / 'in' / 'a.json'
-    path.parent.mkdir()
-    path.write_text(text)
+    path = put(tmp_path / 'in' / 'a.json', text)
     assert run(path, '--out', tmp_path / 'out') == 1
     assert 'a.json:' in capsys.readouterr().out
     assert not (tmp_path / 'out' / 'a.json').exists()
@@ -119,8 +117,7 @@ def test_what_is_no_coco_is_left_out(text: str, tmp_path: Path, capsys: Any) -> 
 def folder(tmp_path: Path) -> Path:
     root = tmp_path / 'VOC2007'
     (root / 'Annotations').mkdir(parents=True)
-    (root / 'ImageSets' / 'Main').mkdir(parents=True)
-    (root / 'ImageSets' / 'Main' / 'train.txt').write_text('1\n2\n')
+    put(root / 'ImageSets' / 'Main' / 'train.txt', '1\n2\n')
     (root / 'JPEGImages').mkdir()
     for stem in ('1', '2'):
         Image.new('RGB', (100, 80)).save(root / 'JPEGImages' / f'{stem}.jpg')

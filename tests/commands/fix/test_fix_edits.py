@@ -11,6 +11,7 @@ import pytest
 from label_files import write_copies
 from masks_of_255 import binary_masks
 from PIL import Image
+from put_file import put
 
 from mmguard.cli import main
 
@@ -33,9 +34,7 @@ def write(path: Path, found: List[List[int]], first: int = 0) -> Path:
         ],
         categories=[dict(id=first + n, name=name) for n, name in enumerate(['cat', 'dog'])],
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record))
-    return path
+    return put(path, json.dumps(record))
 
 
 @pytest.fixture(autouse=True)

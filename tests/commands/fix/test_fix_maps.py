@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from label_files import write
 from PIL import Image
+from put_file import put
 
 from mmguard.cli import main
 from mmguard.formats.maps.forms import correct_map
@@ -155,8 +156,7 @@ def test_a_value_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_in_a_folder_stays(maps: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / 'out'
-    out.mkdir()
-    (out / 'clean.png').write_text('hours of work')
+    put(out / 'clean.png', 'hours of work')
     assert run(maps, '--out', out, '--num-classes', 3) == 2
     assert str(out) in capsys.readouterr().err
     assert contents(out) == {'clean.png': b'hours of work'}
@@ -238,8 +238,7 @@ def test_a_threshold_makes_two_classes(tmp_path: Path, ending: str) -> None:
 
 def test_a_long_label_map_is_read_from_a_file(tmp_path: Path) -> None:
     write(tmp_path / 'labels' / 'a.png', LABEL)
-    table = tmp_path / 'label_map.json'
-    table.write_text(json.dumps({'11': 2}), encoding='utf-8')
+    table = put(tmp_path / 'label_map.json', json.dumps({'11': 2}))
     assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 3, '--label-map', table) == 0
     np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), np.where(LABEL == 11, 2, LABEL))
 
@@ -254,8 +253,7 @@ def test_images_beside_label_maps_are_none_of_them(tmp_path: Path) -> None:
     assert sorted(contents(tmp_path / 'out')) == ['labels/a.png', 'mmguard.manifest']
 
     mixed = tmp_path / 'mixed'
-    mixed.mkdir()
-    (mixed / 'a.png').write_bytes(gray)
+    put(mixed / 'a.png', gray)
     (mixed / 'a_seg.png').write_bytes(encoded(LABEL))
     assert run(mixed, '-o', tmp_path / 'out2', '--num-classes', 11, '--suffix', '_seg.png') == 0
     assert sorted(contents(tmp_path / 'out2')) == ['a_seg.png', 'mmguard.manifest']

@@ -14,6 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from explained_logs import catch_traceback, check_known, explain_log, import_source
+from put_file import put
 
 SCORES = torch.rand(2, 3, 4, 4)
 LABELS = torch.zeros(2, 4, 4, dtype=torch.long)
@@ -49,9 +50,7 @@ def take(module: str, name: str) -> Any:
 
 
 def write_file(name: str, content: Any) -> str:
-    path = Path(tempfile.mkdtemp(), name)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding='utf-8')
-    return str(path)
+    return str(put(Path(tempfile.mkdtemp(), name), content if isinstance(content, str) else json.dumps(content)))
 
 
 def build_registered(registry: str, **config: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 from drawn_scenes import photo, save, save_photos
 from PIL import Image
+from put_file import put
 from questions import assert_answers_lead_on
 from targets import Build, find_unwritten, scan_sets, target_of, values_of
 
@@ -105,9 +106,7 @@ def with_options(build: Build, **options: Any) -> Build:
 
 
 def write_config(root: Path, **parts: Any) -> Path:
-    path = root / 'my_config.py'
-    path.write_text(''.join(f'{name} = {part!r}\n' for name, part in parts.items()), encoding='utf-8')
-    return path
+    return put(root / 'my_config.py', ''.join(f'{name} = {part!r}\n' for name, part in parts.items()))
 
 
 def train_config(
@@ -217,8 +216,7 @@ def coco_json(
     data = dict(images=images, annotations=annotations, categories=named)
     if change is not None:
         change(data)
-    path.write_text(json.dumps(data), encoding='utf-8')
-    return path
+    return put(path, json.dumps(data))
 
 
 def some_boxes(ids: Sequence[Any], images: int = 12, each: int = 3, seed: int = 0) -> List[List[Tuple[Any, List[int]]]]:

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 from PIL import Image
+from put_file import put
 
 from mmguard.cli import main
 
@@ -35,9 +36,7 @@ def make(root: Path, layout: str, category: int = 1) -> Path:
                 for n in range(6)
             ],
         )
-        path = root / file.format(split)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record))
+        path = put(root / file.format(split), json.dumps(record))
     return root
 
 

@@ -1,0 +1,13 @@
+"""One file with what a test puts into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Union
+
+
+def put(path: Path, content: Union[str, bytes]) -> Path:
+    """Write a file, and the folders it is in; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
