@@ -48,7 +48,7 @@ class FormatCase:
     def write(self, folder: Path) -> Path:
         """Write the sound files."""
         for name, content in self.contents().items():
-            path = put(folder / name, content)
+            put(folder / name, content)
         return folder / self.target
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Union
+from typing import Any, Union
 
 
 def put(path: Path, content: Union[str, bytes]) -> Path:
@@ -11,3 +11,8 @@ def put(path: Path, content: Union[str, bytes]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def put_config(path: Path, /, **parts: Any) -> Path:
+    """Write a config of these names and values."""
+    return put(path, ''.join(f'{name} = {value!r}\n' for name, value in parts.items()))

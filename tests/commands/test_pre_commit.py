@@ -24,7 +24,7 @@ def git(folder: Path, *words: str) -> None:
 
 def repository(folder: Path, files: dict) -> Path:
     for name, text in files.items():
-        path = put(folder / name, text)
+        put(folder / name, text)
     git(folder, 'init', '-q')
     git(folder, 'add', '-A')
     git(folder, 'commit', '-qm', 'Start')

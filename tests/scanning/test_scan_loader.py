@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from coco_cases import ann, coco
 from label_files import BLOCKS, write
-from put_file import put
+from put_file import put_config
 from scans import codes, scan
 
 from mmguard.cli import main
@@ -115,8 +115,7 @@ def seg_config(root: Path, loader: str = 'LoadAnnotations', files: int = 3, name
 
 
 def write_config(root: Path, **parts: Any) -> Path:
-    parts['custom_imports'] = dict(imports=['own_loaders'])
-    return put(root / 'config.py', ''.join(f'{name} = {part!r}\n' for name, part in parts.items()))
+    return put_config(root / 'config.py', **parts, custom_imports=dict(imports=['own_loaders']))
 
 
 def test_the_loader_of_the_config_confirms_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

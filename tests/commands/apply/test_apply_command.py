@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mmengine.config import Config
-from put_file import put
+from put_file import put, put_config
 from this_stack import base_line
 
 import mmguard
@@ -141,7 +141,7 @@ def test_a_difference_that_loads_gives_the_new_config(old: Any, new: Any, tmp_pa
     """mmengine refuses a dict over what is none, so apply falls back there; otherwise the text must be right."""
     folder = tmp_path_factory.mktemp('difference')
     new = {**old, **new}
-    (folder / 'old.py').write_text(''.join(f'{key} = {value!r}\n' for key, value in old.items()))
+    put_config(folder / 'old.py', **old)
     (folder / 'new.py').write_text(write_overlay('./old.py', old, new))
     try:
         loaded = Config.fromfile(folder / 'new.py').to_dict()

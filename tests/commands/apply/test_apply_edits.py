@@ -14,7 +14,7 @@ from masks_of_255 import binary_masks
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from PIL import Image
-from put_file import put
+from put_file import put, put_config
 
 from mmguard.cli import main
 
@@ -130,11 +130,9 @@ def test_an_edit_of_a_scan_is_written_too(tmp_path: Path, capsys: Any) -> None:
     """Masks of 0 and 255: only the labels show it, and the map stands in the pipeline then."""
     data = binary_masks(tmp_path)
     head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
-    config = written(
-        tmp_path,
-        f"default_scope = 'mmseg'\nmodel = {dict(type='EncoderDecoder', decode_head=head)!r}\n"
-        f'train_dataloader = {dict(batch_size=2, dataset=data)!r}\n',
-    )
+    model = dict(type='EncoderDecoder', decode_head=head)
+    loader = dict(batch_size=2, dataset=data)
+    config = put_config(tmp_path / 'mine.py', default_scope='mmseg', model=model, train_dataloader=loader)
     options = ['--num-classes', '2', '--split', 'train']
     assert main(['scan', str(config), *options]) == 1
     assert f'mmguard apply {config} -o OUT.py --scan {" ".join(options)} --edit N' in capsys.readouterr().out
@@ -161,7 +159,7 @@ def test_the_labels_are_scanned_again_after_an_edit_of_a_scan(tmp_path: Path, ca
     head = dict(type='RetinaHead', num_classes=2)
     parts = dict(default_scope='mmdet', model=dict(type='RetinaNet', bbox_head=head))
     parts['train_dataloader'] = dict(batch_size=1, dataset=data)
-    config = written(tmp_path, ''.join(f'{key} = {part!r}\n' for key, part in parts.items()))
+    config = put_config(tmp_path / 'mine.py', **parts)
     assert offered(config, tmp_path, 'scan', '--no-verify')['MG140'] == [1]
     capsys.readouterr()
     words = ['-o', str(tmp_path / 'out.py'), '--scan', '--edit', '1', '--no-verify']
@@ -178,7 +176,7 @@ def test_two_edits_of_one_pipeline_are_both_in_it(tmp_path: Path, capsys: Any) -
     loss = dict(type='GuardedCrossEntropyLoss')
     head = dict(type='FCNHead', num_classes=2, loss_decode=loss)
     parts.update(model=dict(type='EncoderDecoder', decode_head=head), val_evaluator=dict(type='IoUMetric'))
-    config = written(tmp_path, ''.join(f'{key} = {part!r}\n' for key, part in parts.items()))
+    config = put_config(tmp_path / 'mine.py', **parts)
     numbers = offered(config, tmp_path, 'scan')
     out = tmp_path / 'out.py'
     words = [word for code in ('MG103', 'MG230') for word in ('--edit', str(numbers[code][0]))]
@@ -200,7 +198,7 @@ def test_one_change_that_two_findings_ask_for_has_one_number(tmp_path: Path, cap
         parts[f'{split}_dataloader'] = dict(batch_size=2, dataset=data)
     head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
     parts.update(model=dict(type='EncoderDecoder', decode_head=head))
-    config = written(tmp_path, ''.join(f'{key} = {part!r}\n' for key, part in parts.items()))
+    config = put_config(tmp_path / 'mine.py', **parts)
     main(['scan', str(config), '--json', str(tmp_path / 'found.json'), '--no-verify'])
     sets = json.loads((tmp_path / 'found.json').read_text())['datasets']
     found = [(one['code'], [edit['number'] for edit in one['edits']]) for part in sets for one in part['findings']]

@@ -11,7 +11,7 @@ import pytest
 from label_files import write_copies
 from masks_of_255 import binary_masks
 from PIL import Image
-from put_file import put
+from put_file import put, put_config
 
 from mmguard.cli import main
 
@@ -256,14 +256,14 @@ def test_a_folder_of_label_maps_is_written_and_scanned_again(
 def test_masks_of_another_kind_bring_their_ending_into_the_config(tmp_path: Path, capsys: Any) -> None:
     """MG136 of masks stored as JPEG: the copies are PNG, so the config must list other names (mmsegmentation#1338)."""
     pytest.importorskip('mmseg')
-    loaders = ''
-    for split in ('train', 'val'):
-        data = binary_masks(tmp_path, split, 64, '_m.jpg')
-        loaders += f'{split}_dataloader = {dict(batch_size=2, dataset=data)!r}\n'
+    loaders = {
+        f'{split}_dataloader': dict(batch_size=2, dataset=binary_masks(tmp_path, split, 64, '_m.jpg'))
+        for split in ('train', 'val')
+    }
     head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
     model = dict(type='EncoderDecoder', decode_head=head)
-    config, edited, out = tmp_path / 'config.py', tmp_path / 'edited.py', tmp_path / 'out'
-    config.write_text(f"default_scope = 'mmseg'\nmodel = {model!r}\n{loaders}")
+    config = put_config(tmp_path / 'config.py', default_scope='mmseg', model=model, **loaders)
+    edited, out = tmp_path / 'edited.py', tmp_path / 'out'
     number = first_number(config, 'files', capsys)
     assert run('apply', config, '-o', edited, '--scan', '--edit', number) == 0
     assert f'`mmguard fix {config} --out DIR --edit {number}`' in capsys.readouterr().out

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from coco_cases import ann, coco
 from label_files import BLOCKS, write
+from put_file import put_config
 from scans import scan
 
 from mmguard.cli import main
@@ -100,12 +101,9 @@ def test_a_detection_config_is_handed_over(tmp_path: Path, capsys: pytest.Captur
     pytest.importorskip('mmdet')
     coco_cases.write(tmp_path, coco([ann(1, category=7)], 1, ['cat'], 7), 'coco.json')
     dataset = dict(type='CocoDataset', data_root=str(tmp_path), ann_file='coco.json', metainfo=dict(classes=('cat',)))
-    config = tmp_path / 'config.py'
-    config.write_text(
-        f"default_scope = 'mmdet'\ntrain_dataloader = dict(dataset={dataset!r})\nval_dataloader = train_dataloader\n"
-        "model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=1))\n"
-    )
-    reported = scan(capsys, config)
+    model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=1))
+    loaders = {f'{split}_dataloader': dict(dataset=dataset) for split in ('train', 'val')}
+    reported = scan(capsys, put_config(tmp_path / 'config.py', default_scope='mmdet', model=model, **loaders))
     assert reported['name'] == 'train, val'
     assert reported['facts']['total'] == 1
     assert reported['facts'].get('values', {}) == {}

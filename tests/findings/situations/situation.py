@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 from drawn_scenes import photo, save, save_photos
 from PIL import Image
-from put_file import put
+from put_file import put, put_config
 from questions import assert_answers_lead_on
 from targets import Build, find_unwritten, scan_sets, target_of, values_of
 
@@ -106,7 +106,7 @@ def with_options(build: Build, **options: Any) -> Build:
 
 
 def write_config(root: Path, **parts: Any) -> Path:
-    return put(root / 'my_config.py', ''.join(f'{name} = {part!r}\n' for name, part in parts.items()))
+    return put_config(root / 'my_config.py', **parts)
 
 
 def train_config(

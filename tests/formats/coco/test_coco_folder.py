@@ -36,7 +36,7 @@ def make(root: Path, layout: str, category: int = 1) -> Path:
                 for n in range(6)
             ],
         )
-        path = put(root / file.format(split), json.dumps(record))
+        put(root / file.format(split), json.dumps(record))
     return root
 
 
