@@ -7,7 +7,7 @@ import io
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Mapping, Sequence, Union
 
 import numpy as np
 from put_file import put
@@ -18,17 +18,20 @@ NAMES = ['cat', 'dog', 'bird']
 def coco(
     annotations: Sequence[Dict[str, Any]] = (),
     images: int = 3,
-    names: Sequence[str] = NAMES,
+    names: Union[Sequence[str], Mapping[int, str]] = NAMES,
     first_id: int = 1,
     size: Sequence[int] = (100, 80),
     ending: str = 'jpg',
+    first_image: int = 0,
 ) -> Dict[str, Any]:
-    """``images`` images of one size (width, height)."""
+    """``images`` images of one size (width, height); ``names``: with their ids, or counted from ``first_id``."""
     said = dict(zip(('width', 'height'), size))
+    numbers = range(first_image, first_image + images)
+    named = names.items() if isinstance(names, Mapping) else enumerate(names, first_id)
     return dict(
-        images=[dict(said, id=number, file_name=f'{number}.{ending}') for number in range(images)],
+        images=[dict(said, id=number, file_name=f'{number}.{ending}') for number in numbers],
         annotations=list(annotations),
-        categories=[dict(id=number, name=name) for number, name in enumerate(names, first_id)],
+        categories=[dict(id=number, name=name) for number, name in named],
     )
 
 

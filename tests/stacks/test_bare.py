@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 from typing import Any, List, Sequence, Tuple
 
+import coco_cases
 import pytest
+from coco_cases import ann, write
 from needs import find_test_files, read_needs, read_stack
 from put_file import put
 from warm import run_beside_torch
@@ -59,15 +61,8 @@ def coco(tmp_path: Path) -> str:
     """Three annotations of a good category, one of none, one box without area."""
     boxes: List[Any] = [[1, 1, 5, 5], [2, 2, 6, 6], [3, 3, 7, 7], [4, 4, 8, 8], [5, 5, 0, 0]]
     categories = [7, 7, 7, 99, 7]
-    data = {
-        'images': [{'id': 1, 'file_name': 'a.jpg', 'height': 32, 'width': 32}],
-        'categories': [{'id': 7, 'name': 'ship'}],
-        'annotations': [
-            {'id': number, 'image_id': 1, 'category_id': category, 'bbox': box, 'area': 25, 'iscrowd': 0}
-            for number, (box, category) in enumerate(zip(boxes, categories))
-        ],
-    }
-    return str(put(tmp_path / 'ships.json', json.dumps(data)))
+    found = [ann(n, 0, category, box, area=25) for n, (box, category) in enumerate(zip(boxes, categories))]
+    return write(tmp_path, coco_cases.coco(found, 1, {7: 'ship'}, size=(32, 32)), 'ships.json')
 
 
 def test_the_parts_without_a_framework_import_and_work() -> None:

@@ -8,7 +8,9 @@ import shlex
 from pathlib import Path
 from typing import List, NamedTuple, Set, Tuple
 
+import coco_cases
 import pytest
+from coco_cases import ann, write
 from explained_data import CALL, CONFIG, coco, explained, finding, labels
 from explained_logs import explain_log, format_traceback
 from put_file import put
@@ -240,14 +242,9 @@ def test_what_cannot_be_read_leaves_the_explanation(
 
 def test_a_finding_of_two_causes_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     log = put(tmp_path / 'train.log', 'Epoch [1][100/1200]  lr: 0.00080, loss_cls: nan, loss_bbox: nan, loss: nan\n')
-    box = dict(category_id=1, area=25, iscrowd=0)
-    data = dict(
-        images=[dict(id=n, file_name=f'{n}.jpg', height=64, width=64) for n in range(12)],
-        categories=[dict(id=1, name='cat')],
-        annotations=[dict(box, id=n, image_id=n, bbox=[5 + 90 * (n == 3), 5, 20, 20]) for n in range(12)],
-    )
-    file = put(tmp_path / 'train.json', json.dumps(data))
-    assert main(['explain', str(log), '--data', str(file), '--verbose']) == 1
+    boxes = [ann(n, n, box=(5 + 90 * (n == 3), 5, 20, 20)) for n in range(12)]
+    file = write(tmp_path, coco_cases.coco(boxes, 12, ['cat'], size=(64, 64)))
+    assert main(['explain', str(log), '--data', file, '--verbose']) == 1
     out = capsys.readouterr().out
     assert out.count('found: MG109 ') == 1
     assert 'do: ' in out

@@ -8,7 +8,9 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
+import coco_cases
 import pytest
+from coco_cases import ann
 from PIL import Image
 from put_file import put
 from voc_cases import obj, xml
@@ -32,15 +34,9 @@ def changes(out: Path) -> List[str]:
 
 
 def coco(annotations: List[Dict[str, Any]]) -> Dict[str, Any]:
-    return dict(
-        info=dict(description='mine'),
-        images=[dict(id=1, file_name='1.jpg', width=W, height=H)],
-        categories=[dict(id=3, name='cat'), dict(id=7, name='dog')],
-        annotations=[
-            dict(dict(id=n, image_id=1, category_id=3, bbox=[1, 2, 3, 4], area=12), **a)
-            for n, a in enumerate(annotations)
-        ],
-    )
+    boxes = [{**ann(n, 1, 3, (1, 2, 3, 4)), **changes} for n, changes in enumerate(annotations)]
+    record = coco_cases.coco(boxes, 1, {3: 'cat', 7: 'dog'}, size=(W, H), first_image=1)
+    return dict(record, info=dict(description='mine'))
 
 
 #: What is counted of an annotation -> what is wrong with it.

@@ -8,14 +8,13 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
+from coco_cases import ann, coco
 from label_files import write_copies
 from masks_of_255 import binary_masks
 from PIL import Image
 from put_file import put, put_config
 
 from mmguard.cli import main
-
-SIZE = dict(width=640, height=480)
 
 
 def boxes(corners: bool, outside: bool = False) -> List[List[int]]:
@@ -26,15 +25,8 @@ def boxes(corners: bool, outside: bool = False) -> List[List[int]]:
 
 
 def write(path: Path, found: List[List[int]], first: int = 0) -> Path:
-    record: Dict[str, Any] = dict(
-        images=[dict(id=n, file_name=f'{n}.jpg', **SIZE) for n in range(4)],
-        annotations=[
-            dict(id=n, image_id=n % 4, category_id=first + n % 2, bbox=box, area=9000, iscrowd=0)
-            for n, box in enumerate(found)
-        ],
-        categories=[dict(id=first + n, name=name) for n, name in enumerate(['cat', 'dog'])],
-    )
-    return put(path, json.dumps(record))
+    annotations = [ann(n, n % 4, first + n % 2, box, area=9000) for n, box in enumerate(found)]
+    return put(path, json.dumps(coco(annotations, 4, ['cat', 'dog'], first, (640, 480))))
 
 
 @pytest.fixture(autouse=True)
