@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from put_file import put_config
 from small_det_data import SIZE as BOX_SIZE
-from small_det_data import make_coco, things
+from small_det_data import coco_dataset, make_coco, things
 from small_runs import LOAD, PACK, dataset_config, label_map, make_cityscapes, seg_config, write_pair
 
 from mmguard.cli import main
@@ -96,14 +96,7 @@ def test_label_maps_before_and_after(cityscapes: str, tmp_path: Path) -> None:
 
 def test_boxes_before_and_after(tmp_path: Path) -> None:
     steps = [LOAD[0], dict(type='LoadAnnotations', with_bbox=True), FLIP, dict(type='PackDetInputs')]
-    dataset = dict(
-        type='CocoDataset',
-        data_root=make_coco(str(tmp_path / 'coco')),
-        ann_file='annotations/instances_train2017.json',
-        data_prefix=dict(img='train2017/'),
-        metainfo=dict(classes=tuple(f'class {label}' for label in range(83))),
-        pipeline=steps,
-    )
+    dataset = coco_dataset(make_coco(str(tmp_path / 'coco')), steps)
     model = dict(bbox_head=dict(type='BBoxHead', num_classes=80))
     code, page = traced(tmp_path, dataset, model, 'mmdet', '--sample', '3')
     assert code == 1

@@ -13,6 +13,7 @@ from PIL import Image
 from put_file import put, put_config
 from questions import assert_answers_lead_on
 from targets import Build, find_unwritten, scan_sets, target_of, values_of
+from voc_cases import SIZE, obj, xml
 
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
@@ -304,11 +305,8 @@ def voc_xml(root: Path, drawn: Sequence[VocObjects], size: Tuple[Any, Any] = (32
         (root / folder).mkdir(parents=True, exist_ok=True)
     for number, boxes in enumerate(drawn):
         Image.new('RGB', (320, 240)).save(root / f'JPEGImages/{number:06}.jpg')
-        rows = [f'<size><width>{size[0]}</width><height>{size[1]}</height><depth>3</depth></size>']
-        for name, box in boxes:
-            corners = ''.join(f'<{k}>{v}</{k}>' for k, v in zip(('xmin', 'ymin', 'xmax', 'ymax'), box))
-            rows.append(f'<object><name>{name}</name><difficult>0</difficult><bndbox>{corners}</bndbox></object>')
-        (root / f'Annotations/{number:06}.xml').write_text(f'<annotation>{"".join(rows)}</annotation>')
+        text = xml(*(obj(name, box) for name, box in boxes), size=SIZE.format(*size))
+        (root / f'Annotations/{number:06}.xml').write_text(text)
     (root / 'ImageSets/Main/train.txt').write_text(''.join(f'{number:06}\n' for number in range(len(drawn))))
     return root
 

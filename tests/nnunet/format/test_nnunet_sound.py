@@ -15,7 +15,7 @@ import pytest
 from file_mutations import mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nnunet_sets import affine_of, make_set, organ, picture, save, write_json
+from nnunet_sets import affine_of, make_set, organ, picture, save, their_reader, write_json
 from put_file import put
 
 from mmguard.cli import main
@@ -159,12 +159,6 @@ def volumes(folder: Path) -> Dict[str, Tuple[bytes, Tuple[str, ...]]]:
     return made
 
 
-def theirs(reader: str) -> Any:
-    from nnunetv2.imageio.reader_writer_registry import recursive_find_reader_writer_by_name
-
-    return recursive_find_reader_writer_by_name(reader)()
-
-
 @pytest.mark.usefixtures('nnunet')
 def test_what_is_no_finding_is_read_as_it_is_counted(tmp_path: Path) -> None:
     clean = 0
@@ -182,7 +176,7 @@ def test_what_is_no_finding_is_read_as_it_is_counted(tmp_path: Path) -> None:
                 if record.fault or record.form:
                     continue
                 clean += 1
-                label = np.asarray(theirs(reader).read_seg(str(file))[0], np.float32)
+                label = np.asarray(their_reader(reader).read_seg(str(file))[0], np.float32)
                 assert list(label.shape) == record.shape, (name, reader, seed)
                 values, counts = np.unique(label[np.isfinite(label)], return_counts=True)
                 found = {str(int(v)) if v == np.rint(v) else str(v): int(n) for v, n in zip(values, counts)}
