@@ -5,7 +5,6 @@ The fuzzer damages the same files (``tests/fuzz``).
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import coco_cases
 import numpy as np
 from coco_cases import ann
-from pictures import picture
+from pictures import as_png, picture
 from put_file import put
 
 from mmguard.formats.options import ScanOptions
@@ -119,14 +118,6 @@ def class_folders() -> Contents:
         for name in NAMES
         for n, photo in enumerate(photos)
     }
-
-
-def as_png(label: np.ndarray) -> bytes:
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.fromarray(label).save(out, 'PNG')
-    return out.getvalue()
 
 
 def maps() -> Contents:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import io
 import json
 import re
 import threading
@@ -14,6 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
 from coco_cases import ann, coco
+from pictures import as_png
 
 from mmguard.cli import main
 
@@ -89,11 +89,7 @@ def serve() -> Iterator[Server]:
 
 @functools.lru_cache(maxsize=None)
 def png() -> bytes:
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8) % 3).save(file, 'png')
-    return file.getvalue()
+    return as_png(np.arange(64, dtype=np.uint8).reshape(8, 8) % 3)
 
 
 def write(folder: Path, **contents: Any) -> Path:
