@@ -231,20 +231,6 @@ OBJECTS: Dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize('code', OBJECTS)
-def test_a_folder_of_label_maps_is_written_and_scanned_again(
-    code: str, small_masks: Any, tmp_path: Path, capsys: Any
-) -> None:
-    folder = small_masks(*OBJECTS[code])
-    (number,) = numbers_of(folder, code, capsys, '--num-classes', 2)
-    assert run('fix', folder, '-o', tmp_path / 'out', '--num-classes', 2, '--edit', number) == 0
-    for path in (tmp_path / 'out').glob('*.png'):
-        with Image.open(path) as image:
-            assert sorted(set(np.asarray(image).ravel().tolist())) == [0, 1]
-    assert len(list((tmp_path / 'out').glob('*.png'))) == 6
-    assert is_clean(tmp_path / 'out', '--num-classes', 2)
-
-
 def test_masks_of_another_kind_bring_their_ending_into_the_config(tmp_path: Path, capsys: Any) -> None:
     """MG136 of masks stored as JPEG: the copies are PNG, so the config must list other names (mmsegmentation#1338)."""
     pytest.importorskip('mmseg')
@@ -275,15 +261,26 @@ SHADES = {
 }
 
 
-@pytest.mark.parametrize('words', [('--num-classes', 2), ('--num-classes', 1)])
-@pytest.mark.parametrize('name', SHADES)
-def test_gray_masks_of_three_channels_get_a_threshold(
-    name: str, words: Any, small_masks: Any, tmp_path: Path, capsys: Any
+def shaded(name: str) -> Any:
+    return lambda inside, number: np.stack([SHADES[name](inside).astype(np.uint8)] * 3, -1), 'png'
+
+
+@pytest.mark.parametrize(
+    ('code', 'files', 'classes'),
+    [
+        *((code, files, 2) for code, files in OBJECTS.items()),
+        *(('MG580', shaded(name), classes) for name in SHADES for classes in (1, 2)),
+    ],
+)
+def test_a_folder_of_label_maps_is_written_and_scanned_again(
+    code: str, files: Any, classes: int, small_masks: Any, tmp_path: Path, capsys: Any
 ) -> None:
-    folder = small_masks(lambda inside, number: np.stack([SHADES[name](inside).astype(np.uint8)] * 3, -1), 'png')
-    (number,) = numbers_of(folder, 'MG580', capsys, *words)
-    assert run('fix', folder, '-o', tmp_path / 'out', *words, '--edit', number) == 0
-    for path in (tmp_path / 'out').glob('*.png'):
+    folder = small_masks(*files)
+    (number,) = numbers_of(folder, code, capsys, '--num-classes', classes)
+    assert run('fix', folder, '-o', tmp_path / 'out', '--num-classes', classes, '--edit', number) == 0
+    written = sorted((tmp_path / 'out').glob('*.png'))
+    assert len(written) == 6
+    for path in written:
         with Image.open(path) as image:
             assert (image.mode, sorted(set(np.asarray(image).ravel().tolist()))) == ('L', [0, 1])
     assert is_clean(tmp_path / 'out', '--num-classes', 2)

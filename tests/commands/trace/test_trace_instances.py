@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 import pytest
 import torch
 from mmengine.config import Config
+from put_file import put
 from small_det_data import coco_dataset, make_coco
 
 from mmguard.cli import main
@@ -212,8 +213,7 @@ def test_a_box_of_voc_is_named_by_the_numbers_in_its_file(tmp_path: Path) -> Non
     from format_cases import NAMES, voc
 
     for name, content in voc().items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(content.replace(b'<xmax>25</xmax>', b'<xmax>5</xmax>', 1))
+        put(tmp_path / name, content.replace(b'<xmax>25</xmax>', b'<xmax>5</xmax>', 1))
     made = config(str(tmp_path), [*LOAD, PACK])
     made.train_dataloader.dataset = dict(
         type='XMLDataset',

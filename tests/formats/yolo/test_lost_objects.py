@@ -34,16 +34,6 @@ def write_coco(path: Path, slips: Dict[int, Dict[str, Any]], number: int = 60) -
 TURNED = [['1 .4 .5 -.2 .3'], ['0 .61 .3 .2 -.15', '2 .5 .5 -.1 -.1'], ['2 .7 .25 -.4 .02'] * 9]
 
 
-@pytest.mark.parametrize('rows', TURNED)
-def test_rows_with_a_negative_side_get_no_edit(rows: List[str], tmp_path: Path) -> None:
-    root = make(tmp_path / 'set')
-    add(root, 4, *rows)
-    found = findings_of(root)['MG164']
-    assert found['edits'] == []
-    facts = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']
-    assert facts['annotations']['yolo']['turned'] == len(rows)
-
-
 #: A size of the other side was the divisor: x of a wide image, y of a tall one; some rows are inside all the same.
 DIVIDED = {
     'x': ['0 1.4 .5 .1 .1', '1 1.7 .3 .2 .1', '2 1.2 .6 .3 .2', '1 .9 .4 .4 .1', '0 1.9 .2 .1 .3'] * 3,
@@ -51,15 +41,20 @@ DIVIDED = {
 }
 
 
-@pytest.mark.parametrize('axis', DIVIDED)
-def test_many_boxes_beyond_one_axis_were_divided_by_a_wrong_size(axis: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ('rows', 'axis', 'turned'),
+    [*((rows, '', len(rows)) for rows in TURNED), *((rows, axis, 0) for axis, rows in DIVIDED.items())],
+)
+def test_turned_rows_and_those_divided_by_a_wrong_size_get_no_edit(
+    rows: List[str], axis: str, turned: int, tmp_path: Path
+) -> None:
     root = make(tmp_path / 'set')
-    add(root, 4, *DIVIDED[axis])
+    add(root, 4, *rows)
     found = findings_of(root)
     assert found['MG164']['edits'] == []
     assert 'MG152' not in found  # nothing offers to clamp them
-    facts = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']
-    assert facts['annotations']['off_axis'] == axis
+    about = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']['annotations']
+    assert (about.get('off_axis', ''), about['yolo'].get('turned', 0)) == (axis, turned)
 
 
 def test_a_slip_in_one_axis_is_no_divisor(tmp_path: Path) -> None:
