@@ -11,8 +11,6 @@ from small_nnunet import trainer
 
 from mmguard.nnunet.testing import assert_nnunet
 
-pytest.importorskip('nnunetv2')
-
 
 class Moved:
     """Transforms of a trainer, and something that happens to the image only."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
+from put_file import put
 from scans import codes, scan
 
 from mmguard.cli import main
@@ -25,8 +26,7 @@ def write(path: Path, ids: Sequence[int]) -> Path:
     images = [dict(id=number, file_name=f'{number}.jpg', width=64, height=64) for number in range(1, 5)]
     boxes = [dict(image_id=image['id'], category_id=number, bbox=[1, 2, 30, 40]) for image in images for number in ids]
     annotations = [dict(box, id=place, area=1200, iscrowd=0) for place, box in enumerate(boxes)]
-    path.write_text(json.dumps(dict(images=images, annotations=annotations, categories=categories)))
-    return path
+    return put(path, json.dumps(dict(images=images, annotations=annotations, categories=categories)))
 
 
 def offered(reported: Dict[str, Any]) -> List[Dict[str, Any]]:
@@ -180,8 +180,7 @@ def write_groups(path: Path, ids: Sequence[int], groups: Sequence[str], bare: Se
     for category, group in zip(data['categories'], groups):
         category['supercategory'] = group
     data['annotations'] = [one for one in data['annotations'] if one['category_id'] not in bare]
-    path.write_text(json.dumps(data))
-    return path
+    return put(path, json.dumps(data))
 
 
 @pytest.mark.parametrize(
