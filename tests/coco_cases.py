@@ -29,7 +29,7 @@ def coco(
     numbers = range(first_image, first_image + images)
     named = names.items() if isinstance(names, Mapping) else enumerate(names, first_id)
     return dict(
-        images=[dict(said, id=number, file_name=f'{number}.{ending}') for number in numbers],
+        images=[dict(id=number, file_name=f'{number}.{ending}', **said) for number in numbers],
         annotations=list(annotations),
         categories=[dict(id=number, name=name) for number, name in named],
     )
