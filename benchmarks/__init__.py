@@ -1,1 +1,1 @@
-"""Ratios against peers: both sides in one run, interleaved, medians. Run with ``python -m benchmarks``."""
+"""Benchmarks of mmguard against peers, interleaved in one run, as ratios of medians: ``python -m benchmarks``."""

@@ -1,4 +1,4 @@
-"""Prints the table of docs/benchmarks.md. ``python -m benchmarks [--device cuda] [--only losses hooks]``."""
+"""Print the table of docs/benchmarks.md: ``python -m benchmarks [--device cuda] [--only losses hooks]``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.timing import Row
 
-#: Each is a module here, imported when it is measured: no environment has what all of them need.
+#: Modules of this package, each imported when it is measured: no environment has the packages of all of them.
 GROUPS = (
     'losses',
     'pytorch',

@@ -1,4 +1,4 @@
-"""A scan of a COCO file, compared with ``pycocotools.COCO(...)``, which every detection framework loads it with."""
+"""Scan of a COCO file, compared with ``pycocotools.COCO(...)``, with which detection frameworks load such a file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Dict, List, TextIO
 from benchmarks.timing import Row
 
 ANNOTATIONS, CLASSES = 1_000_000, 80
-#: COCO train2017: 860,001 annotations of 118,287 images, polygons of 22 points on the average.
+#: As in COCO train2017: 860,001 annotations of 118,287 images, polygons of 22 points on average.
 PER_IMAGE, POINTS = 7, 22
-#: A child loads the file and prints how long it took, and what memory it took beyond its imports, at most. ru_maxrss is
-#: that of what ran before it, also across exec; VmHWM is its own.
+#: A child process loads the file and prints the seconds, and the peak memory beyond its imports in MiB. Not ru_maxrss,
+#: which survives exec and so includes the parent; VmHWM is the child's own.
 CHILD = """
 import contextlib, io, re, sys, time
 def memory(name):
@@ -43,7 +43,7 @@ SIDES = {
 
 
 def rows(device: str, rounds: int) -> List[Row]:
-    """Interleaved: every round runs each side in a process of its own."""
+    """Measure time and peak memory; every round runs each side in a new process."""
     table = []
     with tempfile.TemporaryDirectory() as folder:
         for what, points in (('polygons', POINTS), ('only boxes', 0)):
@@ -54,7 +54,7 @@ def rows(device: str, rounds: int) -> List[Row]:
             peaks: Dict[str, List[float]] = {side: [] for side in SIDES}
             for number in range(max(3, rounds // 5)):
                 for side in sorted(SIDES, reverse=bool(number % 2)):
-                    taken, peak = _measured(side, path)
+                    taken, peak = _measure(side, path)
                     seconds[side].append(taken)
                     peaks[side].append(peak)
             second = {side: statistics.median(taken) for side, taken in seconds.items()}
@@ -66,10 +66,10 @@ def rows(device: str, rounds: int) -> List[Row]:
 
 
 def write_coco(file: TextIO, annotations: int, points: int) -> None:
-    """Writes a file like COCO's own, with ``json.dump``'s layout, without holding it in memory."""
+    """Write a file like COCO's own, in ``json.dump``'s layout, without building it in memory."""
     draw = random.Random(0)
     images = annotations // PER_IMAGE
-    # A few polygons take turns: drawing 44 million numbers would take longer than all measurements.
+    # 500 polygons are repeated: drawing 44 million numbers would take longer than all measurements.
     polygons = [[round(draw.uniform(0, 640), 2) for _ in range(2 * points)] for _ in range(500)]
     masks = [json.dumps([polygon] if points else []) for polygon in polygons]
     file.write('{"info": {"year": 2017}, "licenses": [], "images": [')
@@ -88,7 +88,7 @@ def write_coco(file: TextIO, annotations: int, points: int) -> None:
     file.write(f'], "categories": {json.dumps(categories)}}}')
 
 
-def _measured(side: str, path: str) -> List[float]:
+def _measure(side: str, path: str) -> List[float]:
     code = CHILD.format(annotations=ANNOTATIONS, **SIDES[side])
     command = [sys.executable, '-W', 'ignore', '-c', code, path]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

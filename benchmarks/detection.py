@@ -1,4 +1,4 @@
-"""Guarded detection, compared with the stock one: COCO's training pipeline, and a training step of RetinaNet."""
+"""Guarded and stock detection: GuardInstanceLabels in COCO's training pipeline, and training steps of RetinaNet."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def rows(device: str, rounds: int) -> List[Row]:
 
 
 def _transform_rows(config: Config, sample: Dict[str, Any], rounds: int) -> List[Row]:
-    """The guard at its place: on samples that the pipeline has just made, in caches that it has just filled."""
+    """Time the guard inside the pipeline, on new samples and with the caches as the pipeline leaves them."""
     guard = mmguard.GuardInstanceLabels(num_classes=CLASSES)
     table = []
-    # The bar is for the usual image; one with an offence is there for comparison.
+    # The bar is for a clean image; an image with an invalid label is measured for comparison.
     for state, label, bar in (('clean', 3, 0.01), ('1 of 8 invalid', CLASSES, None)):
         sample['instances'][0]['bbox_label'] = label
         for place, cut in (('before Pack', -1), ('after Pack', len(config.train_pipeline))):
@@ -86,7 +86,7 @@ def _step_rows(config: Config, sample: Dict[str, Any], device: str, rounds: int)
 
     def step(name: str) -> Callable[[], None]:
         def run() -> None:
-            # One model for both sides: the same weights in the same memory.
+            # One model for both sides, so that they use the same weights in the same memory.
             model.bbox_head.loss_cls = losses[name]
             total, _ = model.parse_losses(model(**data, mode='loss'))
             total.backward()
@@ -103,7 +103,7 @@ def _write_sample(folder: str) -> Dict[str, Any]:
     coarse = random.integers(0, 256, (HEIGHT // 16, WIDTH // 16, 3), dtype=np.uint8)
     path = os.path.join(folder, 'image.jpg')
     image = cv2.resize(coarse, (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC)
-    # As a photograph, a file of about 160 KB: a smooth image would be decoded too fast.
+    # With noise, so that the file has about 160 KB, like a photograph: a smooth image would be decoded too fast.
     cv2.imwrite(path, cv2.add(image, random.integers(0, 24, image.shape, dtype=np.uint8)))
     corners = random.uniform(0, 300, (INSTANCES, 4))
     corners[:, 2:] = corners[:, :2] + random.uniform(20, 150, (INSTANCES, 2))

@@ -1,7 +1,7 @@
-"""``mmguard dry-run`` with all properties, in a process of its own as one types it: time, CPU seconds and peak memory.
+"""``mmguard dry-run`` with all properties, as a command in a new process: time, CPU seconds and peak memory.
 
-Official configs on small data sets (tests/properties/programs.py). CPU and memory are sums over the command
-and its worker.
+Runs official configs on small data sets (tests/properties/programs.py). CPU and memory are sums over the command
+and its worker process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONFIGS = {
 }
 #: Bars for one config, in seconds and MiB, and for the CPU seconds of the median config.
 MOST_SECONDS, MOST_MEMORY, MEDIAN_SECONDS = 60, 4096, 15
-#: Seconds between two looks at the memory.
+#: Seconds between two measurements of the memory.
 _LOOK = 0.05
 
 
@@ -63,11 +63,11 @@ def rows(device: str, rounds: int) -> List[Row]:
 
 
 def _run(path: str, device: str) -> Tuple[float, float, float]:
-    """Return seconds, CPU seconds and MiB."""
+    """Run the command; return seconds, CPU seconds, and peak memory in MiB."""
     out = f'{path}.json'
     words = ['dry-run', path, '--seconds', '600', '--device', device, '--json', out]
     start, peak = time.perf_counter(), 0.0
-    used: Dict[int, float] = {}  # of each process, when it was looked at last
+    used: Dict[int, float] = {}  # process id -> its CPU seconds at the last measurement
     with open(os.devnull, 'w') as null:
         command = psutil.Popen([sys.executable, '-m', 'mmguard.cli', *words], stdout=null, stderr=null)
         while command.poll() is None:

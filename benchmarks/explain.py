@@ -1,4 +1,4 @@
-"""The reading of logs by `mmguard explain`: 200 MB, in a process of its own."""
+"""Time and memory in which `mmguard explain` reads a log of 200 MB, in a new process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RAISED = """Traceback (most recent call last):
     loss = criterion(x, y)
 RuntimeError: CUDA error: device-side assert triggered
 """
-#: Reads a log as the command does: seconds, peak of the process in MiB, and what it found.
+#: Reads a log as the command does; prints seconds, peak memory of the process in MiB, and the code that was found.
 READ = r"""
 import json, re, sys, time
 from mmguard.commands.explain.explanation import explain
@@ -41,7 +41,7 @@ print(json.dumps([seconds, peak, found.signature.code]))
 
 
 def rows(device: str, rounds: int) -> List[Row]:
-    """Time and peak memory for a log of iterations, and for one of a kernel's asserts."""
+    """Measure time and peak memory for a log of iterations, and for a log of a kernel's asserts."""
     table: List[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         for name, (line, code) in _kinds().items():

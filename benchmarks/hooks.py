@@ -65,7 +65,7 @@ def rows(device: str, rounds: int) -> List[Row]:
 
 
 def built_runner(model: nn.Module, folder: str) -> Runner:
-    """A runner about to train."""
+    """Build a runner that is ready to train."""
     runner = Runner(
         model=model,
         work_dir=folder,
@@ -80,7 +80,7 @@ def built_runner(model: nn.Module, folder: str) -> Runner:
 
 
 def _counted(model: nn.Module, device: str, call: Any) -> Any:
-    """Every iteration brings new counts of every loss."""
+    """Return ``call`` preceded by new counts of every loss, as in a training iteration."""
     valid = torch.tensor(1000, device=device)
 
     def run() -> None:
@@ -92,7 +92,7 @@ def _counted(model: nn.Module, device: str, call: Any) -> Any:
 
 
 def batch(offending: bool, size: int = BATCH) -> Dict[str, Any]:
-    """Guarded samples; the first four are offending, if any is."""
+    """Return a batch of guarded samples; with ``offending`` the first four have invalid labels."""
     guard = mmguard.GuardSegLabels(num_classes=19)
     samples = []
     for number in range(size):

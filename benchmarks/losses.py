@@ -48,7 +48,7 @@ def rows(device: str, rounds: int) -> List[Row]:
         'torch': step(lambda: torch_loss(logits, label)),
         'guarded, compiled': step(lambda: compiled(logits, label)),
         'torch, compiled': step(lambda: torch_compiled(logits, label)),
-        # mmseg's own fails with class weights and ignored pixels (F1), so it gets labels without, or no weights.
+        # mmseg's loss fails with class weights and ignored pixels, so it gets only one of the two.
         'guarded, clean': step(lambda: guarded(logits, clean)),
         'mmseg, clean': step(lambda: stock(logits, clean)),
         'guarded, unweighted': step(lambda: unweighted(logits, label, ignore_index=IGNORED)),

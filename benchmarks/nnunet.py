@@ -1,7 +1,7 @@
-"""The scan of nnU-Net's raw data sets, compared with its own integrity check. ``python -m benchmarks.nnunet``.
+"""Scan of nnU-Net's raw data sets, compared with nnU-Net's integrity check: ``python -m benchmarks.nnunet``.
 
-It needs nnU-Net, so it runs where that is installed together with mmguard: ``PYTHONPATH=. .venv-nnunet/bin/python -m
-benchmarks.nnunet [--cases 8] [--rounds 5]``. Elsewhere it says so and has no rows.
+Needs an environment with nnU-Net and mmguard: ``PYTHONPATH=. .venv-nnunet/bin/python -m benchmarks.nnunet [--cases 8]
+[--rounds 5]``. In other environments it prints that it is skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.timing import Row, interleaved
 
-#: x, y, z: a brain at 1.5 mm, and what most volumes are like: smooth, with noise, 0 around.
+#: Voxels in x, y, z: a brain at 1.5 mm. Like most volumes it is smooth with noise, and 0 outside.
 SHAPE = (128, 160, 112)
 CHANNELS = 2
 CASES = 8
@@ -26,7 +26,7 @@ BAR = 0.6
 
 
 def rows(device: str, rounds: int, cases: int = CASES) -> List[Row]:
-    """Time per case, of int16 and of float32 images, with one process and with two."""
+    """Measure the time per case for int16 and float32 images, with one process and with two."""
     missing = [name for name in ('nnunetv2', 'nibabel', 'SimpleITK') if importlib.util.find_spec(name) is None]
     if missing:
         print(
@@ -52,7 +52,7 @@ def _smooth(rng: np.random.Generator, size: float) -> np.ndarray:
 
 
 def make(folder: str, dtype: str, cases: int) -> None:
-    """Writes a clean data set of two channels and three classes."""
+    """Write a data set with valid labels, two channels and three classes."""
     import json
 
     import nibabel
@@ -80,7 +80,7 @@ def make(folder: str, dtype: str, cases: int) -> None:
 
 
 def _reading(folder: str, dtype: str, cases: int, rounds: int) -> List[Row]:
-    """What a case costs in a process that runs already: nnU-Net's two functions against ours, without any pool."""
+    """Measure the time per case in a running process: nnU-Net's two functions and our scan, without a pool."""
     from nnunetv2.experiment_planning.verify_dataset_integrity import check_cases, verify_labels
     from nnunetv2.imageio.simpleitk_reader_writer import SimpleITKIO
 
@@ -123,7 +123,7 @@ def _without(module: Any, name: str, instead: Callable[[], Optional[Any]]) -> An
 
 
 def _commands(folder: str, dtype: str, cases: int, processes: int, rounds: int) -> List[Row]:
-    """The whole of both, start of processes included, as somebody runs them."""
+    """Measure both commands as a user runs them, including the start of processes."""
     import subprocess
 
     commands: Dict[str, List[str]] = {

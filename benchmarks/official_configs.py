@@ -1,6 +1,6 @@
-"""Holds every config that ships with mmseg and mmdet against the rules: ``python -m benchmarks.official_configs``.
+"""Check every config that ships with mmseg and mmdet: ``python -m benchmarks.official_configs``.
 
-Prints, per rule, in how many configs it finds something, and how long a config takes. ``--list`` names the findings.
+Prints the number of configs with findings per rule, and the time per config. ``--list`` prints every finding.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ FRAMEWORKS = ('mmseg', 'mmdet')
 
 
 class Checked(NamedTuple):
-    """One config, checked.
+    """Result of checking one config.
 
     Attributes:
         file (str): The config, relative to the configs of its framework.
-        seconds (float): Reading and checking it.
+        seconds (float): Time to read and check it.
         findings (list[tuple]): Code, severity, path and message of each finding.
-        error (str, optional): The traceback where checking it raised.
+        error (str, optional): The traceback if checking it raised.
         unreadable (str, optional): Why mmengine cannot read it: a base that is not in the wheel, or not installed.
-        notes (list[str]): What could not be looked at.
+        notes (list[str]): Parts that could not be checked.
     """
 
     file: str
@@ -40,7 +40,7 @@ class Checked(NamedTuple):
 
 
 def shipped_configs() -> List[Tuple[str, Path]]:
-    """Folder and file of every config in the wheels, those in ``_base_`` included."""
+    """Return (root, file) of every config in the wheels, including those in ``_base_``."""
     found = []
     for framework in FRAMEWORKS:
         spec = importlib.util.find_spec(framework)
@@ -51,7 +51,7 @@ def shipped_configs() -> List[Tuple[str, Path]]:
 
 
 def check(where: Tuple[str, Path]) -> Checked:
-    """Reads and checks one config."""
+    """Read and check one config."""
     from mmguard.config.read import read_config
     from mmguard.findings import diagnose, select_rules
 

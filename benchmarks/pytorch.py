@@ -19,7 +19,7 @@ from mmguard.nn import CrossEntropyLoss
 
 IGNORED = 255
 
-#: Name -> shape of the logits, how many rounds take about as long as one of the others.
+#: Name -> shape of the logits, and a factor for the number of rounds, larger for faster shapes.
 SHAPES: Dict[str, Tuple[Tuple[int, ...], int]] = {
     '4,096 x 1,000': ((4096, 1000), 10),
     '16 x 64 x 2,048': ((16, 64, 2048), 20),
@@ -28,19 +28,19 @@ SHAPES: Dict[str, Tuple[Tuple[int, ...], int]] = {
 }
 
 
-#: Memory that is freed stays with the process. Else it now goes back and now does not, and the same call takes 8 or 13
-#: ms; what is measured then is the system's clearing of pages, which both sides pay and which is most of their time.
+#: The process keeps freed memory. By default it is returned to the system at random, and a call takes 8 or 13 ms:
+#: most of this time would be the system's clearing of pages, for both sides.
 KEEPS_MEMORY = {'MALLOC_TRIM_THRESHOLD_': str(1 << 30), 'MALLOC_MMAP_THRESHOLD_': str(1 << 30)}
 
 
 def rows(device: str, rounds: int) -> List[Row]:
-    """Measured in a process of its own, whose allocator is configured at its start."""
+    """Measure in a new process, because its allocator is configured at the start."""
     command = [sys.executable, '-m', 'benchmarks.pytorch', device, str(rounds)]
     printed = subprocess.run(command, env={**os.environ, **KEEPS_MEMORY}, stdout=subprocess.PIPE, check=True).stdout
     return [Row(**row) for row in json.loads(printed)]
 
 
-def _measured(device: str, rounds: int) -> List[Row]:
+def _measure(device: str, rounds: int) -> List[Row]:
     torch.manual_seed(0)
     table = []
     for name, (shape, repeats) in SHAPES.items():
@@ -66,7 +66,7 @@ def _of_shape(name: str, shape: Tuple[int, ...], device: str, rounds: int) -> Li
         ', weight': {'weight': weight},
         ', label_smoothing': {'label_smoothing': 0.1},
     }
-    # What the same call differs from itself by, between two runs of it in one round: the exactness of the others.
+    # The same call a second time in each round: its ratio to the first shows the precision of the other ratios.
     calls = {'again': step(F.cross_entropy, target, ignore_index=IGNORED + shape[1])}
     for mode, options in modes.items():
         options = {**options, 'ignore_index': IGNORED + shape[1]}
@@ -75,12 +75,12 @@ def _of_shape(name: str, shape: Tuple[int, ...], device: str, rounds: int) -> Li
     calls['module'] = step(CrossEntropyLoss(ignore_index=IGNORED + shape[1]), target)
     where = torch.rand(target.shape, device=device) < 0.1
     calls['invalid'] = step(cross_entropy, target.masked_fill(where, shape[1]), ignore_index=IGNORED + shape[1])
-    # What PyTorch takes for the same elements: it branches at each label that takes no part.
+    # PyTorch with the same elements ignored: it branches at each ignored label.
     ignored = target.masked_fill(where, IGNORED + shape[1])
     calls['ignored'] = step(F.cross_entropy, ignored, ignore_index=IGNORED + shape[1])
     ms = interleaved(calls, rounds, device)
     mib = {side: peak_memory(calls[side], device) for side in ('ours', 'torch')}
-    bar = 1.10 if len(shape) > 3 else None  # of a millisecond or two, Python is a part
+    bar = 1.10 if len(shape) > 3 else None  # none for calls of 1 or 2 ms, where Python's overhead counts
     return [
         *(Row(f'plain, {name}{mode} / F.cross_entropy', ms[f'ours{mode}'], ms[f'torch{mode}'], bar) for mode in modes),
         Row(f'plain, {name}, one label in ten invalid / F.cross_entropy, ignored', ms['invalid'], ms['ignored'], bar),
@@ -91,4 +91,4 @@ def _of_shape(name: str, shape: Tuple[int, ...], device: str, rounds: int) -> Li
 
 
 if __name__ == '__main__':
-    print(json.dumps([asdict(row) for row in _measured(sys.argv[1], int(sys.argv[2]))]))
+    print(json.dumps([asdict(row) for row in _measure(sys.argv[1], int(sys.argv[2]))]))

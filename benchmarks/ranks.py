@@ -1,4 +1,4 @@
-"""What two gloo ranks of a small model pay: for agreeing on the losses, and for the sums of the log."""
+"""Time that two gloo ranks of a small model need to agree on the losses, and to sum the counts of the log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Dict, List
 
 from benchmarks.timing import Row
 
-#: Two clocks: a whole iteration as in a training, and only the call, compared with the reduction that it is built upon.
+#: Measures whole training iterations, and single calls ('... alone'), compared with the all_reduce that they use.
 CHILD = """
 import itertools, json, random, statistics, sys, tempfile, time
 import torch, torch.distributed as dist
@@ -76,7 +76,7 @@ dist.destroy_process_group()
 
 
 def rows(device: str, rounds: int) -> List[Row]:
-    """On the host whatever the device: the guard's messages go between hosts."""
+    """Measure on the host, whatever the device: the guard's messages go from host to host."""
     runs = [_run(2 * rounds) for _ in range(3)]
     taken = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
     return [

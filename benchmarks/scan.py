@@ -1,4 +1,4 @@
-"""The scan of label maps: against bare decoding, with two processes, against the usual ways, and its memory."""
+"""Scan of label maps: time compared with decoding only and with numpy and pandas, two processes, and memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEW, MANY = 1_000, 100_000
 
 
 def street(seed: int, invalid: bool = False) -> np.ndarray:
-    """A label map about as busy as one of Cityscapes: 19 classes in regions with crooked edges."""
+    """Return a label map with about as many edges as one of Cityscapes: 19 classes in irregular regions."""
     rng = np.random.default_rng(seed)
     rows = np.cumsum(rng.integers(-1, 2, SIZE[0]))
     columns = np.cumsum(rng.integers(-1, 2, SIZE[1]))
@@ -54,7 +54,7 @@ def _speed(clean: str, offending: str, rounds: int) -> List[Row]:
     files = sorted(str(path) for path in Path(clean).iterdir())
 
     def decode() -> None:
-        # What mmseg's loader does, and every reader: the file becomes an array.
+        # As mmseg's loader and every other reader: the file becomes an array.
         _decode(files)
 
     def decode_inside() -> None:
@@ -105,7 +105,7 @@ def _scaling(clean: str, folder: str, rounds: int) -> List[Row]:
         return lambda: scan_maps(FolderSource(linked, LABELS).items(), LABELS, LocalProcesses(processes))
 
     def bare(processes: int) -> Callable[[], object]:
-        # Dealt beforehand, nothing comes back: no way of sharing the work out is faster on this machine.
+        # Files are distributed before the start and no result is returned: the fastest possible parallel decoding.
         parts = [sorted(map(str, Path(linked).iterdir()))[place::processes] for place in range(processes)]
 
         def run() -> None:
@@ -119,7 +119,7 @@ def _scaling(clean: str, folder: str, rounds: int) -> List[Row]:
 
     calls = {'one': scan(1), 'two': scan(2), 'bare one': bare(1), 'bare two': bare(2)}
     times = interleaved(calls, max(3, rounds // 4))
-    # At least 1.7 times as fast: at most 1 / 1.7 of the time. One core cannot show it.
+    # At least 1.7 times as fast: at most 1 / 1.7 of the time. No bar with a single core.
     bar = 1 / 1.7 if count_cores() > 1 else None
     return [
         Row('scan, 2 processes / 1', times['two'], times['one'], bar),
@@ -155,7 +155,7 @@ print(done.files, peak - start)
 
 
 def _memory(folder: str) -> List[Row]:
-    """What a scan of links to 16 small files takes above the imports, at its peak; each in a process of its own."""
+    """Measure the peak memory of a scan beyond its imports, for links to 16 small files, in new processes."""
     small = os.path.join(folder, 'small')
     os.mkdir(small)
     for number in range(FILES):
@@ -164,7 +164,7 @@ def _memory(folder: str) -> List[Row]:
     for number in (FEW, MANY):
         linked = os.path.join(folder, f'links{number}')
         for place in range(number):
-            # 1,000 names per folder, as data sets of this size are laid out.
+            # 1,000 names per folder, as in data sets of this size.
             inner = f'{linked}/{place // 1000:03d}'
             if place % 1000 == 0:
                 os.makedirs(inner)

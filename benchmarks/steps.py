@@ -21,7 +21,7 @@ NUM_CLASSES, SIZE, IMAGES, BATCH = 19, 32, 8, 2
 
 @LOOPS.register_module()
 class StepByStep(IterBasedTrainLoop):
-    """Training loop whose steps are taken by the caller, with :meth:`step`."""
+    """Training loop that runs one iteration per call of :meth:`step`."""
 
     def run(self) -> None:
         self.runner.call_hook('before_train')
@@ -32,7 +32,7 @@ class StepByStep(IterBasedTrainLoop):
 
 
 def rows(device: str, rounds: int) -> List[Row]:
-    """A step loads its batch, too: the guard in the pipeline is part of what is measured."""
+    """Measure training steps, each including the loading of its batch with the guard in the pipeline."""
     register_all_modules(init_default_scope=False)
     with tempfile.TemporaryDirectory() as folder:
         write_images(folder)
@@ -61,7 +61,7 @@ def write_images(folder: str) -> None:
 
 
 def start_training(folder: str, name: str, hooks: List[Dict[str, Any]]) -> StepByStep:
-    """Return the loop of a training that has started, with its first batch not loaded yet."""
+    """Start a training, and return its loop before the first batch is loaded."""
     pipeline = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), dict(type='PackSegInputs')]
     dataset = dict(
         type='BaseSegDataset',

@@ -21,10 +21,10 @@ class Row:
 
     Args:
         what (str): What is measured.
-        ours (float): Median of ours.
-        peer (float): Median of the peer, in the same unit; ``None`` where the bar is absolute.
-        bar (float, optional): The most that the ratio (or ``ours``) may be; ``None``: for comparison only.
-        unit (str): Unit of both, ``'ms'`` or ``'MiB'``.
+        ours (float): Median of mmguard.
+        peer (float): Median of the peer, in the same unit; ``None`` if the bar is absolute.
+        bar (float, optional): Upper limit of the ratio (without a peer of ``ours``); ``None``: for comparison only.
+        unit (str): Unit of ``ours`` and ``peer``, ``'ms'`` or ``'MiB'``.
     """
 
     what: str
@@ -48,10 +48,9 @@ def synchronize(device: str) -> None:
 
 
 def interleaved(calls: Dict[str, Callable[[], object]], rounds: int, device: str = 'cpu') -> Dict[str, float]:
-    """Median time of each call in milliseconds. Every round runs all of them, each in another order.
+    """Return the median time of each call in milliseconds. Every round runs all calls in a new random order.
 
-    What a call finds in the allocator depends on the one before it: in a fixed order, the same loss took 13 or 19
-    ms.
+    The state of the allocator depends on the previous call: in a fixed order, the same loss took 13 or 19 ms.
     """
     names, order = list(calls), random.Random(0)
     times: Dict[str, list] = {name: [] for name in names}
@@ -74,7 +73,7 @@ def interleaved(calls: Dict[str, Callable[[], object]], rounds: int, device: str
 
 
 def peak_memory(call: Callable[[], object], device: str = 'cpu') -> float:
-    """Peak of what torch allocates during the call, MiB above what was allocated before."""
+    """Return the peak memory that torch allocates during the call, in MiB above the memory before it."""
     call()
     gc.collect()
     if device == 'cuda':
@@ -88,14 +87,14 @@ def peak_memory(call: Callable[[], object], device: str = 'cpu') -> float:
 
 
 class Memory(NamedTuple):
-    """Bytes that the CPU allocator held above those before the call: at the highest moment, and after it."""
+    """Bytes of the CPU allocator above those before a call: at the peak, and after the call."""
 
     peak: int
     kept: int
 
 
 def memory_of(call: Callable[[], object]) -> Memory:
-    """What a call takes of the CPU allocator, from the profiler's trace."""
+    """Return the memory that a call takes from the CPU allocator, read from the profiler's trace."""
     call()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         result = call()

@@ -55,7 +55,7 @@ def _rows(folder: str, invalid_share: float, rounds: int) -> List[Row]:
         data_sample = packed['data_samples']
         labels = data_sample.gt_sem_seg.data
         guard(packed)
-        data_sample.gt_sem_seg.data = labels  # the next round finds what this one found
+        data_sample.gt_sem_seg.data = labels  # restored for the next round
         del data_sample.label_guard
 
     calls = {'pipeline': lambda: whole(copy.deepcopy(sample)), 'before Pack': before, 'after Pack': after}

@@ -1,7 +1,7 @@
-"""The scan of YOLO label files, compared with ultralytics' own check of labels. ``python -m benchmarks.yolo``.
+"""Scan of YOLO label files, compared with ultralytics' check of labels: ``python -m benchmarks.yolo``.
 
-It needs ultralytics, which no stack has: make an environment with it, and run there ``PYTHONPATH=. python -m
-benchmarks.yolo [--files 100000] [--rounds 3]``. Elsewhere it says so and has no rows. Both look at the images, too.
+Needs ultralytics, which no stack has: make an environment with it, and run ``PYTHONPATH=. python -m benchmarks.yolo
+[--files 100000] [--rounds 3]``. In other environments it prints that it is skipped. Both sides also read the images.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FILES, CLASSES, ROWS, BAR = 100_000, 80, 7, 0.5
 
 
 def rows(device: str, rounds: int, files: int = FILES) -> List[Row]:
-    """Time of a clean set of boxes, as many processes as there are cores on our side, ultralytics' threads on its."""
+    """Measure a set of valid boxes: mmguard with one process per core, ultralytics with its own number of threads."""
     if importlib.util.find_spec('ultralytics') is None:
         print('yolo: skipped, ultralytics is not installed here (see benchmarks/yolo.py)', file=sys.stderr)
         return []
@@ -51,7 +51,7 @@ def rows(device: str, rounds: int, files: int = FILES) -> List[Row]:
 
 
 def make(folder: str, files: int) -> List[str]:
-    """Writes a clean set; returns its images."""
+    """Write a set with valid labels; return the names of its images."""
     import numpy as np
     from PIL import Image
 

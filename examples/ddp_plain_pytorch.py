@@ -2,9 +2,9 @@
 
     torchrun --nproc-per-node 2 examples/ddp_plain_pytorch.py
 
-Rank 1 draws only images without a target. The denoising branch returns nothing for them, so its loss is missing there,
-and DistributedDataParallel waits for gradients that never come. `align_losses`, one line, keeps the ranks in step; with
-`--stock` that line is left out, and the training hangs or dies. Needs torchrun, which comes with torch.
+Rank 1 draws only images without a target. The denoising branch returns nothing for these, so rank 1 lacks its loss, and
+DistributedDataParallel waits for gradients that never come. `align_losses` (one line) fills in the missing loss; with
+`--stock` this line is left out, and the training hangs or crashes. Needs torchrun, which comes with torch.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from mmguard.distributed import align_losses
 
 
 class SmallDETR(nn.Module):
-    """Queries with a box and a class each, and a denoising group that is there only for images with targets."""
+    """Model that predicts a class and a box, with a denoising branch that runs only for images with targets."""
 
     def __init__(self, classes: int = 3) -> None:
         super().__init__()
@@ -70,4 +70,4 @@ if __name__ == '__main__':
         raise SystemExit('start it with `torchrun --nproc-per-node 2`, which tells each process its rank')
     dist.init_process_group('gloo')
     main()
-    dist.destroy_process_group()  # the model is gone by now: torch may wait for ever if it goes later
+    dist.destroy_process_group()  # after main(), whose model is deleted: otherwise torch may wait forever

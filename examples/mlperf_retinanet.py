@@ -1,8 +1,8 @@
-"""MLPerf's RetinaNet, 264 classes, on annotations that know 601: `python examples/mlperf_retinanet.py`
+"""MLPerf's RetinaNet with 264 classes on annotations with 601: `python examples/mlperf_retinanet.py`
 
-The loop is that of mlcommons/training, single_stage_detector/ssd/engine.py; the model is torchvision's, from which
-MLPerf's was made, on a backbone of one layer. `# mmguard` marks what the loop needs. The stock one dies on the first
-image with a label beyond the classes. The guarded one trains on every other object. Needs torchvision.
+The loop is from mlcommons/training, single_stage_detector/ssd/engine.py; the model is torchvision's RetinaNet, on which
+MLPerf's is based, with a backbone of one layer. `# mmguard` marks the added lines. The stock loop crashes at the first
+image with a label >= 264. The guarded loop excludes such objects and trains on all others. Needs torchvision.
 """
 
 import torch
@@ -21,19 +21,19 @@ NUM_CLASSES, SIZE = 264, 64
 
 
 def small_retinanet():
-    """One level with a stride of 8, one square anchor of 16 pixels per place."""
+    """Build a RetinaNet with one level of stride 8, and one square anchor of 16 pixels per position."""
     backbone = nn.Sequential(nn.Conv2d(3, 32, 8, 8), nn.ReLU())
     backbone.out_channels = 32
     anchors = AnchorGenerator(sizes=((16,),), aspect_ratios=((1.0,),))
     model = RetinaNet(backbone, NUM_CLASSES, min_size=SIZE, max_size=SIZE, anchor_generator=anchors)
     for layer in model.head.modules():
         if isinstance(layer, nn.Conv2d) and layer.out_channels == 32:
-            nn.init.kaiming_normal_(layer.weight)  # its own small weights want a training of many epochs
+            nn.init.kaiming_normal_(layer.weight)  # torchvision's smaller weights need many epochs
     return model
 
 
 def batches(number=40, size=4):
-    """Images with two squares each; a square's brightness is its class. Every fifth image knows class 600, too."""
+    """Return batches of images with two squares, whose brightness is their class; every fifth has class 600."""
     generator = torch.Generator().manual_seed(0)
     samples = []
     for i in range(number * size):

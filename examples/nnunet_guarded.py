@@ -2,9 +2,9 @@
 
     python examples/nnunet_guarded.py
 
-Makes five small volumes, two of which hold a 7 in addition to background, organ and tumor, lets nnU-Net plan and
-preprocess them (without its check of the labels) and train a short epoch: its own trainer dies, the guarded one
-finishes and names cases, values and voxels. With data of your own:
+Makes five small volumes, two with a value 7 next to background, organ and tumor. nnU-Net plans and preprocesses them
+(without its check of the labels) and trains a short epoch: its own trainer crashes, the guarded trainer finishes and
+names cases, values and voxels. With your own data:
 
     eval "$(mmguard nnunet)"
     nnUNetv2_train 1 2d all -tr nnUNetTrainerGuarded
@@ -36,7 +36,7 @@ def make_data_set(folder: Path) -> None:
         labels[6:18, 6:18] = 1
         labels[9:14, 9:14] = 2
         if case in (1, 3):
-            labels[8:13, 12:17] = 7  # of another labelling protocol
+            labels[8:13, 12:17] = 7  # from another labeling protocol
         image = labels.clip(0, 2) * 100 + random.normal(50, 10, labels.shape)
         nibabel.save(nibabel.Nifti1Image(image.astype('f4'), np.eye(4)), folder / f'imagesTr/case_{case}_0000.nii.gz')
         nibabel.save(nibabel.Nifti1Image(labels, np.eye(4)), folder / f'labelsTr/case_{case}.nii.gz')
@@ -73,7 +73,7 @@ def main() -> None:
 
     from mmguard.nnunet.trainer import nnUNetTrainerGuarded  # mmguard
 
-    os.environ.update(nnUNet_n_proc_DA='0')  # load data in this process: nothing is left running when it dies
+    os.environ.update(nnUNet_n_proc_DA='0')  # load data in this process, so that no worker remains after a crash
     for trainer_class in (nnUNetTrainer, nnUNetTrainerGuarded):
         try:
             train(trainer_class, root / 'nnUNet_preprocessed' / 'Dataset001_Small')

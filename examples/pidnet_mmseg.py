@@ -1,8 +1,7 @@
 """PIDNet of MMSegmentation on labels with one class too many: `python examples/pidnet_mmseg.py`
 
-The config is the one that mmseg ships, with small images and few iterations. `# mmguard` marks what it needs. In
-a config file it is a handful of lines (configs/pidnet); `mmguard apply CONFIG -o OUT` writes them. Needs mmengine, mmcv
-and mmsegmentation.
+The config is mmseg's, with small images and few iterations. `# mmguard` marks the added lines. In a config file they
+are a few lines (configs/pidnet), which `mmguard apply CONFIG -o OUT` writes. Needs mmengine, mmcv and mmsegmentation.
 """
 
 import json
@@ -26,7 +25,7 @@ SIZE, NUM_CLASSES = (64, 128), 19
 
 
 def write_images(root, number=4):
-    """Cityscapes' layout; every other label map has a block of class 19, which a head of 19 classes does not have."""
+    """Write images as in Cityscapes; every other label map has label 19, invalid for a head with 19 classes."""
     for i in range(number):
         label = np.tile(np.arange(SIZE[1]) * NUM_CLASSES // SIZE[1], (SIZE[0], 1)).astype(np.uint8)
         label[:8] = 255  # ordinary ignored pixels

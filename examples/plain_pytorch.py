@@ -1,8 +1,8 @@
-"""A segmentation model in a plain PyTorch loop whose masks hold a value that is no class.
+"""A segmentation model in a plain PyTorch loop with a mask value that is not a class.
 
-    python examples/plain_pytorch.py            # trains, and reports what it left out
-    python examples/plain_pytorch.py --check    # says what is wrong with the first batch, and what to write
-    python examples/plain_pytorch.py --stock    # torch.nn.CrossEntropyLoss: dies at the first such pixel
+    python examples/plain_pytorch.py            # trains, and reports the excluded pixels
+    python examples/plain_pytorch.py --check    # says what is wrong with the first batch, and how to correct it
+    python examples/plain_pytorch.py --stock    # torch.nn.CrossEntropyLoss: crashes at the first invalid pixel
 
 Two lines differ from the stock loop; `# mmguard` marks them. Counts stay on the device until they are read.
 """
@@ -20,7 +20,7 @@ NUM_CLASSES, VOID = 3, 255
 
 
 class Squares(Dataset):
-    """Colored squares on a background. Every fourth mask has a corner of 3, a class that the model does not know."""
+    """Colored squares on a background. Every fourth mask has the value 3 in a corner, but the model has 3 classes."""
 
     def __len__(self):
         return 64
@@ -42,7 +42,7 @@ class Squares(Dataset):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--stock', action='store_true', help='with torch.nn.CrossEntropyLoss')
-    parser.add_argument('--check', action='store_true', help='look at the first batch, and stop where it is wrong')
+    parser.add_argument('--check', action='store_true', help='check the first batch, and stop if it is wrong')
     parser.add_argument('--epochs', type=int, default=3)
     args = parser.parse_args()
     torch.manual_seed(0)

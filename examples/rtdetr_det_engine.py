@@ -1,10 +1,9 @@
 """RT-DETR's training loop on two ranks: `torchrun --nproc-per-node 2 examples/rtdetr_det_engine.py`
 
-The loop is that of lyuwenyu/RT-DETR, solver/det_engine.py; the model is that of Hugging Face's transformers, made
-small, whose losses come with its outputs. `# mmguard` marks what the loop needs. From iteration 5 on, the labels of
-rank 1 are beyond the classes. `--stock` dies on them: the denoising embeds labels. `--targets-only` leaves those
-instances out, which leaves rank 1 without a denoising loss, and DistributedDataParallel dies of it, or waits. Needs
-torchrun (it comes with torch) and transformers.
+The loop is from lyuwenyu/RT-DETR, solver/det_engine.py; the model is a small RT-DETR of Hugging Face's transformers,
+which returns its losses. `# mmguard` marks the added lines. In iterations 5 to 14, the labels of rank 1 are out of
+range. `--stock` crashes on them, because denoising embeds labels. `--targets-only` excludes these instances, so rank 1
+has no denoising loss, and DistributedDataParallel crashes or waits. Needs torchrun (part of torch) and transformers.
 """
 
 import hashlib
@@ -43,14 +42,14 @@ def batches(rank):
         shift = 600 if rank == 1 and 5 <= i < 15 else 0
         targets = []
         for n in (2, 1):
-            boxes = torch.rand(n, 4, generator=generator) * 0.4 + 0.3  # cx, cy, w, h, normalised
+            boxes = torch.rand(n, 4, generator=generator) * 0.4 + 0.3  # cx, cy, w, h, normalized
             labels = torch.randint(NUM_CLASSES, (n,), generator=generator) + shift
             targets.append({'boxes': boxes, 'class_labels': labels, 'image_id': torch.tensor([10 * i + n])})
         yield torch.randn(2, 3, 32, 32, generator=generator), targets
 
 
 def reduce_dict(data):
-    """Averages over ranks, stacked in the order of the sorted keys, as in src/misc/dist.py."""
+    """Return losses averaged over ranks, reduced in the order of the sorted keys, as in src/misc/dist.py."""
     keys = sorted(data)
     values = torch.stack([data[key].detach() for key in keys])
     dist.all_reduce(values)
@@ -94,4 +93,4 @@ if __name__ == '__main__':
         raise SystemExit('start it with `torchrun --nproc-per-node 2`, which tells each process its rank')
     dist.init_process_group('gloo')
     main()
-    dist.destroy_process_group()  # the model is gone by now: torch may wait for ever if it goes later
+    dist.destroy_process_group()  # after main(), whose model is deleted: otherwise torch may wait forever

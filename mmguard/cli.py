@@ -1,4 +1,4 @@
-"""The command line."""
+"""Command line: parses arguments, runs one command, and turns exceptions into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from mmguard.version import __version__
 
 DESCRIPTION = 'Keeps bad labels from killing, or quietly spoiling, a training run.'
 
-#: Commands in the order of the help, each a package of ``mmguard.commands``; those of plugins come after them.
+#: Commands in the order of the help, each a module or package in ``mmguard.commands``; plugins add theirs at the end.
 COMMANDS = ('demo', 'scan', 'report', 'check', 'dry-run', 'apply', 'fix', 'env', 'trace', 'replay', 'explain')
-#: Entry points of commands: each is a function that adds the parser of the command with its name.
+#: Group of entry points that add commands: each is a function that adds the parser of one command.
 GROUP = 'mmguard.commands'
 
 #: Arguments that name the file which a command works on.
@@ -36,7 +36,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     """Run a command, and turn any exception into a message on standard error.
 
     Returns:
-        int: The exit code; 2 if it could not run, 130 if Ctrl-C ended it.
+        int: The exit code; 2 if the command could not run, 130 if Ctrl-C ended it.
     """
     args, is_parsed = argparse.Namespace(command='', debug=False), False
     if not _has_streams():
@@ -74,28 +74,28 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _has_streams() -> bool:
-    """Replace closed standard streams by the null device; report it and return False if output is closed."""
+    """Return True if stdout is open; replace closed standard streams by the null device."""
     closed = [name for name in ('stdin', 'stdout', 'stderr') if getattr(sys, name) is None]
     for name in closed:
-        # Open until the process ends; for writing, because reading a closed standard input must fail, not find its end.
+        # Open until the process ends. For writing, so that reading a closed stdin raises instead of returning EOF.
         setattr(sys, name, open(os.devnull, 'w'))  # noqa: SIM115
     if 'stdout' in closed:
-        print('mmguard: standard output is closed: write it to a file, or to /dev/null', file=sys.stderr)
+        print('mmguard: standard output is closed; redirect it to a file, or to /dev/null', file=sys.stderr)
     return 'stdout' not in closed
 
 
 def _write_every_character() -> None:
-    """Escape characters that standard output cannot encode; in GitHub Actions, break up workflow commands in texts."""
+    """Escape characters that stdout cannot encode, and on GitHub Actions text that would run as a workflow command."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
     streams: List[Any] = [sys.stdout, sys.stderr] if os.environ.get('GITHUB_ACTIONS') else []
-    for stream in streams:  # a runner executes '::' at the beginning of a line, and '##[' anywhere
+    for stream in streams:  # GitHub's runner executes '::' at the beginning of a line, and '##[' anywhere
         stream.write_commands = write = getattr(stream, 'write_commands', stream.write)
         stream.write = lambda text, write=write: write(re.sub(r'(?m)(^[^\S\n]*:|##)(?=[:[])', r'\1 ', text))
 
 
 def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return a parser for the command that ``argv`` names; for all commands, if it names none of them."""
+    """Return a parser for the command that ``argv`` names, or for all commands if ``argv`` does not name one."""
     first = next((word for word in argv if not word.startswith('-')), '')
     others = {} if first in COMMANDS else {point.name: point.load for point in find_entry_points(GROUP)}
     names = list(dict.fromkeys((*COMMANDS, *others)))
@@ -111,7 +111,7 @@ def _build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
             others[name]()(commands)
         summary = commands._choices_actions[-1]
         summary.help = translate(summary.help or '')
-        # Without a default, which would override that of the parent parser.
+        # A default would override the value that the parent parser has set.
         commands.choices[name].add_argument('--debug', action='store_true', default=argparse.SUPPRESS, help=debug)
     return parser
 
@@ -124,7 +124,7 @@ def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
     named = next((getattr(args, name) for name in _TARGETS if getattr(args, name, None)), '')
     file = f'{" ".join(named) if isinstance(named, list) else named}: ' if named else ''
     if isinstance(error, SystemExit):
-        return f'{file}something that it imports or runs {describe_exit(error)}'
+        return f'{file}code that it imports or runs {describe_exit(error)}'
     if describe_broken_import(error):
         return describe_broken_import(error)
     if isinstance(error, OSError):
@@ -136,16 +136,16 @@ def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser without abbreviations that suggests the nearest option for an unknown one.
+    """Parser that suggests the nearest option for an unknown one, and does not complete abbreviated options.
 
-    ``fix --ignore 11`` does not mean ``--ignore-index 11``, since ``check`` has another option ``--ignore``.
+    Otherwise ``fix --ignore 11`` would mean ``--ignore-index 11``, while ``check`` has a different ``--ignore``.
     """
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments, allow_abbrev=False)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Tuple[Any, List[str]]:  # type: ignore[override]
-        # A subparser would pass the arguments to its parent, whose usage lacks the options of this command.
+        # Fail here: the usage of the parent parser would not list the options of this command.
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self._refuse(unknown)

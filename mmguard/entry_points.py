@@ -1,4 +1,4 @@
-"""Entry points: what packages register for mmguard under a name, as rules, formats and commands."""
+"""Entry points with which packages add rules, formats and commands to mmguard."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 from mmguard.errors import CannotRun
 from mmguard.text import describe_error
 
-#: Folder of mmguard. A plugin in it lists its entry points in a file of its own, as an installed package does.
+#: Folder of mmguard. A plugin in it, as ``nnunet``, lists its entry points in ``entry_points.txt``.
 _HOME = Path(__file__).parent
 
 
 class EntryPoint(NamedTuple):
-    """Object that an installed package provides under a name, not yet imported."""
+    """Entry point of a package, not yet imported."""
 
     name: str  #: Name of the entry point: the code of a rule, or a format.
-    package: str  #: Package and version, ``'acme-rules 1.0'``; empty: a plugin in mmguard's own folder.
+    package: str  #: Package and version, ``'acme-rules 1.0'``; empty for a plugin in mmguard's own folder.
     point: Any  #: Entry point of importlib.metadata.
 
     def load(self, build: Callable[[Any], Any] = lambda named: named) -> Any:
-        """Import the object that the entry point names, and return the result of building it.
+        """Import the object of the entry point, and return ``build(object)``.
 
         Raises:
-            CannotRun: The package raises an exception, or lacks that name.
+            CannotRun: The import or ``build`` raises an exception.
         """
         try:
             return build(self.point.load())
@@ -35,10 +35,10 @@ class EntryPoint(NamedTuple):
 
 
 def find_entry_points(group: str) -> List[EntryPoint]:
-    """Return the entry points of a group, sorted by package and name; of a package that is found twice, the first.
+    """Return the entry points of a group, sorted by package and name; a package found twice counts once.
 
-    Those of plugins in mmguard's own folder come last. Metadata in the working directory is not that of an installed
-    package, whatever a config has put on ``sys.path``.
+    Plugins in mmguard's own folder come last. Package metadata in the working directory is ignored, even if a config
+    has put that directory on ``sys.path``.
     """
     places = [path for path in sys.path if os.path.abspath(path) != os.getcwd()]
     found: Dict[Tuple[str, str], EntryPoint] = {}
@@ -47,7 +47,7 @@ def find_entry_points(group: str) -> List[EntryPoint]:
         try:
             points = [point for point in package.entry_points if point.group == group]
             name = f'{package.metadata["Name"]} {package.version}' if points and package not in own else ''
-        except Exception:  # nothing is known of a damaged package, not even that it provides a rule
+        except Exception:  # skip a package with damaged metadata
             continue
         for point in points:
             found.setdefault((name.partition(' ')[0], point.name), EntryPoint(point.name, name, point))

@@ -1,4 +1,4 @@
-"""Failures of commands, and of rules in them; for invalid labels see :class:`mmguard.labels.tally.LabelGuardError`."""
+"""Failures of commands and rules; for invalid labels see :class:`mmguard.labels.tally.LabelGuardError`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List
 
 
 class CannotRun(Exception):
-    """Reason why a command cannot run, as text for the user: file, value, advice."""
+    """Exception of a command that cannot run; its text names the file, the value and what to do."""
 
 
 _collected: List[Dict[str, str]] = []
@@ -16,7 +16,7 @@ _collected: List[Dict[str, str]] = []
 
 @contextmanager
 def collect_failures() -> Iterator[Dict[str, str]]:
-    """Collect rules that fail inside the context, without stopping the command: code -> reason."""
+    """Collect the rules that fail inside the context as {code: reason}; the command goes on without them."""
     failures: Dict[str, str] = {}
     _collected.append(failures)
     try:
@@ -26,7 +26,7 @@ def collect_failures() -> Iterator[Dict[str, str]]:
 
 
 def report_failure(code: str, reason: str) -> None:
-    """Add a failure to the innermost collection; outside of a command, as in a training, warn."""
+    """Add a rule's failure to the innermost :func:`collect_failures`; warn if none is active, as in training."""
     if _collected:
         _collected[-1].setdefault(code, reason)
     else:

@@ -14,10 +14,10 @@ _VARIABLES = ('MMGUARD_LANG', 'LC_ALL', 'LC_MESSAGES', 'LANG')
 
 
 class Message(str):
-    """English text with its template and values, from which :func:`translate` builds it in another language.
+    """English string that keeps its template and values, so that :func:`translate` can build it in another language.
 
-    It is an ordinary string otherwise: JSON and other machine formats hold the English text. ``plural`` is the template
-    for any ``number`` but 1. Values that are messages are translated with it, others stay on one line.
+    JSON and other machine formats contain the English text. ``plural`` is the template for every ``number`` except 1.
+    Values that are messages are translated too; line breaks in other strings are escaped.
 
     Example:
         >>> Message('{label} is {name}, not a class.', label=255, name='void')
@@ -36,7 +36,7 @@ class Message(str):
         return text
 
     def __format__(self, spec: str) -> str:
-        """Format as a string does; ``unasked`` leaves out the question mark."""
+        """Format like ``str``; the format spec ``unasked`` removes the question mark at the end."""
         return self.rstrip('?') if spec == 'unasked' else super().__format__(spec)
 
     def __getnewargs_ex__(self) -> Tuple[Tuple[str, str], Dict[str, Any]]:  # type: ignore[override]
@@ -44,13 +44,13 @@ class Message(str):
 
 
 def as_message(text: str) -> Message:
-    """Return a text as a message, which is translated as the value of a placeholder if the catalogue has it."""
+    """Return a text as a :class:`Message`, which is also translated if it is a value of another message."""
     escaped = text.replace('{', '{{').replace('}', '}}').replace('\n', '\\n')
     return text if isinstance(text, Message) else Message(escaped)
 
 
 def join(separator: str, texts: Any) -> Message:
-    """Join data and messages into a message; its messages, and the separator (without braces), can be translated.
+    """Join strings into a message; the messages among them and the separator (without braces) can be translated.
 
     Example:
         >>> join('; ', ['a {brace}', Message('{n} files', n=3)])
@@ -62,9 +62,9 @@ def join(separator: str, texts: Any) -> Message:
 
 
 def translate(text: str, /, **values: Any) -> str:
-    """Return a message, or a text of the catalogue with values for its placeholders, in the language of the user.
+    """Return a message or text in the language of the user; ``values`` fill its placeholders.
 
-    A text that the catalogue lacks stays English.
+    A text that is missing from the catalogue stays English.
     """
     if values:
         text = Message(text, **values)

@@ -13,7 +13,7 @@ _NAMES = ('lightning.pytorch', 'pytorch_lightning')
 
 
 def _import_callback() -> Any:
-    """Return the base class of callbacks, of the package that the program has imported, or else of any."""
+    """Return the ``Callback`` of the Lightning package that the program has imported, otherwise of an installed one."""
     for name in sorted(_NAMES, key=lambda name: name not in sys.modules):
         try:
             return importlib.import_module(name).Callback
@@ -31,10 +31,10 @@ _MODES = {'train': 'train', 'validate': 'val', 'test': 'test'}
 class LabelGuard(_LabelGuard, _Callback):
     """Callback that guards the labels of every training, validation and test batch before it goes to the device.
 
-    It has the arguments of :class:`mmguard.loops.LabelGuard`, and writes the same log; ``folder`` is by default that of
-    the trainer's logger. After each epoch it logs what was skipped and remapped in it, summed over ranks, as
+    It has the arguments of :class:`mmguard.loops.LabelGuard`, and writes the same log; ``folder`` defaults to the
+    folder of the trainer's logger. After each epoch it logs the epoch's counts, summed over ranks, as
     ``guard/skipped_pixels`` and so on (``guard/val/skipped_pixels`` in validation). The batches of the sanity check are
-    guarded, and not counted. ``max_skipped_ratio`` is checked after every training batch, on each rank by itself.
+    guarded, but not counted. ``max_skipped_ratio`` is checked after every training batch, separately on each rank.
 
     Example:
         >>> guard = LabelGuard(num_classes=19)

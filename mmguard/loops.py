@@ -1,6 +1,6 @@
 """Log and guard for your own training loop: the guard sanitizes the labels of each batch, counts, and writes the log.
 
-Imports no framework; :mod:`mmguard.lightning` makes a callback of it.
+Imports no framework; :mod:`mmguard.lightning` has the guard as a callback.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LOGGER = logging.getLogger('mmguard')
 
 
 class TallyLog:
-    """Log that gets a line in ``label_guard.jsonl`` for each iteration in which something was skipped or remapped.
+    """Log of a training: a line in ``label_guard.jsonl`` for each iteration with skipped or remapped labels.
 
     A line is passed to the operating system immediately, so a training that dies loses none. The sums over all
     iterations are in ``label_guard.json`` next to it, updated once a minute, by ``close``, and when Python ends. A
@@ -71,7 +71,7 @@ class TallyLog:
 
     @property
     def path(self) -> str:
-        """The file of lines."""
+        """Path of ``label_guard.jsonl``."""
         return self._log.lines
 
     @property
@@ -80,16 +80,16 @@ class TallyLog:
         return self._log.modes
 
     def write(self, iteration: int, tallies: Sequence[Tally], kind: str = 'instances', mode: str = 'train') -> Stats:
-        """Add an iteration, also one without anything to report: the sums count it.
+        """Add an iteration to the sums, and write a line if a label was skipped or remapped.
 
         Args:
-            iteration (int): Its number, counted from 1 over the whole training.
-            tallies (Sequence[Tally]): One per image, as ``return_tally=True`` returns them.
-            kind (str): What they count: ``'instances'`` or ``'pixels'``.
+            iteration (int): Number of the iteration, counted from 1 over the whole training.
+            tallies (Sequence[Tally]): One per image, as returned with ``return_tally=True``.
+            kind (str): What the tallies count: ``'instances'`` or ``'pixels'``.
             mode (str): ``'train'``, ``'val'`` or ``'test'``.
 
         Returns:
-            Stats: Their sum.
+            Stats: The sum of the tallies.
 
         Raises:
             TypeError: ``iteration`` is not an integer.
@@ -203,13 +203,13 @@ class LabelGuard:
         self._console = ConsoleLines()
 
     def __call__(self, batch: Any, mode: str = 'train') -> Any:
-        """Return the batch, or its targets, with sanitized labels, and count them."""
+        """Return the batch, which may be only the targets, with sanitized labels, and count the labels."""
         guarded, kind, tallies = self.sanitize(batch)
         self._count(mode, kind, tallies)
         return guarded
 
     def sanitize(self, batch: Any) -> Tuple[Any, str, List[Tally]]:
-        """Return the batch with sanitized labels, their kind, and a tally per image; count nothing."""
+        """Return the batch with sanitized labels, their kind, and a tally per image; do not log or count them."""
         targets = self._find(batch)
         sources = None if self._list_sources is None else self._list_sources(batch)
         if _is_label_map(targets):
@@ -278,10 +278,10 @@ class LabelGuard:
 
 
 def find_targets(batch: Any) -> Any:
-    """Return the label maps, or the dicts with one image each, in a batch, or ``None``.
+    """Return the targets in a batch: label maps, or a list with a dict per image; ``None`` if it has no targets.
 
-    They are the batch itself; in a tuple or list the first after the images; in a dict those of the first key of
-    :data:`KEYS`.
+    The batch itself may be the targets; in a tuple or list they come after the images; in a dict they have one of the
+    keys in :data:`KEYS`. The first match is returned.
 
     Example:
         >>> find_targets({'image': torch.zeros(1, 3, 2, 2), 'mask': torch.ones(1, 2, 2, dtype=torch.int64)})
@@ -305,24 +305,24 @@ def _is_label_map(value: Any) -> bool:
 
 
 def _is_targets(value: Any) -> bool:
-    """Return True if the value is a sequence of dicts, of any class: some loaders pack them."""
+    """Return True if the value is a sequence of dicts; it need not be a list, since some loaders have own classes."""
     if isinstance(value, (Tensor, Mapping, str)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return False
     return len(value) > 0 and isinstance(value[0], Mapping)
 
 
 def _replace(batch: Any, targets: Any, guarded: Any) -> Any:
-    """Return a copy of the batch with other targets; raise if it does not contain the targets themselves."""
+    """Return a copy of the batch with other targets; raise if the batch does not contain the object ``targets``."""
     replaced = _replace_in(batch, targets, guarded)
     if replaced is batch:
         raise ValueError(
-            'the function targets= must return an object that the batch contains: not a copy, and no new list'
+            'the function targets= must return an object that the batch contains, not a copy or a new list'
         )
     return replaced
 
 
 def _replace_in(batch: Any, targets: Any, guarded: Any) -> Any:
-    """Return the batch itself if it does not contain the targets."""
+    """Return a copy of the batch with ``guarded`` for ``targets``; the batch itself if it has no ``targets``."""
     if batch is targets:
         return guarded
     if isinstance(batch, Tensor):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from mmguard.properties.alignment import describe_difference, draw_boxes, draw_field, fill_boxes
 from mmguard.properties.datasets import seed_all
 from mmguard.properties.result import Result, broken, not_run, ran
-from mmguard.properties.scores import find_raised_outputs, judge_outputs, measure_share, trace_backward
+from mmguard.properties.scores import find_raised_outputs, measure_share, trace_backward
 from mmguard.text import quantity
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     'assert_full_marks',
     'assert_ignores',
     'assert_moves_together',
-    'assert_nnunet',
     'assert_trains_on_empty',
     'label_to_output',
 ]
@@ -88,7 +87,7 @@ def assert_moves_together(
         _require(not difference, f'seed {seed}: {difference}', seed=seed)
         seen += difference is not None
     if not seen:
-        raise PropertyFailure(not_run('', f'the transform left no trace of the figure in {quantity(tries, "image")}'))
+        raise PropertyFailure(not_run('', f'the figure was found in none of {quantity(tries, "image")}'))
     return ran('', f'a figure in {seen} of {quantity(tries, "image")}', dict(seen=seen))
 
 
@@ -124,15 +123,15 @@ def label_to_output(
     num_classes: int,
     scores: Optional[Callable[[Any], Tensor]] = None,
 ) -> Dict[int, Optional[int]]:
-    """Return the output that a target of each class raises; ``None`` if no output is clearly raised most.
+    """Return class -> output whose score a target of this class raises most; ``None`` if no output is clearly first.
 
     Args:
         model (nn.Module): In training mode.
         loss (callable): Takes the model's result and the target; returns the classification loss.
         make_batch (callable): Takes a class and returns inputs and a target of this class only; the same inputs for
             each class.
-        scores (callable, optional): Returns the scores, of shape (N, C, ...), from the model's result. By default that
-            is the whole result.
+        scores (callable, optional): Returns the scores, of shape (N, C, ...), from the model's result. By default the
+            whole result is the scores.
 
     Example:
         >>> batch = lambda label: (torch.ones(2, 4), torch.full((2,), label))
@@ -198,71 +197,6 @@ def assert_full_marks(
     value = float(metric([one for one, _ in pairs], [one for _, one in pairs]))
     _require(abs(value - full) <= 1e-3 * abs(full), f'the ground truth gets {value:g} of {full:g}', value=value)
     return ran('', f'the ground truth of {quantity(len(pairs), "sample")} as predictions', dict(value=value))
-
-
-def assert_nnunet(trainer: Any, tries: int = 8) -> List[Result]:
-    """Assert that nnU-Net's augmentation moves image and labels alike, and that each label, or region, has its output.
-
-    Args:
-        trainer (nnUNetTrainer): A trainer of any class, after ``initialize()``. Its data are not read.
-        tries (int): Number of seeds for each plane of a volume.
-
-    Returns:
-        list[Result]: One for each plane, and one for the outputs: a note if no label clearly raises one.
-
-    Raises:
-        PropertyFailure: Gives the shift or flip and its seed, or the label without an output of its own.
-    """
-    manager, configuration = trainer.label_manager, trainer.configuration_manager
-    rotation, dummy, initial, mirror = trainer.configure_rotation_dummyDA_mirroring_and_inital_patch_size()
-    sizes = (configuration.patch_size, rotation, trainer._get_deep_supervision_scales(), mirror, dummy)
-    transforms = trainer.get_training_transforms(
-        *sizes,
-        use_mask_for_norm=configuration.use_mask_for_norm,
-        is_cascaded=False,
-        foreground_labels=manager.foreground_labels,
-        regions=manager.foreground_regions if manager.has_regions else None,
-        ignore_label=manager.ignore_label,
-    )
-    results: List[Result] = []
-
-    def choose_first(levels: Any) -> Any:  # of deep supervision
-        return levels[0] if isinstance(levels, (list, tuple)) else levels
-
-    for depth in (0, 2) if len(initial) == 3 else (None,):
-        plane = [int(size) for axis, size in enumerate(initial) if axis != depth]
-
-        def move(image: np.ndarray, mask: np.ndarray, depth: Optional[int] = depth) -> Tuple[Any, Any]:
-            volumes = [image[..., 0], (mask > 0) * int(manager.foreground_labels[-1])]
-            if depth is not None:
-                volumes = [np.moveaxis(np.stack([one] * int(initial[depth])), 0, depth) for one in volumes]
-            shown = torch.from_numpy(volumes[0]).float().expand(trainer.num_input_channels, *initial).clone()
-            found = transforms(image=shown, segmentation=torch.from_numpy(volumes[1])[None].to(torch.int16))
-            target = choose_first(found['segmentation']).float().amax(0)
-            moved = [found['image'][0], target.where(target >= 0, torch.tensor(255.0))]
-            moved = moved if depth is None else [one.select(depth, one.shape[depth] // 2) for one in moved]
-            return moved[0].numpy(), moved[1].numpy()
-
-        results.append(assert_moves_together(move, size=(plane[0], plane[1]), tries=tries))
-
-    images = torch.rand(2, trainer.num_input_channels, *configuration.patch_size, device=trainer.device)
-    outputs = len(manager.foreground_regions) if manager.has_regions else manager.num_segmentation_heads
-
-    def loss(logits: Any, label: int) -> Tensor:
-        levels = logits if isinstance(logits, (list, tuple)) else [logits]
-        targets = [one.new_full((2, 1, *one.shape[2:]), label) for one in levels]
-        if manager.has_regions:
-            index = torch.tensor(label, device=levels[0].device)
-            targets = [torch.zeros_like(one).index_fill(1, index, 1.0) for one in levels]
-        value: Tensor = trainer.loss(logits, targets if levels is logits else targets[0])
-        return value
-
-    network, batches = trainer.network.train(), lambda label: (images, label)
-    reached = label_to_output(network, loss, batches, outputs, choose_first)
-    judged = judge_outputs('', reached, f'{quantity(outputs, "label")} on made-up images')
-    if judged.outcome == 'broken':
-        raise PropertyFailure(judged)
-    return [*results, judged]
 
 
 def _require(condition: Any, evidence: str, **data: Any) -> None:

@@ -14,7 +14,7 @@ from mmguard.language import Message, choose_language, translate
 
 
 def quantity(number: int, one: str, many: Optional[str] = None) -> Message:
-    """Return a number with its noun.
+    """Return a number with its noun in singular or plural.
 
     Example:
         >>> quantity(1, 'file'), quantity(1204, 'file'), quantity(0, 'class')
@@ -24,7 +24,7 @@ def quantity(number: int, one: str, many: Optional[str] = None) -> Message:
 
 
 def plural(number: int, one: str, many: Optional[str] = None) -> Message:
-    """Return a noun after its number; ``many`` for irregular plurals.
+    """Return the singular or plural of a noun for a number; ``many`` is an irregular plural.
 
     Example:
         >>> plural(1, 'entry'), plural(2, 'entry'), plural(2, 'box'), plural(2, 'key'), plural(2, 'px')
@@ -63,7 +63,7 @@ def _fold(template: str, texts: Iterable[str]) -> str:
 
 
 def shorten_list(lines: Sequence[str], limit: int = 10) -> List[str]:
-    """Return the first lines and the number of the others.
+    """Return the first ``limit`` lines, and one line with the number of omitted lines.
 
     Example:
         >>> shorten_list(['a', 'b', 'c', 'd'], 2)
@@ -76,7 +76,7 @@ def shorten_list(lines: Sequence[str], limit: int = 10) -> List[str]:
 def shorten(value: object, length: int = 60) -> str:
     """Shorten a value for a message: one line of at most ``length`` characters.
 
-    Only the part of a list that is shown is formatted, however large, deep or self-referential it is.
+    Only the visible part of a list or dict is formatted, so huge and self-referential ones are fine.
 
     Example:
         >>> shorten('a' * 100, 10), shorten({'a': [1, 2]})
@@ -118,17 +118,17 @@ def _split_message(value: Any, length: int) -> Iterator[str]:
             yield f'a {type(value).__name__}'
 
 
-#: Most characters shown of a text and of a name. No path is longer than the latter.
+#: Maximum number of characters shown of a text, and of a name (the longest path that Linux allows).
 LONGEST, LONGEST_NAME = 20_000, 4096
 
 
-#: Parts of a text between which a line may end: at blanks, and after Chinese characters with their punctuation.
+#: Parts between which a line may be broken: words, and single Chinese characters with their punctuation.
 _CHINESE, _OPENS, _CLOSES = '\u3400-\u9fff', '\uff08\u201c', '\uff0c\u3002\uff1b\uff1a\u3001\uff1f\uff01\uff09\u201d'
 _PARTS = rf'\s+|[{_OPENS}]*[{_CHINESE}][{_CLOSES}]*|[^\s{_CHINESE}]+?(?=[{_OPENS}]*[{_CHINESE}]|\s|$)'
 
 
 class _Wrapper(TextWrapper):
-    """Wrapper that may break a line between Chinese characters."""
+    """TextWrapper that may also break a line between Chinese characters."""
 
     def _split(self, text: str) -> List[str]:
         if choose_language() == 'en':
@@ -137,7 +137,7 @@ class _Wrapper(TextWrapper):
 
 
 class _Columns(str):
-    """Text that is as long as it is wide on a terminal."""
+    """String whose ``len()`` is its width in terminal columns."""
 
     def __len__(self) -> int:
         return super().__len__() + _count_wide(self)
@@ -148,26 +148,26 @@ def _count_wide(text: str) -> int:
 
 
 def wrap(text: str, width: int, first: str = '', rest: str = '') -> List[str]:
-    """Wrap a text into lines that begin with ``first``, then ``rest``; a long word stays whole."""
+    """Wrap a text; the first line begins with ``first``, all others with ``rest``; long words stay whole."""
     return _Wrapper(
         width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     ).wrap(text)
 
 
 class Wrapped(NamedTuple):
-    """Text of an output that is wrapped into lines, which begin with ``first``, then ``rest``."""
+    """Paragraph of an output; its first line begins with ``first``, all others with ``rest``."""
 
     text: str
     first: str = ''
     rest: str = ''
 
 
-#: Parts of an output, from top to bottom: messages and data; a plain text is not wrapped.
+#: Paragraphs of an output, from top to bottom; a plain string is not wrapped.
 Rows = List[Union[str, Wrapped]]
 
 
 def lay_out(rows: Rows, width: int) -> str:
-    """Return an output in the language of the user, with every invisible character escaped."""
+    """Translate and wrap the paragraphs of an output, and escape every invisible character."""
     lines: List[str] = []
     for row in rows:
         text, *indents = row if isinstance(row, Wrapped) else (row,)
@@ -177,12 +177,12 @@ def lay_out(rows: Rows, width: int) -> str:
 
 
 def align_right(text: str, width: int) -> str:
-    """Return a text aligned in a column of a terminal, where a Chinese character takes two places."""
+    """Pad a text on the left to ``width`` terminal columns; a Chinese character takes two."""
     return text.rjust(width - _count_wide(text))
 
 
 def fit(text: str, width: int) -> str:
-    """Return a text that takes ``width`` columns of a terminal: cut, or filled with blanks.
+    """Cut or pad a text to ``width`` terminal columns; a Chinese character takes two.
 
     Example:
         >>> fit('scan', 6), fit('scan', 2)
@@ -211,7 +211,7 @@ def visible(text: str, limit: int = LONGEST) -> str:
 
 
 def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
-    r"""Escape a name as :func:`visible` does, on one line.
+    r"""Escape a name like :func:`visible`, and its line breaks, too.
 
     Example:
         >>> visible_name('a\nb.png')
@@ -267,7 +267,7 @@ def describe_error(error: BaseException, limit: int = 400) -> str:
 
 
 def describe_broken_import(error: BaseException) -> str:
-    """Return which package could not be imported, and why; empty if no import failed."""
+    """Return a sentence with the package that could not be imported, and the error; empty if no import failed."""
     link: Optional[BaseException] = error
     while link is not None:
         package = _find_import(link)
@@ -302,7 +302,7 @@ def describe_exit(error: SystemExit) -> str:
 
 
 def find_line(error: BaseException, before: str = ' at ') -> str:
-    """Return the line of the user's file that raised an exception; empty if unknown."""
+    """Return ``' at FILE:LINE'`` for the line of the user's file that raised an exception; empty if unknown."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if 'site-packages' not in frame.filename]
     last = frames[-1] if frames else None
     if last is None or last.name != '<module>' or not os.path.isfile(last.filename):
@@ -311,7 +311,7 @@ def find_line(error: BaseException, before: str = ' at ') -> str:
 
 
 def _find_import(error: BaseException) -> str:
-    """Return the package whose import raised an exception."""
+    """Return the package whose import raised an exception; empty if the exception came from elsewhere."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         # mmengine runs a config as a module without a name.
         package = str(frame.f_globals.get('__name__', '')).partition('.')[0]

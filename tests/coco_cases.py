@@ -7,21 +7,31 @@ import io
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Mapping, Sequence, Union
 
 import numpy as np
+from put_file import put
 
 NAMES = ['cat', 'dog', 'bird']
 
 
 def coco(
-    annotations: Sequence[Dict[str, Any]] = (), images: int = 3, names: Sequence[str] = NAMES, first_id: int = 1
+    annotations: Sequence[Dict[str, Any]] = (),
+    images: int = 3,
+    names: Union[Sequence[str], Mapping[int, str]] = NAMES,
+    first_id: int = 1,
+    size: Sequence[int] = (100, 80),
+    ending: str = 'jpg',
+    first_image: int = 0,
 ) -> Dict[str, Any]:
-    """``images`` images of 100 x 80 (width x height)."""
+    """``images`` images of one size (width, height); ``names``: with their ids, or counted from ``first_id``."""
+    said = dict(zip(('width', 'height'), size))
+    numbers = range(first_image, first_image + images)
+    named = names.items() if isinstance(names, Mapping) else enumerate(names, first_id)
     return dict(
-        images=[dict(id=number, file_name=f'{number}.jpg', width=100, height=80) for number in range(images)],
+        images=[dict(id=number, file_name=f'{number}.{ending}', **said) for number in numbers],
         annotations=list(annotations),
-        categories=[dict(id=number, name=name) for number, name in enumerate(names, first_id)],
+        categories=[dict(id=number, name=name) for number, name in named],
     )
 
 
@@ -33,9 +43,7 @@ def ann(number: int, image: int = 0, category: int = 1, box: Sequence[float] = (
 
 
 def write(folder: Path, record: Any, name: str = 'train.json') -> str:
-    path = folder / name
-    path.write_text(json.dumps(record), encoding='utf-8')
-    return str(path)
+    return str(put(folder / name, json.dumps(record)))
 
 
 def trained_by_mmdet(path: str, class_names: Sequence[str]) -> List[List[int]]:

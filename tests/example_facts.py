@@ -201,7 +201,7 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG159': lambda: texts('nothing', '', 0, unswapped=4),
     'MG164': lambda: texts('beyond', 'labels/7.txt: line 3: class 0, 0.9, 0.2, 1.4, 0.3', left_out=9),
     'MG165': lambda: texts('other task', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
-    'MG168': lambda: texts('declared', 'data.yaml: nc is 3, names has 2: ultralytics stops', 1),
+    'MG168': lambda: texts('declared', 'data.yaml: nc is 3, but names has 2 entries: ultralytics stops', 1),
     'MG169': lambda: texts('no label', 'images/7.jpg'),
     'MG172': lambda: instances(
         _THREE,
@@ -231,12 +231,12 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
         _THREE, 3, {'unreadable': {'bbox is not four numbers': ["train.json: annotations[7]: ['1', '2', '3', '4']"]}}
     ),
     'MG393': lambda: instances(
-        _THREE, 3, {'unreadable': {'the class folders are not the classes': ['val: lacks cow']}}
+        _THREE, 3, {'unreadable': {'the class folders differ from the class list': ['val: lacks cow']}}
     ),
     'MG394': lambda: instances(
         _THREE,
         3,
-        {'unreadable': {'RF-DETR has no label for a category (KeyError): no annotation of train has it': ['cow']}},
+        {'unreadable': {'RF-DETR has no label for a category (KeyError): no annotation of train uses it': ['cow']}},
     ),
     'MG395': lambda: masks('a segment has no pixel in its PNG'),
     'MG396': lambda: masks('the mask is missing'),

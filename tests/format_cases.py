@@ -5,15 +5,17 @@ The fuzzer damages the same files (``tests/fuzz``).
 
 from __future__ import annotations
 
-import io
 import json
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+import coco_cases
 import numpy as np
-from pictures import picture
+from coco_cases import ann
+from pictures import as_png, picture
+from put_file import put
 
 from mmguard.formats.options import ScanOptions
 
@@ -47,9 +49,7 @@ class FormatCase:
     def write(self, folder: Path) -> Path:
         """Write the sound files."""
         for name, content in self.contents().items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            put(folder / name, content)
         return folder / self.target
 
 
@@ -71,24 +71,13 @@ def coco() -> Dict[str, Any]:
         [[1, 1, 9, 1, 9, 9], [12.5, 3, 20, 3, 20, 8.5]],
     )
     annotations = [
-        dict(
-            id=number + 1,
-            image_id=number % 2 + 1,
-            category_id=number % 3,
-            bbox=[5, 5, 20, 15],
-            area=300,
-            iscrowd=0,
-            segmentation=outlines[number % 3],
-        )
+        ann(number + 1, number % 2 + 1, number % 3, (5, 5, 20, 15), segmentation=outlines[number % 3])
         for number in range(6)
     ]
-    return dict(
-        info=dict(description='small'),
-        licenses=[],
-        images=[dict(id=number, file_name=f'{number}.jpg', width=64, height=48) for number in (1, 2)],
-        annotations=annotations,
-        categories=[dict(id=number, name=name, supercategory='a') for number, name in enumerate(NAMES)],
-    )
+    record = coco_cases.coco(annotations, 2, NAMES, 0, (64, 48), first_image=1)
+    for category in record['categories']:
+        category['supercategory'] = 'a'
+    return dict(info=dict(description='small'), licenses=[], **record)
 
 
 def voc_xml(stem: str) -> bytes:
@@ -129,14 +118,6 @@ def class_folders() -> Contents:
         for name in NAMES
         for n, photo in enumerate(photos)
     }
-
-
-def as_png(label: np.ndarray) -> bytes:
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.fromarray(label).save(out, 'PNG')
-    return out.getvalue()
 
 
 def maps() -> Contents:

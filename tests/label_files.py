@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
@@ -22,3 +23,10 @@ def write(path: Any, label: np.ndarray, mode: Optional[str] = None, **options: A
         image = image.convert(mode)
     image.save(str(path), **options)
     return str(path)
+
+
+def write_copies(folder: Path, label: np.ndarray, number: int = 8) -> Path:
+    """Write files with one label map: 0.png, 1.png, ..."""
+    for place in range(number):
+        write(folder / f'{place}.png', label)
+    return folder

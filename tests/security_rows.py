@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import io
 import json
 import re
 import threading
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
+from coco_cases import ann, coco
+from pictures import as_png
 
 from mmguard.cli import main
 
@@ -20,11 +21,7 @@ PAGE = (Path(__file__).parent.parent / 'SECURITY.md').read_text(encoding='utf-8'
 #: First cell of a row -> the second.
 ROWS: Dict[str, str] = dict(re.findall(r'^\| (?!what |---)(.+?) \| (.+) \|$', PAGE, re.MULTILINE))
 CHECKS: Dict[str, Callable[..., None]] = {}
-COCO = {
-    'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 8, 'height': 8}],
-    'categories': [{'id': 1, 'name': 'x'}],
-    'annotations': [{'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [0, 0, 4, 4], 'area': 16, 'iscrowd': 0}],
-}
+COCO = coco([ann(1, 1, 1, (0, 0, 4, 4))], 1, ['x'], size=(8, 8), first_image=1)
 HEAD = {'type': 'FCNHead', 'num_classes': 3}
 MODEL = {'type': 'EncoderDecoder', 'decode_head': HEAD}
 
@@ -92,11 +89,7 @@ def serve() -> Iterator[Server]:
 
 @functools.lru_cache(maxsize=None)
 def png() -> bytes:
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8) % 3).save(file, 'png')
-    return file.getvalue()
+    return as_png(np.arange(64, dtype=np.uint8).reshape(8, 8) % 3)
 
 
 def write(folder: Path, **contents: Any) -> Path:

@@ -72,6 +72,18 @@ def write_text(path: str, text: str) -> None:
         file.write(text)
 
 
+def coco_dataset(root: str, pipeline: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    """The training set that ``make_coco`` makes, with all of its classes."""
+    return dict(
+        type='CocoDataset',
+        data_root=root,
+        ann_file='annotations/instances_train2017.json',
+        data_prefix=dict(img='train2017/'),
+        metainfo=dict(classes=tuple(f'class {label}' for label in range(83))),
+        pipeline=list(pipeline),
+    )
+
+
 def make_coco(root: str, num_classes: int = 80, data_classes: int = 83, faults: Sequence[str] = FAULTS) -> str:
     """COCO's layout. Polygons and RLE masks take turns; image 6 has a valid crowd, image 7 an invalid one."""
     for split, images in (('train', IMAGES), ('val', VAL_IMAGES)):

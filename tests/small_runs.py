@@ -10,6 +10,7 @@ import signal
 import uuid
 from collections import Counter
 from glob import glob
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
@@ -20,6 +21,7 @@ from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 from PIL import Image
+from put_file import put_config
 
 import mmguard  # noqa: F401  # what custom_imports does for a config file
 
@@ -177,6 +179,15 @@ def dataset_config(root: str, split: str, pipeline: list) -> Dict[str, Any]:
         data_prefix=dict(img_path=f'leftImg8bit/{split}', seg_map_path=f'gtFine/{split}'),
         pipeline=pipeline,
     )
+
+
+def seg_config(folder: Path, root: str, pipeline: list) -> str:
+    """Writes a config with what a command reads of one."""
+    model = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=NUM_CLASSES))
+    loader = dict(dataset=dataset_config(root, 'train', pipeline))
+    imports = dict(imports=['mmguard'], allow_failed_imports=False)
+    names = dict(default_scope='mmseg', custom_imports=imports, model=model, train_dataloader=loader)
+    return str(put_config(folder / 'config.py', **names))
 
 
 def add_loop(config: Config, mode: str, pipeline: Optional[list] = None) -> None:

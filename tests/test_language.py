@@ -16,6 +16,7 @@ from typing import Any, Dict, List, Set
 import numpy as np
 import pytest
 from example_facts import EXAMPLES
+from label_files import write_copies
 from PIL import Image
 from volume_facts import HAS_NNUNET
 
@@ -309,11 +310,7 @@ PLANTED = {'one more': (3, range(4)), 'masks': (2, (0, 255)), 'from one': (19, r
 @pytest.mark.parametrize('name', PLANTED)
 def test_a_scan(name: str, tmp_path: Path, chinese: None, capsys: pytest.CaptureFixture[str]) -> None:
     num_classes, values = PLANTED[name]
-    folder = tmp_path / 'labels'
-    folder.mkdir()
-    for number in range(6):
-        rows = np.repeat(np.array(values, np.uint8), 3)[:, None]
-        Image.fromarray(np.tile(rows, (1, 20))).save(folder / f'{number}.png')
+    folder = write_copies(tmp_path / 'labels', np.tile(np.repeat(np.array(values, np.uint8), 3)[:, None], (1, 20)), 6)
     report = tmp_path / 'scan.json'
     command = ['scan', str(folder), '--num-classes', str(num_classes), '--json', str(report)]
     assert main([*command, '--verbose']) == int(name != 'fine')

@@ -7,6 +7,7 @@ from typing import Dict
 
 import pytest
 from mmengine.registry import Registry
+from put_file import put
 from warm import run_beside_torch
 
 import mmguard
@@ -176,8 +177,7 @@ def test_without_the_frameworks_transforms_hook_and_losses_are_there() -> None:
 @pytest.mark.parametrize('broken', ['mmseg', 'mmdet'])
 def test_a_broken_install_of_one_framework_leaves_the_other_guarded(broken: str, tmp_path: Path) -> None:
     package = tmp_path / broken
-    package.mkdir()
-    (package / '__init__.py').write_text("assert False, 'MMCV==2.2.0 is used but incompatible'\n")
+    put(package / '__init__.py', "assert False, 'MMCV==2.2.0 is used but incompatible'\n")
     other = {'mmseg': 'mmdet', 'mmdet': 'mmseg'}[broken]
     pytest.importorskip(f'{other}.registry')
     out = python(
@@ -189,8 +189,7 @@ def test_a_broken_install_of_one_framework_leaves_the_other_guarded(broken: str,
 
 
 def test_a_broken_mmcv_leaves_losses_hook_and_commands(tmp_path: Path) -> None:
-    (tmp_path / 'mmcv').mkdir()
-    (tmp_path / 'mmcv' / '__init__.py').write_text("raise ImportError('libGL.so.1: cannot open shared object file')\n")
+    put(tmp_path / 'mmcv' / '__init__.py', "raise ImportError('libGL.so.1: cannot open shared object file')\n")
     out = python(
         'import mmguard, mmguard.cli\nmmguard.register()\n'
         'print(mmguard.GuardedLoss.__name__, hasattr(mmguard, "GuardSegLabels"))',
@@ -201,8 +200,7 @@ def test_a_broken_mmcv_leaves_losses_hook_and_commands(tmp_path: Path) -> None:
 
 
 def test_a_broken_mmengine_leaves_the_command_that_says_so(tmp_path: Path) -> None:
-    (tmp_path / 'mmengine').mkdir()
-    (tmp_path / 'mmengine' / '__init__.py').write_text("raise ImportError('cannot import name Registry')\n")
+    put(tmp_path / 'mmengine' / '__init__.py', "raise ImportError('cannot import name Registry')\n")
     out = python(
         'import mmguard, mmguard.cli\nprint(hasattr(mmguard, "GuardedLoss"))\n'
         'print(mmguard.cli.main(["env", "--no-import"]))',

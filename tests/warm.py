@@ -126,7 +126,6 @@ def run_beside_torch(
     variables = dict(os.environ if environment is None else environment)
     server = _beside_torch()
     assert server.stdin is not None
-    assert server.stdout is not None
     with tempfile.TemporaryDirectory() as folder:
         streams = [os.path.join(folder, name) for name in ('out', 'err')]
         server.stdin.write(json.dumps([source, ['-c', *arguments], variables, os.getcwd(), *streams]) + '\n')

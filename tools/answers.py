@@ -1,4 +1,4 @@
-"""Answers of the commands to the rebuilt reports: collect them, compare two commits, judge them by truth.json.
+"""Answers of mmguard's commands to the rebuilt reports: collect, compare between commits, judge by truth.json.
 
     python tools/answers.py collect OUT.json --bin .venv/bin [--lab LAB/bin] [--reports DIR] ["DATA --num-classes 11"]
     python tools/answers.py compare BEFORE.json AFTER.json [--texts]
@@ -6,9 +6,9 @@
     python tools/answers.py ranks ANSWERS.json
 
 ``collect`` copies each report, runs its ``run.sh`` (or its ``gen.py`` and the commands of truth.json) with a
-``mmguard`` that records every call, applies first edits, and explains each log with config and labels as well.
-``judge`` counts harmful and right first answers and false all-clears. ``ranks`` compares the rank of the true cause
-of a log with and without config and labels.
+``mmguard`` that records every call, applies the first edit of each answer, and explains each log again with config and
+labels. ``judge`` counts harmful and right first answers and false all-clears. ``ranks`` compares the rank of a log's
+true cause with and without config and labels.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tests/findings/rep
 
 import truth
 
-#: Nothing else of the environment reaches a report.
+#: Environment variables of a report's commands; apart from these and the paths nothing of the environment is passed.
 FIXED = dict(PYTHONPATH='..', PYTHONHASHSEED='0', OMP_NUM_THREADS='1', CUDA_VISIBLE_DEVICES='', LANG='C.UTF-8')
 
-#: What is asked where truth.json names no commands.
+#: Commands for a report without commands in truth.json.
 CONFIGS = ['check config*.py', 'scan config*.py']
 
 #: Lines of a run.sh that call mmguard, follow its advice, set a variable, generate files, or write a log.
 NEEDED = r'mmguard|follow|\$G|gen|\.log|(env|lib)\.sh|export|msd'
 
-#: Of a line of a run.sh: the part that writes a log.
+#: The part of a line of a run.sh that writes a log.
 WRITES_LOG = r'^.*?> (\S+\.log)( 2>&1)?(; |$)'
 
-#: The mmguard on the path of a report: it runs the real one, and writes arguments, exit code, JSON, the log that is
-#: explained and the output file.
+#: The ``mmguard`` on the path of a report: runs the real command, and writes arguments, exit code, JSON, the explained
+#: log and the output file.
 RECORDER = r"""#!/bin/sh
 n=$(ls "$RECORD" | grep -c args)
 for word; do printf '%s\0' "$word"; done > "$RECORD/$n.args"
@@ -133,7 +133,7 @@ def copy_report(report: Path, work: Path, commands: Any) -> str:
         (work / 'set' / report.name / written).unlink(missing_ok=True)
     code = (report / 'gen.py').read_text() if (report / 'gen.py').exists() else ''
     if typed:
-        # What the report's own training says is of no interest unless a command reads it; a log that is held is read.
+        # The output of a report's own training matters only if a command reads it; a log that exists is not rewritten.
         lines = [
             re.sub(WRITES_LOG, lambda it: '' if (report / it[1]).exists() else it[0], line)
             for line in typed.splitlines()
@@ -141,9 +141,9 @@ def copy_report(report: Path, work: Path, commands: Any) -> str:
         first = [] if re.search(r'gen\.py|\$G', typed) or not code else ['$LAB/python gen.py']
         return '\n'.join([*first, *(line.replace('| head -30', '') for line in lines if re.search(NEEDED, line))])
     lab = any(word in code for word in ('nibabel', 'nnUNet_raw'))
-    # A report may be a log and nothing else.
+    # A report may consist of a log only.
     made = [f'{"$LAB/" if lab else ""}python gen.py{option}' for option in ('', ' data', ' --data') if code]
-    # A pattern of files stands for one command each.
+    # A pattern of files is one command per file.
     split = [[*words.split(' ', 2), ''][:3] for words in commands]
     tool = '$LAB/mmguard' if lab else 'mmguard'
     return '\n'.join(
@@ -168,9 +168,9 @@ def edit_script(record: Path) -> str:
 
 
 def pair_script(record: Path, typed: str) -> str:
-    """Return commands that explain each log with a config, and with labels, unless the report did.
+    """Return commands that explain each log with a config, and with labels, unless the report's own commands did.
 
-    What is not named in its run.sh (``typed``) was made later, by following advice: the log is not of it.
+    Configs and data that its run.sh (``typed``) does not name were made later, by following advice: the log is older.
     """
     called = [
         path.read_text().split('\0')[:-1] for path in sorted(record.glob('*.args'), key=lambda one: int(one.stem))
@@ -193,7 +193,7 @@ def pair_script(record: Path, typed: str) -> str:
 
 
 def explain_options(words: List[str]) -> List[str]:
-    """Return the target of a scan, with those of its options that `explain --data` takes, too."""
+    """Return the target of a scan, and those of its options that `explain --data` also accepts."""
     taken = [words[0]]
     for option, value in zip(words[1:], words[2:]):
         taken += [option, value] if option in ('--num-classes', '--ignore-index', '--framework') else []
@@ -201,7 +201,7 @@ def explain_options(words: List[str]) -> List[str]:
 
 
 def run(script: str, folder: Path, environ: Dict[str, str], limit: int) -> None:
-    """Run a script; end it, and all that it started, after a time limit."""
+    """Run a script; after a time limit end it with all processes that it started."""
     log = open(Path(environ['RECORD']).parent / 'log', 'a')  # noqa: SIM115
     process = subprocess.Popen(
         ['bash', '-c', script], cwd=folder, env=environ, stdout=log, stderr=log, start_new_session=True
@@ -214,7 +214,7 @@ def run(script: str, folder: Path, environ: Dict[str, str], limit: int) -> None:
 
 
 def read_record(record: Path, work: str) -> Iterator[Dict[str, Any]]:
-    """Yield every recorded call: arguments, exit code, JSON, the log that is explained, written file."""
+    """Yield every recorded call as a dict: arguments, exit code, JSON, explained log, written file."""
 
     def text(path: Path) -> str:
         return path.read_text(errors='replace').replace(work, 'WORK') if path.exists() else ''
@@ -231,13 +231,13 @@ def read_record(record: Path, work: str) -> Iterator[Dict[str, Any]]:
 
 
 def findings_in(said: Any) -> List[Dict[str, Any]]:
-    """Return the findings of a check, a scan, or an explanation that looked for them."""
+    """Return the findings in the JSON of a check, a scan, or an explanation with config or data."""
     parts = [said or {}, *(said or {}).get('datasets', ())]
     return [finding for part in parts for finding in part.get('findings', ())]
 
 
 def data_of(answer: Dict[str, Any], texts: bool = False) -> Dict[str, Any]:
-    """Return what two commits must agree on."""
+    """Return the parts of an answer that must be equal between two commits; with ``texts`` the whole JSON, too."""
     said = answer['json'] or {}
     found = findings_in(said)
     edits = [edit for one in found for edit in one.get('edits', ())]
@@ -254,7 +254,7 @@ def data_of(answer: Dict[str, Any], texts: bool = False) -> Dict[str, Any]:
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Print what differs between the answers of two commits."""
+    """Print the differences between the answers of two commits; return 1 if there are any."""
     before, after = (json.loads(path.read_text()) for path in (args.before, args.after))
     differences = 0
     for name in sorted({*before, *after}):

@@ -1,9 +1,9 @@
-"""Replace every text of some rules by their code, in a copy of the tree, and list the tests that fail only for it.
+"""Replace every text of some rules by the rule's code, in a copy of the tree, and list the tests that then fail.
 
     python tools/blank_texts.py --seed 3 tests/findings
     python tools/blank_texts.py --codes MG102,MG214 --select framework
 
-Such a test asserts a sentence. Snapshots and generated pages are written again; other arguments go to pytest.
+Such a test asserts a sentence. Snapshots and generated pages are rewritten first; other arguments are pytest's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Dict, List, Sequence, Set
 
 ROOT = Path(__file__).parents[1]
-#: File of the copy -> what is added at its end.
+#: File of the copy -> code to append.
 PATCHES = {
     'mmguard/findings/rules/__init__.py': """
 for _rule in RULES:
@@ -61,7 +61,7 @@ PAGES = {'docs/findings.md': 'mmguard.findings.catalogue', 'docs/errors.md': 'mm
 
 
 def copy_tree(root: Path) -> None:
-    """Copy the tracked files, as they are now."""
+    """Copy the tracked files, with uncommitted changes."""
     for name in subprocess.check_output(['git', 'ls-files', '-z'], cwd=ROOT, text=True).rstrip('\0').split('\0'):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_file():
@@ -69,7 +69,7 @@ def copy_tree(root: Path) -> None:
 
 
 def blank_rules(root: Path, codes: Sequence[str]) -> None:
-    """Patch the copy, and write its generated pages again."""
+    """Patch the copy, and rewrite its generated pages."""
     for name, code in PATCHES.items():
         with (root / name).open('a', encoding='utf-8') as file:
             file.write(code.format(codes=set(codes)))
@@ -107,7 +107,7 @@ def main(words: List[str]) -> int:
         copy_tree(root)
         blank_rules(root, codes)
         failed = find_failures(root, more)
-        if failed:  # without the patches: what fails there, too, asserts no sentence
+        if failed:  # again without the patches: a test that still fails does not assert a sentence
             for name in (*PATCHES, *PAGES):
                 shutil.copy(ROOT / name, root / name)
             failed -= find_failures(root, [*more, '--lf'])

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs a package with compiled ops, and keeps it only if they run.
 # Usage: tools/compiled.sh VENV NAME==VERSION TORCH TRIAL, TRIAL being Python that runs an op.
-# The file name of a wheel, and pip's cache, know the version of the package and not the torch that it was compiled
-# against. So what is built goes into a folder of its own per version of torch; wheels built elsewhere are looked for in
+# The file name of a wheel, and pip's cache, have the version of the package, but not the torch that it was compiled
+# against. So each version of torch has its own folder of built wheels; wheels built elsewhere are searched in
 # $WHEELS/torch-TORCH and $WHEELS.
 set -eu
 venv=$1 package=$2 torch=$3 trial=$4

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds sdist and wheel into dist/, checks both, runs the demo with the wheel, away from the checkout, and compares what it
-# prints with README's first screen.
-# Usage: tools/dist.sh VENV; the clean environment sees the packages of VENV, but no mmguard other than the wheel's.
+# Builds sdist and wheel into dist/, checks both, runs the demo with the wheel outside of the checkout, and compares its
+# output with README's first screen.
+# Usage: tools/dist.sh VENV; the clean environment sees the packages of VENV, but only the wheel's mmguard.
 set -eu
 venv=$1
 work=build/dist
@@ -15,7 +15,7 @@ mkdir -p "$work"
 
 "$venv/bin/python" -m venv "$work/clean"
 purelib='import sysconfig; print(sysconfig.get_paths()["purelib"])'
-# A path file within that folder is not read, so an editable mmguard there is not seen.
+# Path files in VENV's folder are not read, so an editable mmguard in it is not seen.
 "$venv/bin/python" -c "$purelib" >"$work/stack.pth"
 mv "$work/stack.pth" "$("$work/clean/bin/python" -c "$purelib")/stack.pth"
 "$work/clean/bin/python" -m pip install --quiet --no-index --no-deps --force-reinstall dist/*.whl

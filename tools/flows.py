@@ -1,9 +1,9 @@
-"""Files of mmguard in which a function is entered on three ways: the figures of docs/architecture.md.
+"""Count the files and functions of mmguard that three flows enter: the figures of docs/architecture.md.
 
-    PYTHONPATH=. python tools/flows.py [coco|train|apply]    also names the files of one way
+    PYTHONPATH=. python tools/flows.py [coco|train|apply]    also lists the files of one flow
 
-``coco``: a COCO file to a printed edit. ``train``: two iterations of a training on valid labels, of a config with both
-guards written out and a base. ``apply``: a stock config to the guarded config.
+``coco`` scans a COCO file up to the printed edit. ``train`` trains two iterations on valid labels, with both guards
+written in a config that has a base. ``apply`` writes a guarded config for a stock one.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ entered: Dict[str, Set[Any]] = {}
 
 
 def note(frame: Any, event: str, _: Any) -> None:
-    """Note the function that is entered; bodies of modules and classes are not functions."""
+    """Note the function that is entered, unless a module that is being imported enters it."""
     code = frame.f_code
     if event == 'call' and code.co_flags & CO_OPTIMIZED and code.co_filename.startswith(str(HOME)):
-        entered.setdefault(str(Path(code.co_filename).relative_to(HOME)), set()).add(code)
+        while frame is not None and frame.f_code.co_name != '_find_and_load':
+            frame = frame.f_back
+        if frame is None:
+            entered.setdefault(str(Path(code.co_filename).relative_to(HOME)), set()).add(code)
 
 
 def coco(folder: str) -> None:

@@ -1,12 +1,12 @@
-"""Runs mmguard's tests beside old and new releases of torch, each in an environment made for it and removed again.
+"""Run mmguard's tests with old and new releases of torch, each in a temporary environment.
 
-``python tools/matrix.py [--keep FOLDER] [--workers N] [--openmmlab] [TORCH ...]``: all rows, or those of the versions
-named. What was seen is written to mmguard/commands/tried.json, which ``mmguard env`` reads, and to the table in
+``python tools/matrix.py [--keep FOLDER] [--workers N] [--openmmlab] [TORCH ...]`` runs all rows, or the rows of the
+named versions. It writes the results to mmguard/commands/tried.json, which ``mmguard env`` reads, and to the table in
 docs/stacks.md.
 
-mmcv-lite stands in for mmcv, whose compiled ops take minutes per torch. Without them neither mmseg's nor mmdet's losses
-import, so neither is installed, and what needs them is skipped. ``--openmmlab`` has a row of its own, with
-mmcv compiled: all tests run there, and the table stays as it is.
+mmcv-lite replaces mmcv, whose compiled ops take minutes per torch. Without these ops neither mmseg's nor mmdet's losses
+import, so neither package is installed, and their tests are skipped. ``--openmmlab`` runs a separate row, with compiled
+mmcv and all tests, and leaves the table unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COLUMNS = ('torch', 'numpy', 'python', 'passed', 'failed', 'skipped', 'minutes')
 
 
 class Row(NamedTuple):
-    """A torch, and the NumPy and the Python beside which it is tried."""
+    """Versions of torch, NumPy and Python that are tried together."""
 
     torch: str
     numpy: str
@@ -55,18 +55,18 @@ ROWS = (
 #: mmengine needs the pkg_resources of setuptools < 81, and a test builds mmguard with what is installed.
 PACKAGES = ('mmengine==0.10.7', 'setuptools>=61,<81', 'wheel')
 LITE = ('mmcv-lite==2.1.0',)
-#: What many have who trained with OpenMMLab for years.
+#: The stack of many long-time users of OpenMMLab.
 OPENMMLAB_ROW = Row('2.1.2', '1.24.4', '3.8')
-#: With mmcv, which is compiled last. OpenCV 4.12 and newer want NumPy 2.
+#: Packages next to mmcv, which is compiled last. OpenCV 4.12 and newer need NumPy 2.
 OPENMMLAB = ('mmsegmentation==1.2.2', 'mmdet==3.3.0', 'ftfy', 'regex', 'opencv-python<4.12')
 MMCV = ('mmcv==2.1.0', 'import torch; from mmcv.ops import nms; nms(torch.rand(4, 4), torch.rand(4), 0.5)')
-#: In the folder of an environment that is whole.
+#: File that marks the folder of a complete environment.
 STAMP = '.matrix'
 
 
 def main() -> int:
-    """Runs the rows that are asked for, one after the other."""
-    parser = argparse.ArgumentParser(description='Runs the tests beside several releases of torch.')
+    """Run the requested rows, one after the other."""
+    parser = argparse.ArgumentParser(description='Runs the tests with several releases of torch.')
     parser.add_argument('torch', nargs='*', help='releases of torch; none: all of ' + ', '.join(r.torch for r in ROWS))
     parser.add_argument('--keep', metavar='FOLDER', type=Path, help='where environments are kept, and used again')
     parser.add_argument('--workers', default='2', help='test processes side by side')
@@ -80,33 +80,33 @@ def main() -> int:
     for row in rows:
         if args.torch and row.torch not in args.torch:
             continue
-        found = in_environment(row, args.keep, args.workers, args.openmmlab)
+        found = run_in_environment(row, args.keep, args.workers, args.openmmlab)
         green = green and found is not None and not found['failed']
         if found is not None and not args.openmmlab:
             write([*(one for one in read() if one['torch'] != row.torch), found])
     return int(not green)
 
 
-def in_environment(row: Row, keep: Optional[Path], workers: str, openmmlab: bool) -> Optional[Dict[str, Any]]:
-    """Makes the environment of a row and runs the tests in it.
+def run_in_environment(row: Row, keep: Optional[Path], workers: str, openmmlab: bool) -> Optional[Dict[str, Any]]:
+    """Make the environment of a row and run the tests in it.
 
     Returns:
-        dict, optional: What was seen; ``None`` where the environment could not be made.
+        dict, optional: The results of :func:`run_tests`; ``None`` if the environment could not be made.
     """
     name = f'{row.torch}-openmmlab' if openmmlab else row.torch
     folder = Path(tempfile.mkdtemp(prefix='mmguard-matrix-')) if keep is None else keep / name
     try:
-        return run_tests(folder, row, workers, openmmlab) if made(folder, row, openmmlab) else None
+        return run_tests(folder, row, workers, openmmlab) if make_environment(folder, row, openmmlab) else None
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def made(folder: Path, row: Row, openmmlab: bool) -> bool:
-    """Whether the environment is there in the end."""
+def make_environment(folder: Path, row: Row, openmmlab: bool) -> bool:
+    """Make an environment unless it is complete; return True if it is complete afterwards."""
     if (folder / STAMP).exists():
         return True
-    python = interpreter(row.python)
+    python = find_python(row.python)
     if python is None:
         print(f'matrix: torch {row.torch} is left out: no Python {row.python} here', flush=True)
         return False
@@ -127,8 +127,8 @@ def made(folder: Path, row: Row, openmmlab: bool) -> bool:
     return True
 
 
-def interpreter(version: str) -> Optional[str]:
-    """A Python of that version that runs: of the PATH, or of pyenv."""
+def find_python(version: str) -> Optional[str]:
+    """Return a working Python of a version, from the PATH or from pyenv; ``None`` if there is neither."""
     pyenv = os.environ.get('PYENV_ROOT', os.path.expanduser('~/.pyenv'))
     for path in (f'python{version}', *sorted(glob.glob(f'{pyenv}/versions/{version}.*/bin/python'))):
         try:
@@ -141,10 +141,10 @@ def interpreter(version: str) -> Optional[str]:
 
 
 def run_tests(folder: Path, row: Row, workers: str, openmmlab: bool) -> Optional[Dict[str, Any]]:
-    """Runs all tests that the packages of an environment allow, and counts how they went.
+    """Run all tests that the packages of an environment allow, and count the outcomes.
 
     Returns:
-        dict, optional: The counts; ``None`` where pytest ended before it had any.
+        dict, optional: The row with its counts and minutes; ``None`` if pytest wrote no results.
     """
     python, results = str(folder / 'bin' / 'python'), folder / 'results.xml'
     if results.exists():
@@ -156,7 +156,7 @@ def run_tests(folder: Path, row: Row, workers: str, openmmlab: bool) -> Optional
     subprocess.run([python, '-m', 'pytest', *options], cwd=ROOT, env=env)
     minutes = (time.monotonic() - began) / 60
     if not results.exists():
-        print(f'matrix: pytest gave no results beside torch {row.torch}', flush=True)
+        print(f'matrix: pytest gave no results with torch {row.torch}', flush=True)
         return None
     version = subprocess.check_output([python, '-c', 'import platform; print(platform.python_version())'], text=True)
     suite = ElementTree.parse(results).getroot()[0].attrib
@@ -168,12 +168,12 @@ def run_tests(folder: Path, row: Row, workers: str, openmmlab: bool) -> Optional
 
 
 def read() -> List[Dict[str, Any]]:
-    """What was seen before."""
+    """Return the rows of tried.json."""
     return json.loads(TRIED.read_text(encoding='utf-8')) if TRIED.exists() else []
 
 
 def write(rows: List[Dict[str, Any]]) -> None:
-    """Writes the rows, in the order of ``ROWS``, for ``mmguard env`` and for the reader."""
+    """Write the rows, in the order of ``ROWS``, to tried.json and docs/stacks.md."""
     order = [row.torch for row in ROWS]
     rows = sorted((row for row in rows if row['torch'] in order), key=lambda row: order.index(row['torch']))
     TRIED.write_text('[\n' + ',\n'.join(f' {json.dumps(row)}' for row in rows) + '\n]\n', encoding='utf-8')
@@ -183,7 +183,7 @@ def write(rows: List[Dict[str, Any]]) -> None:
 
 
 def table(rows: List[Dict[str, Any]]) -> Iterator[str]:
-    """The lines of the table in docs/stacks.md."""
+    """Yield the lines of the table in docs/stacks.md."""
     yield f'| {" | ".join(COLUMNS)} |'
     yield '| --- | --- | --- |' + ' ---: |' * (len(COLUMNS) - 3)
     for row in rows:

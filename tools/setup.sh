@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes the environment of a stack. Usage: tools/setup.sh STACK VENV; tools/stacks/STACK.txt names all its packages.
-# The stamp VENV/.ready is written last: without one the folder is made anew, with an old one it is brought up to date.
+# Makes the environment of a stack. Usage: tools/setup.sh STACK VENV; tools/stacks/STACK.txt lists all its packages.
+# The stamp VENV/.ready is written last: without it the folder is recreated, with an old one it is updated.
 set -eu
 stack=$1
 venv=$2
 pins=tools/stacks/$stack.txt
 
-# compiled: built against the torch that is there; there: what must import in the end.
+# compiled: a package to build against the installed torch; there: modules that must import in the end.
 compiled=''
 case $stack in
 openmmlab)
@@ -17,7 +17,7 @@ lab)
 onedl)
     compiled=onedl-mmcv there='import mmseg.models, mmdet.models, mmguard.losses' ;;
 nnunet)
-    # Without the torchvision that timm asks for: the one of a package index wants CUDA's libraries, and does not import
+    # Without torchvision, which timm requires: the wheel of a package index needs CUDA's libraries, and does not import
     # with a newer torch for the CPU.
     there='import nnunetv2.training.nnUNetTrainer.nnUNetTrainer, mmguard.functional' ;;
 newest)
@@ -43,7 +43,7 @@ echo 'mmguard: installing torch and the build tools (under a minute once downloa
 pip install -q setuptools wheel torch
 
 echo "mmguard: installing the other packages of $pins (about a minute)"
-# The list is complete, so nothing is resolved: that would bring what it leaves out.
+# --no-deps, since the list is complete: resolving would add the packages that it leaves out.
 grep -v "^$compiled==" "$pins" | pip install -q --no-deps --no-build-isolation -r /dev/stdin
 
 if [ -n "$compiled" ]; then

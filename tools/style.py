@@ -1,6 +1,6 @@
-"""The words of CONTRIBUTING.md's section on style, checked: docstrings and names over ``ast``, texts by a list.
+"""Check of CONTRIBUTING.md's rules on style: docstrings and names with ``ast``, texts with a list of words.
 
-``python tools/style.py`` prints what breaks a rule, and fails if anything does.
+``python tools/style.py`` prints each line that breaks a rule, and then exits with 1.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ PREDICATES = ('True if', 'Return True if')
 #: Names of functions begin with a verb, or are nouns: not with a participle or a preposition.
 NO_FIRST = re.compile(r'(\w+ed|of|at|in|by|with|without|for|behind|beside|taken|written|shown|known|given|meant|said)$')
 FIRST = {'need', 'embed', 'feed', 'seed', 'exceed', 'speed'}
-#: Words for which STYLE has others; "another X than" is "X that differs from", "Known are X" is "X are known".
+#: Words to replace; e.g. "another X than" by "X that differs from", "Known are X" by "X are known".
 BANNED = re.compile(
     r'\b(?:[Aa]new|[Bb]eside|[Bb]ehind|[Nn]obody|[Ss]tands|[Ll]ies|(?:[Ii]s|[Aa]re) (?:no|none)|[Ll]earnt|[Mm]isspelt'
     r'|(?:[Aa]n)?other (?:\w+ ){1,2}than|(?:Known|Expected|Valid|Guarded|Given) (?:is|are))\b'
 )
-#: Parts of names.
+#: Words to avoid in names of functions.
 BANNED_PARTS = {
     'wording',
     'words',
@@ -59,18 +59,18 @@ BANNED_PARTS = {
     'util',
     'process',
 }
-#: Types of other packages that docstrings name and no module imports by name.
+#: Types of other packages that docstrings may name although no module imports them by name.
 FOREIGN = {'BaseBoxes', 'DataLoader', 'Dataset', 'LabelManager'}
 #: An entry of ``Args:`` or ``Attributes:``, with its type.
 _TYPED = re.compile(r'^ {4}\w[\w*, ]* \(([^`\n]*?)\):', re.MULTILINE)
 
-#: Calls that open a file by its name, which only ``mmguard/files`` may: it refuses pipes and devices, and bounds work.
+#: Calls that open a file by its name. Only ``mmguard/files`` may: it refuses pipes and devices, and limits the work.
 _OPENERS = re.compile(
     r'((os|io|gzip|tarfile|tokenize|codecs|Image|h5py)\.)?open|os\.fdopen|.*\.(read|write)_(bytes|text)|Path\(.*\)\.open'
     r'|(np|numpy)\.(load|save|savez|fromfile|memmap|loadtxt|genfromtxt)|(nib|nibabel|torch)\.(load|save)'
     r'|(cv2|mmcv|skimage\.io)\.im(read|write)|COCO|tempfile\.\w+|shutil\.copy\w*|sqlite3\.connect|.*\.tofile'
 )
-#: Modules that may, and why.
+#: Other modules that may open files, and why.
 _OPENING = {
     'mmguard/cli.py': 'the null device',
     'mmguard/formats/volumes/nifti.py': 'nibabel opens by name what check_regular has seen: its refusals are compared',
@@ -86,7 +86,7 @@ Hit = Tuple[int, str]
 
 
 def check_file(path: Path, types: Container[str]) -> List[Hit]:
-    """Return the lines of a file that break a rule, and how.
+    """Return (line, message) for each line of a file that breaks a rule.
 
     Args:
         path (Path): A module, or a page.
@@ -166,7 +166,7 @@ def find_types(trees: Iterable[ast.Module]) -> Set[str]:
 
 
 def _is_noun(node: ast.AST) -> bool:
-    """True if a function is a property, a name of Python's, or a test."""
+    """True if a function is a property, a fixture, a special method or a test, whose names need no verb."""
     name = getattr(node, 'name', '')
     decorators = [ast.unparse(one) if sys.version_info >= (3, 9) else '' for one in getattr(node, 'decorator_list', [])]
     is_property = any(re.search(r'property|setter|fixture|contextmanager|overload', one) for one in decorators)

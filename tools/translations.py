@@ -1,7 +1,7 @@
-"""The catalogue of translated texts, ``mmguard/locale``: extract the texts, and compile what the commands read.
+"""Catalogue of translated texts, ``mmguard/locale``: extract the texts from the sources, and compile the catalogue.
 
-``python tools/translations.py`` adds the texts that the catalogue lacks, without a translation, drops those that are
-gone, and compiles it. ``tests/test_language.py`` fails while one is missing.
+``python tools/translations.py`` adds new texts without a translation, removes obsolete ones, and compiles the
+catalogue. ``tests/test_language.py`` fails while a translation is missing.
 """
 
 from __future__ import annotations
@@ -57,14 +57,15 @@ SOURCES = (
     'commands/explain/render.py',
     'commands/scan/output.py',
 )
-#: Text -> its plural; texts that no source names: values of fields.
+#: Text -> its plural, or an empty string.
 Texts = Dict[str, str]
+#: Texts that no source names: values of fields.
 _FIELDS: Texts = {
     **dict.fromkeys(('error', 'warning', 'info', 'pixels', 'instances', 'voxels'), ''),
     **dict.fromkeys(('{first} and {last}', '{first} or {last}', '; ', ': '), ''),
     **{f'{{number:,}} {noun}': f'{{number:,}} {noun}s' for noun in ('error', 'warning', 'info')},
 }
-#: Modules other than those of findings and rules in which whole sentences are texts.
+#: Modules in which any constant sentence is a text, next to those of findings and rules.
 _WITH_CAUSES = ('explanation.py',)
 _MESSAGES = ('Message', 'translate', 'as_message')
 _SENTENCE = re.compile(r'[A-Z"\'{].* .*[.?]\Z', re.DOTALL)
@@ -134,7 +135,7 @@ def _find_assignments(tree: ast.AST) -> Iterator[Tuple[str, ast.expr]]:
 
 
 def _collect(pairs: Iterable[Tuple[str, ast.expr]]) -> Dict[str, ast.expr]:
-    """Join the values that a module gives to one name."""
+    """Return name -> list node of all values that a module assigns to the name."""
     found: Dict[str, List[ast.expr]] = {}
     for name, value in pairs:
         found.setdefault(name, []).append(value)
@@ -176,7 +177,7 @@ def _walk(tree: ast.AST) -> Iterator[Any]:
 
 
 def _find_strings(node: ast.AST, constants: Dict[str, ast.expr], depth: int = 0) -> Iterator[str]:
-    """Yield the constants that an expression may be."""
+    """Yield the string constants that an expression may evaluate to."""
     if isinstance(node, ast.Constant):
         yield from [node.value] if isinstance(node.value, str) and node.value else ()
     elif isinstance(node, ast.IfExp):
@@ -204,7 +205,7 @@ def _find_nouns(arguments: List[ast.expr], constants: Dict[str, ast.expr]) -> It
 
 
 def read(path: Path = CATALOGUE) -> Dict[str, Tuple[str, str]]:
-    """Read a .po file: text -> its plural and its translation."""
+    """Read a .po file: text -> (plural, translation)."""
     entries: Dict[str, Tuple[str, str]] = {}
     for block in path.read_text(encoding='utf-8').split('\n\n'):
         fields: Dict[str, str] = {}
@@ -242,7 +243,7 @@ def _quote(text: str) -> str:
 
 
 def compile_entries(entries: Dict[str, Tuple[str, str]]) -> bytes:
-    """Return a .mo file (https://www.gnu.org/software/gettext/manual/html_node/MO-Files.html)."""
+    """Return the content of a .mo file (https://www.gnu.org/software/gettext/manual/html_node/MO-Files.html)."""
     translated = {
         (f'{text}\0{plural}' if plural else text).encode(): translation.encode()
         for text, (plural, translation) in entries.items()

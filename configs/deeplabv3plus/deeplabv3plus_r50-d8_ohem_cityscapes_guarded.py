@@ -1,5 +1,5 @@
 # DeepLabV3+ with online hard example mining on Cityscapes, guarded.
-# 'mmseg::deeplabv3plus/...' in both stacks: onedl's mmengine cannot resolve the short form.
+# The full path of 'mmseg::deeplabv3plus/...', because onedl's mmengine cannot resolve the short form.
 _base_ = [
     __import__('mmseg').__path__[0] + '/.mim/configs/deeplabv3plus/deeplabv3plus_r50-d8_4xb2-40k_cityscapes-512x1024.py'
 ]
@@ -10,8 +10,8 @@ custom_hooks = [dict(type='LabelGuardHook')]
 num_classes = 19
 model = dict(
     decode_head=dict(
-        # With a threshold the sampler gathers the scores by label, before the loss is called: an invalid label kills
-        # it there. So the guard in the pipeline is what protects.
+        # With a threshold the sampler gathers the scores by label, before the loss is called, and an invalid label
+        # crashes it. So only the guard in the pipeline protects it.
         sampler=dict(type='OHEMPixelSampler', thresh=0.7, min_kept=100000),
         loss_decode=dict(type='GuardedCrossEntropyLoss'),
     ),
@@ -26,7 +26,7 @@ train_pipeline = [
     dict(type='RandomFlip', prob=0.5),
     dict(type='PhotoMetricDistortion'),
     dict(type='PackSegInputs'),
-    # Last: it sees what the sampler and the losses will see.
+    # Last, so that the guard sees the labels that the sampler and the losses get.
     dict(type='GuardSegLabels', num_classes=num_classes),
 ]
 train_dataloader = dict(dataset=dict(pipeline=train_pipeline))

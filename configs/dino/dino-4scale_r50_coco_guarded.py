@@ -8,13 +8,13 @@ num_classes = 80
 model = dict(bbox_head=dict(loss_cls=dict(type='GuardedFocalLoss')))
 
 # 'drop', because a DETR-like head has no ignore regions: it matches queries to objects, and a query without an object
-# is "no object". Ignored instances (crowds, too) are never looked at, so 'ignore' would train the same and read as if
-# it did not. Denoising embeds the labels before any loss is called: the guard in the pipeline is what protects.
+# is "no object". The head does not use ignored instances (crowds either), so 'ignore' would train the same and only
+# look different. Denoising embeds the labels before any loss is called, so only the guard in the pipeline protects it.
 guard = dict(type='GuardInstanceLabels', num_classes=num_classes, on_invalid='drop')
-train_pipeline = [*_base_.train_pipeline, guard]  # last: it sees what the head will see
+train_pipeline = [*_base_.train_pipeline, guard]  # last, so that the guard sees the labels that the head gets
 train_dataloader = dict(dataset=dict(pipeline=train_pipeline))
 
-# CocoMetric takes its ground truth from the annotation file: the guard only reports here.
+# CocoMetric takes its ground truth from the annotation file, so the guard only reports here.
 test_pipeline = [*_base_.test_pipeline, guard]
 val_dataloader = dict(dataset=dict(pipeline=test_pipeline))
 test_dataloader = val_dataloader

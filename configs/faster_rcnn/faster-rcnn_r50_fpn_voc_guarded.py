@@ -8,8 +8,8 @@ num_classes = 20
 model = dict(
     rpn_head=dict(loss_cls=dict(type='GuardedCrossEntropyLoss')),
     roi_head=dict(bbox_head=dict(loss_cls=dict(type='GuardedCrossEntropyLoss'))),
-    # Stock, -1: ignore regions, which the guard makes of invalid objects, are trained as background. Above 0, anchors
-    # and proposals that lie by more than that share in one are left out.
+    # The guard turns invalid objects into ignore regions, which the stock value -1 trains as background. Above 0,
+    # anchors and proposals with a larger share than this inside of an ignore region are left out.
     train_cfg=dict(
         rpn=dict(assigner=dict(ignore_iof_thr=0.5)),
         rcnn=dict(assigner=dict(ignore_iof_thr=0.5)),
@@ -17,13 +17,13 @@ model = dict(
 )
 
 guard = dict(type='GuardInstanceLabels', num_classes=num_classes)
-# Last: it sees what the heads will see. Without difficult objects, which stock has no eye for, valid labels train as
-# with stock.
+# Last, so that the guard sees the labels that the heads get. keep_ignored=False removes difficult objects, which the
+# stock assigners do not use, so that valid labels train as with the stock config.
 train_pipeline = [*_base_.train_pipeline, dict(guard, keep_ignored=False)]
 train_dataloader = dict(
     dataset=dict(
         dataset=dict(
-            # A list is replaced as a whole: VOC2007 and VOC2012 of the base, with this pipeline.
+            # A list replaces that of the base as a whole, so it repeats VOC2007 and VOC2012, with this pipeline.
             datasets=[
                 dict(dataset, pipeline=train_pipeline) for dataset in _base_.train_dataloader.dataset.dataset.datasets
             ]
@@ -31,7 +31,7 @@ train_dataloader = dict(
     )
 )
 
-# VOCMetric reads the ground truth that the pipeline leaves, difficult objects and ignored instances included.
+# VOCMetric reads the ground truth after the pipeline, including difficult objects and ignored instances.
 test_pipeline = [*_base_.test_pipeline, guard]
 val_dataloader = dict(dataset=dict(pipeline=test_pipeline))
 test_dataloader = val_dataloader

@@ -9,10 +9,10 @@ model = dict(
     rpn_head=dict(loss_cls=dict(type='GuardedCrossEntropyLoss')),
     roi_head=dict(
         bbox_head=dict(loss_cls=dict(type='GuardedCrossEntropyLoss')),
-        # It picks the mask of the label's class.
+        # mask_head picks the mask of the label's class.
         mask_head=dict(loss_mask=dict(type='GuardedCrossEntropyLoss')),
     ),
-    # Stock, -1: ignore regions, which the guard makes of invalid instances, are trained as background.
+    # The guard turns invalid instances into ignore regions, which the stock value -1 trains as background.
     train_cfg=dict(
         rpn=dict(assigner=dict(ignore_iof_thr=0.5)),
         rcnn=dict(assigner=dict(ignore_iof_thr=0.5)),
@@ -20,11 +20,12 @@ model = dict(
 )
 
 guard = dict(type='GuardInstanceLabels', num_classes=num_classes)
-# Last: it sees what the heads will see. Without crowds, which stock has no eye for, valid labels train as with stock.
+# Last, so that the guard sees the labels that the heads get. keep_ignored=False removes crowds, which the stock
+# assigners do not use, so that valid labels train as with the stock config.
 train_pipeline = [*_base_.train_pipeline, dict(guard, keep_ignored=False)]
 train_dataloader = dict(dataset=dict(pipeline=train_pipeline))
 
-# CocoMetric takes its ground truth from the annotation file: the guard only reports here.
+# CocoMetric takes its ground truth from the annotation file, so the guard only reports here.
 test_pipeline = [*_base_.test_pipeline, guard]
 val_dataloader = dict(dataset=dict(pipeline=test_pipeline))
 test_dataloader = val_dataloader

@@ -1,4 +1,4 @@
-"""FCN on Cityscapes in the pure-Python style, without a guard: the config that somebody already has."""
+"""FCN on Cityscapes in the pure-Python style, without guards; fcn_r50_cityscapes_guarded.py adds them."""
 
 from mmcv.transforms import LoadImageFromFile, RandomFlip, RandomResize, Resize
 from mmengine.dataset import DefaultSampler, InfiniteSampler

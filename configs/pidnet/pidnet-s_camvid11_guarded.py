@@ -1,4 +1,4 @@
-# PIDNet-S on an 11-class CamVid: the labels are 0..10, and 11 is void. Stock losses die on it.
+# PIDNet-S on an 11-class CamVid: the labels are 0..10, and 11 is void (unlabeled), which crashes stock losses.
 #
 #     data/camvid/train/*.png  data/camvid/trainannot/*.png  data/camvid/val/*.png  data/camvid/valannot/*.png
 _base_ = ['./pidnet-s_cityscapes_guarded.py']
@@ -48,8 +48,8 @@ model = dict(
     ),
 )
 
-# Void is no class: 11 is outside 0..10. label_map turns it into 255, which GenerateEdge, the losses and IoUMetric leave
-# out, and says that this is meant: the hook sums it up as mapped, and reports only what else is invalid.
+# 11 is outside the classes 0..10. label_map turns it into 255, which GenerateEdge, the losses and IoUMetric ignore. As
+# this is intended, the hook counts 11 as mapped, and reports only other invalid values.
 guard = dict(type='GuardSegLabels', num_classes=num_classes, ignore_index=255, label_map={11: 255})
 
 train_pipeline = [
@@ -61,7 +61,7 @@ train_pipeline = [
     dict(type='PhotoMetricDistortion'),
     guard,
     dict(type='GenerateEdge', edge_width=4),
-    # The same meta_keys as in the base: 'label_guard' carries the guard's report to the hook.
+    # The same meta_keys as in the base, with 'label_guard', which passes the guard's report to the hook.
     dict(type='PackSegInputs', meta_keys=_base_.train_pipeline[-1].meta_keys),
 ]
 test_pipeline = [

@@ -1,5 +1,5 @@
-# PIDNet-S on Cityscapes, guarded: mmseg's config, and nothing in it that a label can bring down.
-# 'mmseg::pidnet/...' in both stacks: onedl's mmengine cannot resolve the short form.
+# PIDNet-S on Cityscapes: mmseg's config with all losses and pipelines guarded.
+# The full path of 'mmseg::pidnet/...', because onedl's mmengine cannot resolve the short form.
 _base_ = [__import__('mmseg').__path__[0] + '/.mim/configs/pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py']
 
 custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
@@ -13,7 +13,7 @@ ohem = dict(type='GuardedOhemCrossEntropy', thres=0.9, min_kept=131072, class_we
 model = dict(
     decode_head=dict(
         loss_decode=[
-            # 255 is not trained on (the head also hands over its own ignore_index).
+            # 255 is not trained on (the head also passes its own ignore_index to the loss).
             dict(type='GuardedCrossEntropyLoss', class_weight=class_weight, loss_weight=0.4, ignore_index=255),
             ohem,
             dict(type='GuardedBoundaryLoss', loss_weight=20.0),
@@ -32,7 +32,7 @@ train_pipeline = [
     # Before GenerateEdge, so that no edges are drawn around invalid pixels ...
     dict(type='GuardSegLabels', num_classes=num_classes),
     dict(type='GenerateEdge', edge_width=4),
-    # ... and 'label_guard' carries the guard's report through the packing, to the hook.
+    # ... and 'label_guard' in meta_keys, so that PackSegInputs passes the guard's report to the hook.
     dict(
         type='PackSegInputs',
         meta_keys=(
@@ -51,7 +51,7 @@ train_pipeline = [
 ]
 train_dataloader = dict(dataset=dict(pipeline=train_pipeline))
 
-# An invalid label in the validation set would count as a false positive of whatever is predicted there.
+# An invalid label in the validation set would count as a false positive of the predicted class.
 test_pipeline = [
     dict(type='LoadImageFromFile'),
     dict(type='Resize', scale=(2048, 1024), keep_ratio=True),

@@ -1,6 +1,6 @@
-"""The commands, a module or package each: ``add_to`` adds its parser, ``run`` runs it and returns the exit code.
+"""The commands, a module or package each, with ``add_to`` (adds the parser) and ``run`` (returns the exit code).
 
-May import everything except :mod:`mmguard.cli`; nothing heavy before ``run``, so that ``mmguard --help`` is fast.
+They may import everything except :mod:`mmguard.cli`; nothing heavy before ``run``, so that ``mmguard --help`` is fast.
 """
 
 #: Exit codes of all commands; the help of each gives details. No findings, or everything was done.
@@ -11,5 +11,5 @@ FOUND = 1
 COULD_NOT_RUN = 2
 #: Ctrl-C.
 INTERRUPTED = 130
-#: As for a program ended by SIGPIPE: the reader of the output (`| head`) is gone.
+#: The reader of the output (`| head`) has ended; the code of a program that SIGPIPE ends.
 READER_GONE = 141

@@ -17,7 +17,7 @@ from mmguard.text import visible
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Result of a command; true if it has no findings except remarks.
+    """Result of a command; ``bool()`` is True if nothing failed and no finding is worse than a remark.
 
     Attributes:
         target (str): Target of the command.
@@ -25,8 +25,8 @@ class Diagnosis:
             most likely first.
         files (dict[str, int]): Every file with invalid labels -> their number; relative to the working directory if it
             is in it, and at most 100,000 per data set.
-        failed (tuple[str]): What could not be read, with the reason.
-        record (dict): The same as plain data: what ``--json`` writes.
+        failed (tuple[str]): Inputs that could not be read, with the reasons.
+        record (dict): The result as plain data, as ``--json`` writes it.
         text (str): What the command prints.
     """
 
@@ -65,8 +65,8 @@ class Diagnosis:
             dataset (str, optional): Name of the data set, if several are trained on.
 
         Raises:
-            ValueError: An unknown formula; or not exactly one data set with weights: they need label maps for training,
-                and ``num_classes``.
+            ValueError: ``formula`` is unknown, or not exactly one data set has weights; these need label maps for
+                training, and ``num_classes``.
         """
         known = {one['name']: one['class_weight'] for one in self.record.get('datasets', ()) if one['class_weight']}
         chosen = [weights for name, weights in known.items() if dataset in (None, name)]
@@ -112,9 +112,9 @@ def scan(
         target (str): Config, folder of label maps, annotation file, ...: a TARGET of ``mmguard scan``.
         processes (int, optional): Number of processes. Default: one per core.
         executor (concurrent.futures.Executor, optional): Workers that read the files instead: a
-            ``ProcessPoolExecutor``, ``dask.distributed.Client(...).get_executor()``, ``MPIPoolExecutor``. They see the
-            files under the same paths. It is not shut down.
-        verify (bool): Build and call the parts that an edit of a config affects before it is offered.
+            ``ProcessPoolExecutor``, ``dask.distributed.Client(...).get_executor()``, ``MPIPoolExecutor``. Files need
+            the same paths for the workers. The executor is not shut down.
+        verify (bool): Build and call the parts that an edit of a config affects before the edit is offered.
         options: Options of ``mmguard scan``: ``num_classes``, ``ignore_index``, ``reduce_zero_label``, ``label_map``,
             ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
 
@@ -162,9 +162,9 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
     """Check a config before training, as ``mmguard check`` does.
 
     Args:
-        config (str): A file, or a shipped one as ``mmseg::pidnet/NAME.py``. In Python it is a program, and is run.
-        run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
-        verify (bool): Build and call the parts that an edit affects before it is offered.
+        config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.
+        run_code (bool): For a config in YAML or JSON that you trust: import and run the code that it names.
+        verify (bool): Build and call the parts that an edit affects before the edit is offered.
 
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or cannot be read.
@@ -190,18 +190,18 @@ def dry_run(
     device: str = 'cpu',
     run_code: bool = False,
 ) -> Diagnosis:
-    """Run the first batches of a config's training, then test what running cannot show, as ``mmguard dry-run`` does.
+    """Run the first batches of a config's training, then test what a run does not show, as ``mmguard dry-run`` does.
 
-    What is broken is a finding with the name of the property as the code, and severity ``'error'``; a note is a remark.
-    What could not run is in ``record``, with the outcome ``'not run'``.
+    A broken property is a finding of severity ``'error'`` with the property's name as its code; a note is a remark.
+    Properties that could not run are in ``record``, with the outcome ``'not run'``.
 
     Args:
-        config (str): A file, or a shipped one. In Python it is a program, and is run.
+        config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.
         only (list[str]): Names of properties. Default: all.
-        samples (int): Samples of each data set; 0: leave the data alone, and test on made-up images only.
-        seconds (float): Time for all properties.
+        samples (int): Samples of each data set; 0: read no data, and test on made-up images only.
+        seconds (float): Time limit for all properties.
         device (str): Device of the model.
-        run_code (bool): For a config in YAML or JSON that you trust: build the code that it names.
+        run_code (bool): For a config in YAML or JSON that you trust: import and run the code that it names.
 
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or has no model.
@@ -221,14 +221,14 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
     """Explain what ended a training, as ``mmguard explain`` does.
 
     Args:
-        log (str): Path of a log or of the folder of a run; or the text itself, which has several lines.
+        log (str): Path of a log or of the folder of a run; or the text of a log, with several lines.
         config (str, optional): Check this config and its labels, too.
         data (str, optional): Scan these labels, too.
         options: ``num_classes``, ``ignore_index``, ``framework``, ``run_code``.
 
     Returns:
-        Diagnosis: The error, with its code, is the first finding; those in config and labels follow. It is true if the
-        log shows no error.
+        Diagnosis: The first finding is the error, with its code; findings in config and labels follow. Without an
+        error in the log there are only the latter.
 
     Raises:
         mmguard.errors.CannotRun: The file does not exist.

@@ -17,17 +17,17 @@ _LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1
 
 
 #: Options of commands that print findings, that offer edits of a config, and that take one.
-VERBOSE = '-v, --verbose  show all causes, edits and notes, not three sentences per finding\n'
-NO_VERIFY = '--no-verify  offer edits without building and calling what they touch\n'
+VERBOSE = '-v, --verbose  show all causes, edits and notes, not only three sentences per finding\n'
+NO_VERIFY = '--no-verify  offer edits without building and calling the parts that they change\n'
 RUN_CODE = """\
---run-code  for a CONFIG in YAML or JSON that you trust: import and build the code that it names, as a .py is run
+--run-code  for a CONFIG in YAML or JSON that you trust: import and run the code that it names, as for a .py
 """
 #: Names of an argument, its metavar, and after two blanks its help, which goes on in indented lines.
 _ARGUMENT = re.compile(r'^([^\s,]+(?:, [^\s,]+)*)(?: (\S+))?  (.*(?:\n +.*)*)', re.MULTILINE)
 
 
 def add_arguments(parser: Any, text: str, **settings: Any) -> None:
-    """Add the arguments of a text to a parser; those without metavar and settings are switches.
+    """Add the arguments that a text lists to a parser; an argument without metavar and settings is a switch.
 
     Args:
         parser (ArgumentParser): A parser, or a group of one.
@@ -46,7 +46,7 @@ def add_arguments(parser: Any, text: str, **settings: Any) -> None:
 
 
 def label(text: str) -> int:
-    """Parse an integer of 64 bits."""
+    """Parse a label, an integer of at most 64 bits."""
     return _parse_integer(text, _LARGEST_LABEL)
 
 
@@ -59,7 +59,7 @@ def positive(text: str) -> int:
 
 
 def processes(text: str) -> int:
-    """Parse a number of processes."""
+    """Parse a number of processes from 1 to 1024."""
     return _parse_integer(str(positive(text)), 1024)
 
 
@@ -100,8 +100,8 @@ def label_map(text: str) -> Dict[Any, int]:
         return {_parse_value(raw): label(str(int(to))) for raw, to in pairs}
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise argparse.ArgumentTypeError(
-            f'write a label map as 7:0,8:1 (value in the file:class; *:255 for all others), or name a .json file of '
-            f'it, got {shorten(text)}'
+            f'expected a label map such as 7:0,8:1 (value in the file:class; *:255 for all others), or a .json file '
+            f'with one, got {shorten(text)}'
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""``mmguard check``."""
+"""``mmguard check``: its arguments, the check of a config, and its output."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def add_to(commands: Any) -> None:
         'check',
         help='check a config before training: say what is wrong with its labels, and what to write',
         description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
-        "sets, pipelines, metrics. Builds mmguard's own lines only, and reads no data, unless it has an edit to offer: "
-        'what that touches (data sets, model, losses) is built and called before and after it, in a process without '
-        'network, for at most 20 s. CONFIG in Python is a program, and is run. Exit code: 0 nothing found, 1 findings, '
-        '2 could not run. `mmguard explain CODE` says more about a finding.',
+        'sets, pipelines, metrics. Reads no data, and builds nothing but the parts that an offered edit changes (data '
+        'sets, model, losses): they are built and called before and after the edit, in a process without network, for '
+        'at most 20 s. A CONFIG in Python is executed. Exit code: 0 nothing found, 1 findings, 2 could not '
+        'run. `mmguard explain CODE` says more about a finding.',
     )
-    add_arguments(parser, 'configs CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py', configs=dict(nargs='+'))
+    add_arguments(parser, 'configs CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py', configs=dict(nargs='+'))
     add_selection(parser)
     text = '--json FILE  write the findings as JSON (-: to standard output); for one CONFIG only\n'
     add_arguments(parser, text + RUN_CODE + NO_VERIFY + VERBOSE)
@@ -96,7 +96,7 @@ def select_config_rules(selection: RuleSelection) -> List[Type[Rule]]:
 def check_config(
     file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
 ) -> Tuple[ReadConfig, List[Finding]]:
-    """Return a config and its findings: those of the rules with edits that break nothing, then all others."""
+    """Return a config and its findings: first those of ``rules``, with verified edits, then those of other rules."""
     from mmguard.config.other_styles import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import diagnose, verify_edits
@@ -112,7 +112,7 @@ def check_config(
 
 
 def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False, width: int = _WIDTH) -> str:
-    """Return the findings as text, each with its places, its value and the correction, and the total at the end."""
+    """Return the output of the command: the findings, notes, a hint, and at the end the number of findings."""
     from mmguard.findings.finding import SEVERITIES
     from mmguard.findings.messages import apply_hint, format_findings
 
@@ -135,7 +135,7 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
 def as_json(
     config: ReadConfig, findings: List[Finding], codes: List[str], failed: Sequence[str] = ()
 ) -> Dict[str, Any]:
-    """Return the findings as plain data for programs."""
+    """Return the findings as plain data for ``--json``."""
     from mmguard.findings.messages import unpack
 
     return {

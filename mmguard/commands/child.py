@@ -11,9 +11,9 @@ _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 
 def build_python_command(code: str) -> List[str]:
-    """Return the start of a command that runs code in a child; its arguments (``sys.argv[1:]``) are appended.
+    """Return the command that runs code in a child process; the caller appends its arguments (``sys.argv[1:]``).
 
-    The child finds the packages of this process (on PYTHONPATH, of the user, editable), except for those in the working
+    The child finds the packages of this process (PYTHONPATH, user site, editable), except for those in the working
     directory: a ``json.py`` there must not replace the standard library.
     """
     here = os.path.realpath(os.getcwd())

@@ -22,7 +22,7 @@ _STYLES = {ERROR: 'bold red', WARNING: 'bold yellow', INFO: 'bold green'}
 
 
 class Console(_Console):
-    """Console of rich that escapes control characters, interprets no markup, and highlights nothing by itself."""
+    """``rich.Console`` that escapes control characters, and neither interprets markup nor highlights text."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
@@ -34,7 +34,7 @@ class Console(_Console):
 
 
 def render_finding(finding: Finding, before: str = '', verbose: bool = False) -> Text:
-    """Format a finding over several lines, with text before its code; ``verbose``: with every edit and note."""
+    """Format a finding over several lines that begin with ``before``; ``verbose`` adds every edit and note."""
     code, _, rest = visible(format_finding(finding, UNBROKEN, verbose)).partition(' ')
     cause, _, rest = rest.partition('\n')
     text = Text(before)

@@ -1,4 +1,4 @@
-"""``mmguard env``: installed packages, their conflicts, and the line that installs mmseg and mmdet on this machine."""
+"""``mmguard env``: installed packages, their conflicts, and the command that installs mmseg and mmdet here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ARGUMENTS = """\
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'env',
-        help='say what is installed, whether it works together, and what to do if not',
+        help='list the installed packages, their conflicts, and what to do about these',
         description='Prints one line each for Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
         'mmengine, mmcv and its ops, mmsegmentation and mmdetection; then what is wrong (MG5xx) and what to do, and '
         'the line that installs mmsegmentation and mmdetection for this Python, torch and GPU. Exit code: 1 if there '
@@ -128,7 +128,7 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
 
 
 def _reads_objects() -> Optional[bool]:
-    """Return True if mmengine, or the user, tells torch to read checkpoints that hold objects."""
+    """Return True if mmengine or an environment variable sets ``weights_only=False``; ``None`` without mmengine."""
     mmengine = find_module_folder('mmengine')
     if mmengine is None:
         return None
@@ -141,7 +141,7 @@ def _reads_objects() -> Optional[bool]:
 
 
 def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[Cuda]]:
-    """Import modules in a child process, so that a crash or hang does no harm.
+    """Import modules in a child process, so that a crash or a hang does not end this process.
 
     Returns:
         tuple: {name: reason} of the modules that cannot be imported, and torch's CUDA; ``None`` if it is unknown.
@@ -194,7 +194,7 @@ def describe_environment(environment: EnvironmentFacts) -> Dict[str, str]:
         version = environment.get_version(name).partition('+')[0]
         if version:
             was = 'tested' if version in tried else 'not tested'
-            lines[f'mmguard with {name}'] = f'{version} was {was}; tested are {tried[0]} to {tried[-1]}'
+            lines[f'mmguard with {name}'] = f'{version} was {was} (tested versions: {tried[0]} to {tried[-1]})'
     return lines
 
 
@@ -211,21 +211,21 @@ Range = Tuple[Version, Version]
 
 
 class Row(NamedTuple):
-    """Machines that share a line: lower bounds belong to a range, upper bounds do not."""
+    """Machines that share an install line; ranges include the lower bound and exclude the upper one."""
 
     stack: str  #: Stack that is installed.
     torch: Range = ((), (9,))
     python: Range = ((3, 8), (4,))
-    capability: Range = ((), (99,))  #: Of the newest GPU; ``()`` without one.
-    cuda: Range = ((), (99,))  #: That torch was built for; ``()`` if unknown, or the CPU.
-    keeps: bool = False  #: True if only an installation of the same stack takes this row.
+    capability: Range = ((), (99,))  #: Compute capability of the newest GPU; ``()`` without a GPU.
+    cuda: Range = ((), (99,))  #: CUDA that torch was built for; ``()`` if unknown, or for a CPU build.
+    keeps: bool = False  #: True if the row is only for machines on which the same stack is installed.
     pin: str = ''  #: Release of torch in place of the installed one.
     numpy_1: bool = False  #: True if this torch was compiled for NumPy 1.
 
 
 #: The first row that fits is used.
 ROWS = (
-    # RTX 50 and B200: torch 2.7 is the first, and CUDA 12.8.
+    # RTX 50 and B200 need torch 2.7 and CUDA 12.8, or newer.
     Row(ONEDL, python=((3, 10), (4,)), capability=((10,), (99,)), cuda=((), (12, 8)), pin='2.8.0+cu128'),
     Row(OPENMMLAB, torch=((2, 6), (9,)), keeps=True),
     Row(ONEDL, torch=((2, 6), (9,)), python=((3, 10), (4,))),
@@ -237,7 +237,7 @@ PACKAGES: Dict[str, str] = {
     OPENMMLAB: 'mmcv==2.1.0 mmengine==0.10.7 mmsegmentation==1.2.2 mmdet==3.3.0 ftfy regex',
     ONEDL: 'onedl-mmcv==2.3.6 onedl-mmengine==0.10.12 onedl-mmsegmentation==1.4.2 onedl-mmdetection==3.5.1',
 }
-#: Wheels of mmcv 2.1.0: for no later torch.
+#: Wheels of mmcv 2.1.0, which do not exist for a torch newer than ``TORCH_WITH_WHEELS``.
 WHEELS = 'https://download.openmmlab.com/mmcv/dist/{cuda}/torch{torch}.0/index.html'
 TORCH_WITH_WHEELS = '2.1'
 #: Stack, Python and torch of the lines that were executed, on Linux without a GPU. docs/stacks.md has the same rows.
@@ -250,19 +250,19 @@ EXECUTED: Tuple[Tuple[str, str, str], ...] = (
 
 
 class InstallLine(NamedTuple):
-    """A line for the shell, and True if it was executed for this Python, torch and system, without a GPU."""
+    """Shell command, and True if it was executed for this Python, torch and system, without a GPU."""
 
     line: str
     executed: bool
 
 
 def build_install_line(environment: EnvironmentFacts) -> Optional[InstallLine]:
-    """Return the line that installs mmseg and mmdet into a new environment of this machine.
+    """Return the shell command that installs mmseg and mmdet into a new environment of this machine.
 
-    mmcv is compiled for the torch that is there (``--no-build-isolation``), by a setuptools with pkg_resources (< 81).
+    mmcv is compiled for the installed torch (``--no-build-isolation``), by a setuptools with pkg_resources (< 81).
 
     Returns:
-        InstallLine, optional: ``None`` if torch is not installed, or no torch serves this Python and this GPU.
+        InstallLine, optional: ``None`` if torch is not installed, or no torch supports this Python and this GPU.
     """
     installed = environment.get_version('torch')
     if not installed:

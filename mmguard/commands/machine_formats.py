@@ -14,7 +14,7 @@ from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.text import LONGEST, quantity, visible, visible_name
 from mmguard.version import __version__
 
-#: Severity of a finding that a setting leaves out.
+#: Severity of a finding that a setting hides.
 HIDDEN = 'hidden'
 _LEVELS = {ERROR: 'error', WARNING: 'warning', INFO: 'notice'}
 #: Maximum number of files that one finding is reported at.
@@ -22,7 +22,7 @@ _PLACES = 20
 
 
 class ReportEntry(NamedTuple):
-    """Finding or broken property, as the formats show it."""
+    """Finding, or broken property of ``dry-run``, in a machine-readable report."""
 
     code: str  #: Code of the rule, or name of the property.
     severity: str  #: One of :data:`mmguard.findings.finding.SEVERITIES`, or ``HIDDEN``.
@@ -33,13 +33,13 @@ class ReportEntry(NamedTuple):
 
 
 def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden_by: str = '') -> ReportEntry:
-    """Return the entry of a finding.
+    """Convert a finding to an entry of a machine-readable report.
 
     Args:
-        finding (Finding): Its files are relative to one of ``roots``.
+        finding (Finding): The finding, whose files are relative to one of ``roots``.
         target (str): Target of the command, which is named in place of files that are not on this disk.
         roots (list[str]): Folders of the files, and annotation files.
-        hidden_by (str): Setting that leaves the finding out.
+        hidden_by (str): Setting that hides the finding; empty if it is shown.
     """
     files = dict.fromkeys(_locate(name, target, roots) for name in finding.files or ('',))
     text = f'{f"hidden by {hidden_by}: " if hidden_by else ""}{finding.evidence}. {finding.next_step}'
@@ -54,7 +54,7 @@ def locate_file(name: str, roots: Iterable[str]) -> str:
 
 
 def _locate(name: str, target: str, roots: Sequence[str]) -> str:
-    """Return the path of a file relative to the working directory; that of the target if no such file exists."""
+    """Return the path of a file relative to the working directory, or the path of the target if the file is missing."""
     records = (root for root in roots if os.path.isfile(root))  # an image that is named in a JSON
     found = locate_file(name, roots) or locate_file(name.partition(': ')[0], roots)  # a place in it may follow
     return found or _from_here(next(records, target))
@@ -73,7 +73,7 @@ def _from_here(path: str) -> str:
 def write_entries(
     name: str, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()
 ) -> str:
-    """Return entries in one of the machine-readable formats.
+    """Return a machine-readable report as text.
 
     Args:
         name (str): ``'github'``, ``'sarif'`` or ``'junit'``.
@@ -125,7 +125,7 @@ def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str
             'level': levels[entry.severity],
             'message': {'text': visible(f'{entry.title} {entry.text}')},
             'locations': [_build_sarif_location(file, entry.places) for file in entry.files],
-            # Of all results or of none, says the specification.
+            # The specification wants this key in all results, or in none.
             'suppressions': [{'kind': 'external'}] * (entry.severity == HIDDEN),
         }
         for entry in entries
@@ -173,5 +173,5 @@ def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed:
 
 
 def _remove_controls(text: str) -> str:
-    """Return text on one line, without the control characters that XML cannot hold."""
+    """Return text on one line, without the control characters that XML forbids."""
     return visible_name(text, LONGEST).encode('utf-8', 'backslashreplace').decode('utf-8')

@@ -23,7 +23,7 @@ from mmguard.text import hide_credentials
 _HEAD = 1024
 _JSON = b'{\n "written_by": "mmguard"'
 
-#: Option -> True if a file begins like those that it writes.
+#: Option -> function that returns True if the beginning of a file is that of an earlier output of the option.
 _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
     'json': lambda head: head.startswith(_JSON),
     'html': lambda head: b'<title>mmguard: ' in head,

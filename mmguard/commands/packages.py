@@ -26,7 +26,7 @@ INSTALL: Dict[str, str] = {
 
 
 def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
-    """Return which module is missing, and how to install it; ``None`` if only the config needs it.
+    """Return a sentence with the missing module and its install command; ``None`` if mmguard does not need it.
 
     Example:
         >>> find_install_command(ModuleNotFoundError("No module named 'PIL'", name='PIL'))

@@ -1,4 +1,4 @@
-"""``mmguard report``: what ``mmguard.read_log`` shows, how the ranks of a run ended, and the likely causes."""
+"""``mmguard report``: the numbers of ``mmguard.read_log``, how the ranks of a run ended, and the likely causes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_to(commands: Any) -> None:
         help='show what a training skipped, and how it died: tables and likely causes',
         description='Shows what LabelGuardHook and FlightRecorderHook wrote during a training, on all ranks: how each '
         'rank ended, the worst files, what was skipped, and the likely causes. Exit code: 0 nothing was skipped, 1 '
-        'something was, or the training died, 2 nothing could be read, or only a part, which skipped nothing.',
+        'something was, or the training died, 2 nothing could be read, or only a part in which nothing was skipped.',
     )
     add_arguments(parser, _ARGUMENTS + VERBOSE, log=Path)
     parser.set_defaults(run=run)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     return COULD_NOT_RUN if problems else CLEAN
 
 
-#: Exceptions of the other ranks when a rank is gone: mmguard, gloo, NCCL.
+#: Exceptions of mmguard, gloo and NCCL on a rank after another rank is gone.
 _OF_ANOTHER_RANK = re.compile('^AbsentRankError|by peer|remote process exited')
 
 
@@ -86,7 +86,7 @@ def read_ends(paths: Sequence[Path], world_size: int) -> Tuple[List[RankFacts], 
 
     Returns:
         tuple: the ranks that ended, first the one that probably ended the others; the ranks without a record, if the
-        run had ``world_size`` ranks; and what could not be read.
+        run had ``world_size`` ranks; and messages about records that could not be read.
     """
     from mmguard.facts.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts
     from mmguard.log import flight_record

@@ -27,7 +27,7 @@ _NO_FILES_REASON = (
 
 
 def load_config(path: str, run_code: bool = False) -> Any:
-    """Load a config to build; YAML and JSON only with ``run_code``."""
+    """Load a config that will be built; refuse YAML and JSON without ``run_code``."""
     config = load_file(path, run_code=run_code)
     check_may_build(path, run_code)
     wrong_types = ReadConfig(config.to_dict()).wrong_types
@@ -37,12 +37,12 @@ def load_config(path: str, run_code: bool = False) -> Any:
 
 
 def open_program(config: Any) -> Program:
-    """Return the program of a loaded config, with what ``LabelGuardHook(guard=True)`` guards."""
+    """Return the program of a loaded config, with the guards of ``LabelGuardHook(guard=True)``."""
     return Program(from_mmengine(config).written)
 
 
 def build_dataset(program: Program, split: str = 'train') -> Any:
-    """Build a data set of a program, with its annotations; refuse an empty one."""
+    """Build a data set of a program, with its annotations; refuse an empty data set."""
     try:
         return program.build_dataset(split)
     except Unavailable as error:
@@ -60,9 +60,9 @@ def get_random_state() -> Tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample: its number among all, and its number in the data set that runs the pipeline.
+    """A sample: its number among all samples, the data set that runs its pipeline, and its index in this data set.
 
-    That is the innermost one, or the MultiImageMixDataset around it.
+    The data set is the innermost one, or the MultiImageMixDataset around it.
     """
 
     number: int
@@ -89,7 +89,7 @@ class Sample:
 
 
 class Samples:
-    """The samples of a data set, each once, however often its wrappers repeat it."""
+    """The samples of a data set, each once even if wrappers repeat them."""
 
     def __init__(self, dataset: Any) -> None:
         self._all: List[Sample] = []
@@ -104,9 +104,9 @@ class Samples:
         return self._all[number]
 
     def find(self, path: str) -> Tuple[str, List[Sample]]:
-        """Return the local path that shares the longest end with a path from any machine, and its samples."""
+        """Return the file of the data set whose path shares the longest end with ``path``, and its samples."""
         if path == '<unknown>':
-            raise CannotRun("the record does not name its file: 'img_path' is missing in the meta_keys of Pack...")
+            raise CannotRun("the record has no file name: 'img_path' is missing in the meta_keys of Pack...")
         if not self._by_name:
             self._list_names()
         candidates = self._by_name.get(split_folders(path)[-1], [])
@@ -152,7 +152,7 @@ def _find_pipeline_owners(dataset: Any) -> Iterator[Tuple[Any, int]]:
 
 
 def _is_mixing(dataset: Any) -> bool:
-    """Return True if it is a MultiImageMixDataset."""
+    """Return True if a data set is a MultiImageMixDataset."""
     return hasattr(dataset, 'pipeline_types') and hasattr(dataset, 'dataset')
 
 

@@ -1,4 +1,4 @@
-"""Choice of the findings that a command shows, of those that fail it, and of the form in which they are written."""
+"""Settings for the findings that a command shows, the severity that makes it fail, and the output format."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _SETTINGS = {'select': list, 'ignore': list, 'fail-on': str, 'format': str}
 
 
 class RuleSelection(NamedTuple):
-    """Choice by the options and ``[tool.mmguard]`` of pyproject.toml."""
+    """Selected rules, severity and format, from the options and ``[tool.mmguard]`` of pyproject.toml."""
 
     select: Tuple[str, ...] = ()  #: Codes, or beginnings of codes; empty: all.
-    ignore: Tuple[str, ...] = ()  #: The same, to leave out.
+    ignore: Tuple[str, ...] = ()  #: Codes, or beginnings of codes, to leave out.
     fail_on: str = WARNING  #: Least severity that gives exit code 1.
     format: str = 'text'  #: One of ``FORMATS``.
-    hidden_by: str = ''  #: The options, or the pyproject.toml, that leave findings out.
+    hidden_by: str = ''  #: The options, or the pyproject.toml, that hide findings.
 
     @property
     def for_people(self) -> bool:
-        """True if standard output is for people; else their text goes to standard error."""
+        """True if standard output is for people; otherwise text for people goes to standard error."""
         return self.format == 'text'
 
     def select_rules(self) -> List[Type[Rule]]:
-        """Return the chosen rules."""
+        """Return the rules chosen by ``select`` and ``ignore``."""
         from mmguard.findings.engine import select_rules
 
         try:
@@ -59,7 +59,7 @@ class RuleSelection(NamedTuple):
         return [reason for code, reason in failures.items() if code in codes]
 
     def split(self, findings: Sequence[Finding]) -> Tuple[List[Finding], List[Finding], List[str]]:
-        """Return the chosen findings, the hidden ones, and a note about these: they are not an all-clear."""
+        """Return the chosen findings, the hidden ones, and a note with the number of hidden ones, if any."""
         codes = {rule.code for rule in self.select_rules()}
         shown, hidden = ([one for one in findings if (one.code in codes) is kept] for kept in (True, False))
         note = Message('{number} hidden by {by}', number=quantity(len(hidden), 'finding'), by=self.hidden_by)
@@ -86,7 +86,7 @@ def codes(text: str) -> List[str]:
 
 
 _SELECTION = """\
---select CODES  only these findings, e.g. MG201,MG214 (or MG21)
+--select CODES  only these findings, such as MG201,MG214 (or MG21 for all MG21x)
 --ignore CODES  all but these findings
 """
 _OUTCOME = """\
@@ -97,7 +97,7 @@ _OUTCOME = """\
 
 
 def add_selection(parser: Any) -> None:
-    """Add the options; a default of ``None`` leaves the choice to pyproject.toml."""
+    """Add the options that select findings; a default of ``None`` leaves the choice to pyproject.toml."""
     add_arguments(parser, _SELECTION, select=codes, ignore=codes)
     add_outcome(parser)
 
@@ -116,7 +116,7 @@ def read_selection(args: argparse.Namespace) -> RuleSelection:
     path, settings = _read_settings([getattr(args, 'target', ''), *getattr(args, 'configs', ())])
     given = {name: getattr(args, name, None) for name in RuleSelection._fields}
     chosen = {name: value for name, value in given.items() if value is not None}
-    if args.json == '-':  # goes before the setting of a project, and excludes another option
+    if args.json == '-':  # overrides the setting of a project, and excludes another --format
         if chosen.get('format', 'json') != 'json':
             said = f'--json - and --format {args.format} both write to standard output'
             raise CannotRun(f'{said}: name a file for --json')
@@ -156,7 +156,7 @@ def _read_settings(targets: Sequence[str]) -> Tuple[str, Dict[str, Any]]:
 def _find_project(targets: Sequence[str]) -> str:
     """Return the nearest pyproject.toml from the working directory up to the root of its repository; empty if none.
 
-    One inside of a target is part of what is examined, and does not decide what is shown of it.
+    A pyproject.toml inside of a target is part of the examined data, and must not hide findings about them.
     """
     from mmguard.config.read import list_project
 

@@ -18,7 +18,7 @@ SECONDS, HEARTBEAT = 0.1, 30.0
 
 
 class Spinner:
-    """Sign that a command is still working: ``mmguard scan: train (12 s)``; its ``text`` can be changed.
+    """Spinner that shows that a command is working: ``mmguard scan: train (12 s)``; its ``text`` can be changed.
 
     The thread writes without a lock that a forked process could inherit, and needs no package.
     """

@@ -3,10 +3,10 @@
 The differences that matter to mmguard:
 
 - the names of the distributions, and which versions accept each other (:mod:`mmguard.commands.env`);
-- the name of a config that ships with a framework: the forks' mmengine looks ``'mmseg::...'`` up under OpenMMLab's
-  distribution, which is missing (:func:`find_config_file`, :func:`build_base_source`);
-- class weights together with ignored labels in mmseg's cross entropy. OpenMMLab's averages by ``class_weight[label]``
-  of all labels, and fails if an ignored one is not a class; the fork's excludes ignored ones, and fails with
+- shipped configs (``'mmseg::...'``): the forks' mmengine looks for OpenMMLab's distribution, which is not installed
+  (:func:`find_config_file`, :func:`build_base_source`);
+- mmseg's cross entropy with class weights: OpenMMLab's version divides by the sum of ``class_weight[label]`` over all
+  labels, and fails if an ignored label is not a class; the fork's version excludes ignored labels, and fails with
   ``avg_non_ignore=True`` (:func:`weighs_ignored_labels`).
 """
 
@@ -56,7 +56,7 @@ SHIPPED = '/.mim/configs/'
 
 
 def install_command(module: str, stacks: Sequence[str] = ()) -> str:
-    """Return the command that installs a module, from the given stacks or from any.
+    """Return the commands that install a module from the given stacks (default: all), joined with ", or ".
 
     Example:
         >>> install_command('mmdet')
@@ -68,7 +68,7 @@ def install_command(module: str, stacks: Sequence[str] = ()) -> str:
 
 
 def list_distributions(module: str) -> Tuple[str, ...]:
-    """Return the distributions, in all stacks, that provide a module.
+    """Return the names of the distributions that provide a module, in all stacks.
 
     Example:
         >>> list_distributions('mmseg')
@@ -78,7 +78,7 @@ def list_distributions(module: str) -> Tuple[str, ...]:
 
 
 def find_stacks(installed: Iterable[str]) -> Dict[str, List[str]]:
-    """Find the installed distributions of each stack; stacks without any are left out.
+    """Return the installed distributions as {stack: names}, without the stacks that have none.
 
     Example:
         >>> find_stacks(['numpy', 'onedl-mmengine', 'mmdet'])
@@ -121,7 +121,7 @@ def find_config_file(name: str) -> str:
     """Return the file of a shipped config, ``'mmseg::pidnet/....py'``; return a name without ``::`` unchanged.
 
     Raises:
-        ModuleNotFoundError: The framework is not installed, or not known.
+        ModuleNotFoundError: The framework is not installed, or not in :data:`FRAMEWORKS`.
         FileNotFoundError: The framework does not ship this config.
     """
     package, shipped, inner = name.partition('::')
@@ -139,7 +139,7 @@ def find_config_file(name: str) -> str:
 
 
 def build_base_source(name: str) -> str:
-    """Return the ``_base_`` expression, valid in either stack, for a config that ships with a framework.
+    """Return a ``_base_`` expression for a shipped config that works with OpenMMLab and with its onedl forks.
 
     Example:
         >>> build_base_source('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py')
@@ -150,5 +150,5 @@ def build_base_source(name: str) -> str:
 
 
 def weighs_ignored_labels() -> bool:
-    """Return True if mmseg's cross entropy counts ignored labels that are classes when it averages by class weights."""
+    """Return True if mmseg's cross entropy divides by a sum of class weights that includes those of ignored labels."""
     return not is_onedl('mmseg')

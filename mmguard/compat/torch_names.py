@@ -1,6 +1,6 @@
 """PyTorch names that are private in some or all releases.
 
-Each name has a fallback for a release without it; ``tests/compat/test_compat.py`` takes the names away.
+Each name has a fallback for releases without it; ``tests/compat/test_compat.py`` tests each fallback.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def is_fake(tensor: Tensor) -> bool:
 
 
 def outlives_call(tensor: Tensor) -> bool:
-    """Return True if ``tensor`` can be kept for the next call: it is not fake, nor from a ``torch.func`` transform.
+    """Return True if ``tensor`` can be stored for the next call: it is not fake and not of a ``torch.func`` transform.
 
-    A tensor in a graph that ``torch.compile`` traces can be kept: it represents the real one.
+    A tensor that ``torch.compile`` traces can be stored: it represents the real tensor.
     """
     return not is_fake(tensor) and (is_compiling() or has_memory(tensor))
 
 
 def has_memory(tensor: Tensor) -> bool:
-    """Return True if ``tensor`` has data of its own. torch 2.1 does not compile this."""
+    """Return True if ``tensor`` has memory (a non-zero ``data_ptr()``). torch 2.1 cannot compile this function."""
     try:
         return tensor.data_ptr() != 0
     except RuntimeError:  # a wrapper of a transform has no memory of its own
@@ -55,8 +55,8 @@ def has_memory(tensor: Tensor) -> bool:
 def is_recomputed() -> bool:
     """Return True if activation checkpointing (``use_reentrant=False``) repeats this call for the backward pass.
 
-    With ``use_reentrant=True`` the call in the backward pass is the first one with gradient. PyTorch has no public name
-    for either; the second call comes from the hook that unpacks a saved tensor. Not to be compiled.
+    With ``use_reentrant=True`` only the call in the backward pass tracks gradients. PyTorch has no public test, so this
+    function looks for the unpack hook of ``torch.utils.checkpoint`` on the call stack. It must not be compiled.
     """
     frame = inspect.currentframe()
     while frame is not None:
@@ -67,7 +67,7 @@ def is_recomputed() -> bool:
 
 
 def runs_triton(tensor: Tensor) -> bool:
-    """Return True if Triton kernels run on the device of ``tensor``: a GPU, or any in Triton's interpreter."""
+    """Return True if Triton kernels run on the device of ``tensor``: a GPU, or any with TRITON_INTERPRET=1."""
     return tensor.is_cuda or os.environ.get('TRITON_INTERPRET') == '1'
 
 
@@ -84,9 +84,9 @@ def get_default_store() -> Any:
     """Return the store that the ranks of the process group used to connect.
 
     Raises:
-        Exception: The store does not exist.
+        Exception: The process group is not initialized.
     """
-    # No public name returns it, and a second store would need an address and a port that every rank reaches.
+    # PyTorch has no public name for the store. A second store would need an address and port that every rank reaches.
     return torch.distributed.distributed_c10d._get_default_store()
 
 

@@ -1,1 +1,1 @@
-"""Config readers that build nothing; only ``load`` imports mmengine, when called."""
+"""Reading, checking and guarding of configs; mmengine is imported only by the functions that need it."""

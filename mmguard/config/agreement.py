@@ -1,4 +1,4 @@
-"""Facts about heads, data sets, ignored labels and guards that must agree: for rules, and for a run at its start."""
+"""Checks that heads, data sets, ignored labels and guards of a config agree, for rules and for the start of a run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from mmguard.config.recognition import find_bases
 from mmguard.labels.loss_selection import is_guarded_type
 from mmguard.labels.spaces import OPEN_VOCABULARY, STUFF, THINGS, Space, takes_labels
 
-#: Heads that count the classes of stuff maps, which the data set does not list.
+#: Heads whose ``num_classes`` counts the classes of stuff maps, which the data set's class list does not have.
 STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')
 
 
 class Count(NamedTuple):
-    """A number of classes (``'all'``, ``'things'`` or ``'stuff'``) that a config sets for a head, and its path."""
+    """A number of classes that a config sets for a head; ``kind`` is ``'all'``, ``'things'`` or ``'stuff'``."""
 
     path: str
     value: int
@@ -42,7 +42,7 @@ class Count(NamedTuple):
 
 
 def find_class_counts(config: ReadConfig) -> List[Count]:
-    """Return the numbers of classes that must equal the data set's."""
+    """Return the ``num_classes`` (or ``num_things_classes``, ``num_stuff_classes``) that must match the data set."""
     found = []
     for head in find_heads(config):
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
@@ -66,7 +66,7 @@ def count_classes(head: Optional[Part]) -> Optional[int]:
 
 
 def count_data_classes(dataset: Part) -> Dict[str, int]:
-    """Count the classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` if it distinguishes them."""
+    """Return the class counts of a data set: ``'all'``, plus ``'things'`` and ``'stuff'`` if known; {} if unknown."""
     classes = get_class_names(dataset)
     if not classes:  # unknown, or taken from the file
         return {}
@@ -84,8 +84,7 @@ def count_data_classes(dataset: Part) -> Dict[str, int]:
 
 
 def read_part_of_classes(dataset: Part, key: str) -> Any:
-    """Return ``thing_classes`` or ``stuff_classes`` as :func:`get_class_names` reads the whole list; ``None`` if
-    missing."""
+    """Return ``thing_classes`` or ``stuff_classes`` of the ``metainfo`` that names the classes, ``None`` if missing."""
     metainfo = dataset.config.get('metainfo')
     names = metainfo.get(key) if isinstance(metainfo, dict) else None
     return get_metainfo(dataset).get(key) if names is None and not says_classes(dataset) else names
@@ -103,7 +102,7 @@ def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
 
 
 def lists_untrained_classes(dataset: Part) -> bool:
-    """Return True if a data set lists classes that are not trained, as tracking benchmarks do."""
+    """Return True if a validation or test data set may list untrained classes, as those of tracking benchmarks do."""
     return dataset.is_a('BaseVideoDataset') and dataset.split != 'train' and not says_classes(dataset)
 
 
@@ -113,20 +112,20 @@ def has_open_vocabulary(config: ReadConfig) -> bool:
 
 
 def find_training_datasets(config: ReadConfig) -> List[Part]:
-    """Return the training data sets, or if a config has none, the test data sets."""
+    """Return the training data sets; if a config has none, the validation and test data sets."""
     found = [dataset for dataset in find_datasets(config) if not lists_untrained_classes(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found
 
 
 def find_joined_lists(config: ReadConfig) -> List[Tuple[Part, List[str]]]:
-    """Return the data sets of a training with their class names if these differ; else an empty list."""
+    """Return (data set, class names) of all training data sets if their class lists differ; else []."""
     train = [dataset for dataset in find_datasets(config) if dataset.split == 'train']
     found = [(dataset, names) for dataset in train for names in [get_class_names(dataset)] if names]
     return found if any(names != found[0][1] for _, names in found) else []
 
 
 def find_mismatched_counts(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
-    """Yield each number of classes that differs from the data set's, with the right number and the data set."""
+    """Yield (count of a head, expected number, data set) for each count that differs from the data set's."""
     data = [(dataset, count_data_classes(dataset)) for dataset in find_training_datasets(config)]
     for count in find_class_counts(config):
         for dataset, numbers in data:
@@ -149,7 +148,7 @@ def _adds_up(head: dict, expected: int) -> bool:
     return head.get('num_things_classes', 0) + (head.get('num_stuff_classes') or 0) == expected
 
 
-#: Type -> its argument for the ignored label.
+#: Class -> the argument that sets its ignored label.
 LOSS_ARGUMENTS = {
     'OhemCrossEntropy': 'ignore_label',
     'TverskyLoss': 'ignore_index',
@@ -161,17 +160,17 @@ READING_ARGUMENTS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_ind
 
 
 class IgnoredLabel(NamedTuple):
-    """A place that sets the ignored label."""
+    """An argument that sets the ignored label of a head, loss, metric or transform."""
 
     path: str  #: Path of the argument, whether or not the config sets it.
     value: int  #: The label.
-    role: str  #: ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels are set to it) or ``'reads'``.
+    role: str  #: ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (padded pixels get the label) or ``'reads'``.
     written: bool  #: True if the config sets it; otherwise it is the default of the class.
-    part: Part  #: The part that has it.
+    part: Part  #: The part that has the argument.
 
 
 def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
-    """Return the places in a config of mmseg that set an ignored label, heads first."""
+    """Return the arguments in an mmseg config that set an ignored label, heads first; [] for other frameworks."""
     if config.framework != 'mmseg':
         return []
     found: List[IgnoredLabel] = []
@@ -188,7 +187,7 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
         _add(found, hook, 'ignore_index', 'reads')
     for transform in find_transforms(config):
         if not transform.written:
-            continue  # it takes the label of the hook or of the head
+            continue  # a hook inserts it, with the label of the hook or of the head
         if transform.name in FILL_ARGUMENTS:
             _add(found, transform, FILL_ARGUMENTS[transform.name], 'fill')
         elif transform.name in READING_ARGUMENTS:
@@ -205,10 +204,10 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
 
 
 def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[IgnoredLabel]:
-    """Return the place that all others must match; ``None`` without a decode head that ignores a label.
+    """Return the ignored label that all others must match; ``None`` if the decode head has none.
 
-    It is that of the decode head, or that of a guard if all fill values and metrics agree with it: the guard turns all
-    unlabeled pixels into its label before a head sees them.
+    The decode head's label leads, unless a guard, all losses, fill values and metrics use the same other label: the
+    guard sets all unlabeled pixels to its ``ignore_index`` before a head sees them.
     """
     first = next((head for head in find_heads(config) if head.key == 'decode_head'), None)
     leading = next((place for place in places if place.part == first), None)
@@ -220,7 +219,7 @@ def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[Ign
 
 
 def find_disagreeing_labels(config: ReadConfig) -> Iterator[Tuple[IgnoredLabel, IgnoredLabel]]:
-    """Yield each place whose ignored label differs from the leading one, and the leading place."""
+    """Yield (argument, leading argument) for each ignored label that differs from :func:`find_leading`'s."""
     places = find_ignored_labels(config)
     first = find_leading(config, places)
     if first is not None:  # None: ignore_index=None, for masked binary cross entropy; a detector
@@ -240,17 +239,17 @@ GUARD_TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
 #: Pack transform -> the guard of the labels that it packs.
 _GUARD_BY_PACK = {'PackSegInputs': 'GuardSegLabels', 'PackDetInputs': 'GuardInstanceLabels'}
-#: Metrics that take labels from the sample -> the guard of such labels. Other metrics open files themselves.
+#: Metrics that use the labels of the sample -> the guard for these labels. Other metrics read annotation files.
 GUARD_BY_METRIC = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
 
 def find_guards(pipeline: List[Part]) -> List[Part]:
-    """Return the guards of a pipeline."""
+    """Return mmguard's transforms in a pipeline."""
     return [transform for transform in pipeline if transform.name in GUARD_TRANSFORMS]
 
 
 class UnguardedMetric(NamedTuple):
-    """A metric, and the pipeline of its labels, which lacks the guard used in training."""
+    """A metric, the pipeline that loads its labels, and the guard that the pipeline lacks."""
 
     metric: Part
     pipeline: List[Part]
@@ -264,9 +263,9 @@ class UnguardedMetric(NamedTuple):
 
 
 def find_unguarded_evaluation(config: ReadConfig) -> Iterator[UnguardedMetric]:
-    """Yield the unguarded evaluation pipelines of a guarded training."""
+    """Yield the metrics whose labels are not guarded although the config guards the training."""
     if not config.shows_guards and find_guarding_hook(config) is not None:
-        return  # it guards them, too
+        return  # the hook guards evaluation pipelines, too
     found = find_pipelines(config)
     in_training = any(find_guards(pipeline) for pipeline in found if pipeline[0].split == 'train')
     if not in_training and not any(is_guarded_type(loss.name) for loss in find_losses(config)):
@@ -276,7 +275,7 @@ def find_unguarded_evaluation(config: ReadConfig) -> Iterator[UnguardedMetric]:
         if guard is None or metric.config.get('format_only'):
             continue
         judged = [pipeline for pipeline in found if pipeline[0].split == metric.split]
-        # A wrapper of the data sets may hold the guard for all of them.
+        # A wrapper around the data sets may guard all of them.
         if any(_is_wrapper_of(pipeline[0].owner) and _has(pipeline, guard) for pipeline in judged):
             continue
         for pipeline in judged:
@@ -294,7 +293,7 @@ def _is_wrapper_of(dataset: Optional[Part]) -> bool:
 
 
 def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
-    """Yield each guard whose ``num_classes`` matches no head, with the right number and the heads."""
+    """Yield (guard, expected number, label spaces of the heads) for each guard whose ``num_classes`` fits no head."""
     spaces = from_config(config)
     for guard in find_transforms(config):
         classes = guard.config.get('num_classes')
@@ -310,11 +309,11 @@ class MisplacedGuard(NamedTuple):
     guard: Part  #: The guard.
     steps: List[Part]  #: The transforms of its pipeline, without nested ones.
     pack: Optional[Part]  #: The Pack transform among them.
-    wanted: str  #: The guard for the labels that ``pack`` packs; empty: the guard only has to move.
+    wanted: str  #: Name of the guard for the labels of this pipeline; empty if the guard only has to move.
 
 
 def find_misplaced_guards(config: ReadConfig) -> Iterator[MisplacedGuard]:
-    """Yield the guards that see no labels, because of their position or their kind."""
+    """Yield the guards that see no labels: they come before the labels are loaded, or guard another kind of label."""
     for pipeline in find_pipelines(config):
         steps = [step for step in pipeline if step.path.count('[') == pipeline[0].path.count('[')]
         pack = next((step for step in steps if step.name.startswith('Pack')), None)
@@ -327,7 +326,7 @@ def find_misplaced_guards(config: ReadConfig) -> Iterator[MisplacedGuard]:
 
 
 def _find_only_guard(pack: Optional[Part], steps: List[Part]) -> str:
-    """Return the only guard that applies to a pipeline's labels; empty if unknown."""
+    """Return the name of the only guard that fits the labels of a pipeline; empty if unknown."""
     name = '' if pack is None else pack.name
     if name == 'PackDetInputs' and any(step.get('with_seg') for step in steps):
         return ''
@@ -341,14 +340,14 @@ def _is_before_labels(steps: List[Part], guard: Part) -> bool:
 
 
 class ReplacedHooks(NamedTuple):
-    """Hooks of the base config that ``custom_hooks`` leaves out, and those that it has."""
+    """``dropped``: hooks of the base configs that ``custom_hooks`` lacks; ``kept``: the hooks in ``custom_hooks``."""
 
     dropped: List[Dict[str, Any]]
     kept: List[Dict[str, Any]]
 
 
 def find_replaced_hooks(config: ReadConfig) -> Iterator[ReplacedHooks]:
-    """Yield the hooks that a ``custom_hooks`` with one of mmguard's hooks silently replaces, if there are any."""
+    """Yield the hooks of base configs that a ``custom_hooks`` with one of mmguard's hooks silently replaces."""
     kept = _read_hooks(config)
     names = [get_type_name(hook['type']) for hook in kept]
     if set(names) & set(HOOKS):
@@ -369,7 +368,7 @@ def _read_base_hooks(file: str) -> List[Dict[str, Any]]:
         return []
 
 
-#: Code -> the facts that its rule reports.
+#: Code -> the function that finds the faults that its rule reports.
 FACTS: Dict[str, Callable[[ReadConfig], Iterable[Any]]] = {
     'MG225': find_mismatched_guards,
     'MG251': find_misplaced_guards,
@@ -381,5 +380,5 @@ FACTS: Dict[str, Callable[[ReadConfig], Iterable[Any]]] = {
 
 
 def find_start_faults(config: ReadConfig) -> List[str]:
-    """Return the codes that have something to report."""
+    """Return the codes of the rules in :data:`FACTS` whose faults a config has."""
     return [code for code, find in FACTS.items() if any(True for _ in find(config))]

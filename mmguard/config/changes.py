@@ -1,4 +1,4 @@
-"""Edits of configs, on copies, and the merge of two edits."""
+"""Changes applied to copies of configs, and the merge of two changed copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mmguard.config.tree import copy_tree, split_path
 
 #: Changes of a config: (path, new value).
 Changes = Tuple[Tuple[str, Any], ...]
-#: Value in an edit that means: remove the key.
+#: Value of a change that removes the key.
 REMOVED = object()
 
 
@@ -18,7 +18,7 @@ def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> Rea
     """Return a copy of a config with values replaced, added or removed; missing dicts on the way are created.
 
     Raises:
-        LookupError, TypeError: The config has no such place.
+        LookupError, TypeError: A path leads to a list element or a removed key that does not exist.
     """
     return ReadConfig(change_data(config.written, changes), config.file, list(config.notes))
 
@@ -38,19 +38,19 @@ def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> 
     return copy
 
 
-#: Placeholder for a value that one side lacks.
+#: Placeholder for a value that one of the copies lacks.
 _MISSING = object()
 
 
 class Conflict(ValueError):
-    """Contradictory changes to one place; the message is its path."""
+    """Two copies change one value differently; the message is the path of the value."""
 
 
 def merge(base: Any, one: Any, other: Any, path: str = '') -> Any:
-    """Merge the results of two edits of a config, or of a part of it.
+    """Merge two changed copies of ``base``, a config or a part of one.
 
     Raises:
-        Conflict: The edits contradict each other.
+        Conflict: The copies change one value differently.
 
     Example:
         >>> merge([1, 2, 3], [0, 1, 2, 3], [1, 2, 4])
@@ -87,7 +87,7 @@ def _merge_lists(base: Sequence[Any], one: Sequence[Any], other: Sequence[Any], 
 
 
 def _align(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[List[Any]]]:
-    """Return the new value of each element, and the elements inserted before each and after the last."""
+    """Return the new value of each element of ``base``, and the elements inserted before each and at the end."""
     kept: List[Any] = [_MISSING] * len(base)
     before: List[List[Any]] = [[] for _ in range(len(base) + 1)]
     alike = SequenceMatcher(None, list(map(repr, base)), list(map(repr, copy)), autojunk=False)

@@ -34,7 +34,7 @@ def starts_with_background(names: Sequence[str]) -> bool:
 
 
 def build_full_name(kind: Any) -> str:
-    """Return ``'mmdet.FocalLoss'`` as written, or ``'package.module.Class'`` of a (lazy) class; else ``''``."""
+    """Return a name unchanged (``'mmdet.FocalLoss'``), a (lazy) class as ``'package.module.Class'``, else ``''``."""
     if isinstance(kind, str):
         return kind
     if inspect.isclass(kind) or inspect.isfunction(kind):
@@ -53,17 +53,17 @@ def get_type_name(kind: Any) -> str:
 
 
 def get_class_metainfo(cls: Any, version: Any = None) -> Dict[str, Any]:
-    """Return the ``METAINFO`` of a data set class; that of YouTubeVISDataset depends on its ``dataset_version``."""
+    """Return the ``METAINFO`` of a data set class; ``version`` is the ``dataset_version`` of YouTubeVISDataset."""
     if version is not None and hasattr(cls, 'set_dataset_classes'):
-        cls = type(cls.__name__, (cls,), {})  # it writes to the class
-        with contextlib.suppress(Exception):  # an unknown version, with which building the data set raises
+        cls = type(cls.__name__, (cls,), {})  # a copy, because set_dataset_classes writes to the class
+        with contextlib.suppress(Exception):  # an unknown version: building the data set will raise
             cls.set_dataset_classes(version)
     metainfo = getattr(cls, 'METAINFO', None)
     return metainfo if isinstance(metainfo, dict) else {}
 
 
 def get_scope(kind: Any, default: str) -> str:
-    """Return the framework of a type: its prefix, else ``default``."""
+    """Return the prefix of a type's name before the first dot, ``'mmdet'``; without a dot, ``default``."""
     package, dot, _ = build_full_name(kind).partition('.')
     return package if dot else default
 
@@ -145,7 +145,7 @@ def _import_class(path: str) -> Optional[type]:
 
 @lru_cache(maxsize=None)
 def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
-    """Return an argument of a class or its bases; False if not found, True if unknowable."""
+    """Return the parameter of a constructor for an argument; False if it has none, True if that cannot be known."""
     for base in getattr(cls, '__mro__', ()):
         init = vars(base).get('__init__')
         if init is None or base is object:
@@ -162,7 +162,7 @@ def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Paramet
 
 
 def get_default(cls: Optional[type], argument: str) -> Any:
-    """Return the default of an argument of a class; ``MISSING`` if unknown."""
+    """Return the default of a constructor argument; ``MISSING`` if it does not exist or the argument is unknown."""
     found = _find_parameter(cls, argument)
     return MISSING if isinstance(found, bool) else found.default
 

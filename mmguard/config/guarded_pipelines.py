@@ -1,6 +1,6 @@
 """Insertion of guards into pipelines: right after the Pack transform, and before transforms that read labels.
 
-What a guard does with an instance depends on the assigners of the model: which leave ignored regions out.
+``on_invalid`` of the instance guard depends on whether the assigners of the model exclude ignored regions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 
 PIXEL_GUARD, INSTANCE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels'
-#: Transforms that derive further targets from the label map, which must be sanitized before.
+#: Transforms that derive further targets from the label map; a guard must come before them.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
 _INSTANCE_PACK = 'PackDetInputs'
 _PACKS = ('PackSegInputs', _INSTANCE_PACK)
@@ -29,7 +29,7 @@ _BRANCHES = 'MultiBranch'
 
 
 class Report(NamedTuple):
-    """Changes made, and parts left unchanged, as text; the inserted guards."""
+    """Changed and unguarded pipelines as text, and the inserted guards."""
 
     changed: List[str]
     left: List[str]
@@ -39,9 +39,9 @@ class Report(NamedTuple):
 def guard_pipelines(
     tree: Dict[str, Any], spaces: LabelSpaces, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Report:
-    """Guard every pipeline of a tree in place: of data sets and their wrapped data sets, of branches and of hooks.
+    """Insert guards into every pipeline of a config, in place: of data sets, wrapped data sets, branches and hooks.
 
-    ``options`` are ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
+    ``options`` are the arguments ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
     """
     report = Report([], [], [])
     for_instances = _build_instance_arguments(tree)
@@ -69,16 +69,16 @@ def guard_pipelines(
 
 
 def _find_unknown_packs(loader: Any) -> Iterator[str]:
-    """Yield the reason if a training packs its samples with an unknown transform, or not at all."""
+    """Yield a note if the training pipelines have no guard and no Pack transform that mmguard knows."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _get_name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD)
     is_packed = any(True for _ in _find_pipelines(loader, ('train_dataloader',)))
     if steps and not is_packed and not any(_get_name(step) in known for step in steps):
-        yield f'train_dataloader: no guard: {", ".join(map(_get_name, steps))}: no Pack transform that mmguard knows'
+        yield f'train_dataloader: no guard: mmguard knows no Pack transform among {", ".join(map(_get_name, steps))}'
 
 
 def _get_first(step: Any) -> Any:
-    """Return a step of a pipeline; the first one of a list of alternatives."""
+    """Return a transform of a pipeline; for a list of alternatives (TestTimeAug), the first."""
     return step[0] if isinstance(step, (list, tuple)) and step else step
 
 
@@ -114,7 +114,7 @@ def _convert_branches_to_lists(tree: Dict[str, Any]) -> None:
 
 
 def _build_instance_arguments(tree: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the arguments of the instance guard for a training."""
+    """Return the arguments of ``GuardInstanceLabels`` that suit the assigners of the model."""
     what = on_invalid(tree)
     return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if has_ignoring_disabled(tree) else {}
 
@@ -150,7 +150,7 @@ def _build_guards(
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
-    """Return True if a pipeline packs label maps; one that loads nothing may get them from a wrapped data set."""
+    """Return True if a pipeline packs label maps, or loads nothing: a wrapped data set may then load label maps."""
     if _get_name(pack) != _INSTANCE_PACK:
         return _get_name(pack) == 'PackSegInputs'
     loaders = [_get_first(step) for step in steps if 'Annotations' in _get_name(step)]
@@ -165,7 +165,7 @@ def _build_type(pack: Dict[str, Any], name: str) -> Any:
 
 
 def build_lazy_type(module: str, name: str) -> Any:
-    """Return a type as a new-style config holds it."""
+    """Return a class as a LazyObject, as new-style configs hold classes."""
     from mmengine.config.lazy import LazyObject
 
     return LazyObject(module, name)
@@ -174,7 +174,7 @@ def build_lazy_type(module: str, name: str) -> Any:
 def _insert(
     tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, guards: List[Dict[str, Any]]
 ) -> List[Dict[str, Any]]:
-    """Insert guards into a pipeline; return what was inserted."""
+    """Insert guards after the Pack transform, and before transforms that read labels; return the inserted guards."""
     drawing = next((n for n, step in enumerate(steps[:pack_at]) if _get_name(step) in _DRAW_FROM_LABELS), None)
     early = [dict(guard) for guard in guards if drawing is not None and get_type_name(guard['type']) == PIXEL_GUARD]
     late = [dict(guard) for guard in guards]
@@ -183,7 +183,7 @@ def _insert(
             late = [guard for guard in late if guard not in early]
         for guard in late:
             if get_type_name(guard['type']) == PIXEL_GUARD:
-                guard.pop('label_map', None)  # it applies once
+                guard.pop('label_map', None)  # the early guard applies it
         _pass_on_report(tree, path, _get_first(steps[pack_at]))
     has_alternatives = isinstance(steps[pack_at], (list, tuple))
     steps[pack_at + 1 : pack_at + 1] = [[guard] for guard in late] if has_alternatives else late
@@ -193,7 +193,7 @@ def _insert(
 
 
 def _pass_on_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
-    """Make the Pack transform pass on the report of an earlier guard."""
+    """Add the report of an earlier guard to the ``meta_keys`` of the Pack transform."""
     keys = Part('', pack, find_scope(tree, path), 'TRANSFORMS').get('meta_keys')
     if keys is not None and LABEL_GUARD not in keys:
         pack['meta_keys'] = type(keys)((*keys, LABEL_GUARD))
@@ -204,14 +204,14 @@ def _describe_guard(guard: Dict[str, Any]) -> str:
     return f'+ {get_type_name(guard["type"])}({arguments})'
 
 
-#: Assigners that always leave ignored regions out; they have no ``ignore_iof_thr``.
+#: Assigners that always exclude ignored regions; they have no ``ignore_iof_thr``.
 ALWAYS = ('CenterRegionAssigner',)
-#: An anchor or proposal with a larger share inside an ignored region is left out.
+#: An anchor or proposal with a larger share of its area inside an ignored region is excluded.
 IGNORE_IOF_THR = 0.5
 
 
 def _find_assigners(tree: Dict[str, Any]) -> List[Part]:
-    """Return the assigners of all heads; their dicts are those of the tree."""
+    """Return the assigners of the model; their ``config`` is the dict in the tree, not a copy."""
     return [
         Part(join_path(path), node, find_scope(tree, path), 'TASK_UTILS')
         for path, node in walk(tree.get('model', {}), ('model',))
@@ -230,7 +230,7 @@ def has_threshold(assigner: Part) -> bool:
 
 
 def on_invalid(tree: Dict[str, Any]) -> str:
-    """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` only if the model supports ignored instances."""
+    """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` if all assigners support it, else ``'drop'``."""
     uses = [one.name in ALWAYS or _takes_threshold(one) for one in _find_assigners(tree)]
     return 'ignore' if uses and all(uses) else 'drop'
 
@@ -242,7 +242,7 @@ def has_ignoring_disabled(tree: Dict[str, Any]) -> bool:
 
 
 def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Enable ignored regions in every assigner, in place, if all have them disabled and crowds are removed earlier."""
+    """Enable ``ignore_iof_thr`` in every assigner, in place, if all have it disabled and a guard removes crowds."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
     for one in _find_assigners(tree) if without_crowds and has_ignoring_disabled(tree) else ():
@@ -252,10 +252,10 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """Yield a line per assigner that trains ignored regions as background, which it must go on doing for crowds."""
+    """Yield a line per assigner that trains ignored regions as background, because it has no ``ignore_iof_thr`` > 0."""
     for one in _find_assigners(tree) if on_invalid(tree) == 'ignore' else ():
         if one.name not in ALWAYS and not has_threshold(one):
             yield (
                 f'{one.place("ignore_iof_thr")}={one.get("ignore_iof_thr")}: regions of instances with invalid labels '
-                f'are trained as background there, like those of crowds'
+                f'are trained as background, like crowd regions'
             )

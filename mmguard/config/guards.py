@@ -1,4 +1,4 @@
-"""mmguard's own parts in a config: existing ones, and their insertion into a copy of it."""
+"""Detection of mmguard's parts in a config, and their insertion into a copy of the config."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def is_guarded(loss: Part) -> bool:
 
 
 def add_reporting(config: ReadConfig) -> Changes:
-    """Add to an edit that inserts a guard the import of mmguard and the hook, if missing."""
+    """Return the changes that add the import of mmguard and ``LabelGuardHook`` to a config, if missing."""
     kind = build_full_name(config.part('model').get('type'))
     is_full = kind.count('.') > 1  # a class of the new style, or its full path, which mmengine imports
     imports = config.part('custom_imports')
@@ -106,21 +106,21 @@ def list_guarded_losses(scope: str) -> List[str]:
 
 
 def build_guarded_type(kind: str, name: str, framework: str) -> str:
-    """Return GuardedX for a type X, in the same scope and style."""
+    """Return the type of a guarded loss in the style of the type ``kind``: ``'mmdet.X'`` -> ``'mmdet.GuardedX'``."""
     package, dot, rest = kind.partition('.')
     if '.' in rest:  # the full path of a class: a new-style config that was dumped
         return f'mmguard.losses.{framework}.{name}'
     return f'{package}.{name}' if dot else name
 
 
-#: A name with Guard in it, or with its letters in another order (not Grad).
+#: A name that contains Guard, or these letters in another order (not Grad).
 _GUARD = re.compile(r'G(?!rad)[uar]{2,4}d(ed)?')
 
 
 def find_own_parts(config: ReadConfig) -> List[Part]:
     """Return mmguard's transforms, losses and hooks in a config, and unknown types with similar names.
 
-    The list is empty without mmengine, which knows the types.
+    The list is empty without mmengine, whose registries know the types.
     """
     if find_spec('mmengine') is None:
         return []
@@ -143,7 +143,7 @@ def find_own_parts(config: ReadConfig) -> List[Part]:
 
 
 def find_similar_name(part: Part) -> str:
-    """Return the mmguard name most similar to a name; ``''`` if none is."""
+    """Return the class name of mmguard that is most similar to the type of a part; ``''`` if none is similar."""
     known = {'TRANSFORMS': GUARD_TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
@@ -173,7 +173,7 @@ def build_error(part: Part) -> str:
 
 
 class GuardedTree(NamedTuple):
-    """A guarded tree, and descriptions of the changed parts and of those that cannot be guarded."""
+    """A guarded config, and descriptions of the changed parts and of the parts that cannot be guarded."""
 
     tree: Dict[str, Any]
     changed: List[str]
@@ -181,7 +181,7 @@ class GuardedTree(NamedTuple):
 
 
 def guard_tree(tree: Dict[str, Any]) -> GuardedTree:
-    """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. Parts that are already guarded are kept.
+    """Return a guarded copy of a config: imports, hook, losses, assigners, pipelines. Existing guards are kept.
 
     Raises:
         TypeError: A value has a type that its key does not take.
@@ -213,9 +213,9 @@ class RunGuards(NamedTuple):
 
     place: str  #: Path of the hook.
     options: Dict[str, Any]  #: Arguments that the hook passes on to the guards.
-    #: Copy of the config with guarded pipelines and assigners; its losses are those of the config.
+    #: Copy of the config with guarded pipelines and assigners; its losses are unchanged.
     tree: Dict[str, Any]
-    #: Path of a loss -> its guard, with the arguments of the loss at the places that they have there.
+    #: Path of a loss -> config of its guard, with the arguments of the loss next to ``type``, as in the config.
     losses: Dict[str, Dict[str, Any]]
     inserted: Dict[int, Dict[str, Any]]  #: ``id`` of each guard in the pipelines of ``tree`` -> the guard.
 
@@ -226,7 +226,7 @@ def find_run_guards(config: ReadConfig) -> Optional[RunGuards]:
     if hook is None or config.describe_unguarded():
         return None
     tree, options = copy_tree(config.data), get_passed_on(hook)
-    # To build a loss that data name might run code.
+    # Building a loss that YAML or JSON names might run code.
     losses = guard_losses(tree, options, builds=not is_data(config.file))
     inserted = guard_pipelines(tree, from_config(config), options).inserted
     leave_out_ignored(tree)
@@ -245,7 +245,7 @@ def _describe_disagreements(spaces: LabelSpaces) -> Iterator[str]:
         heads = spaces.find_disagreeing(kind)
         if heads:
             named = ', '.join(f'{head.place}: {head.num_classes}' for head in heads)
-            yield f'the heads have different numbers of classes ({named}): guarded with {space.num_classes}'
+            yield f'the heads have different numbers of classes ({named}): the guards use {space.num_classes}'
 
 
 def has_lazy_types(tree: Dict[str, Any]) -> bool:
@@ -268,7 +268,7 @@ def _add_reported(tree: Dict[str, Any], config: ReadConfig) -> Iterator[str]:
 
 
 def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
-    """Return the guarded loss, with types in the style of the config."""
+    """Return the config of a guarded loss, with types in the style of the config: names or lazy classes."""
     stock = loss['type']
     if is_type_name(stock):
         return guard_loss(loss, framework)
@@ -317,7 +317,7 @@ def _get_defaults(cls: Any) -> Dict[str, Any]:
 
 
 def _open_part(tree: Dict[str, Any]) -> Callable[[Any, Path], Node]:
-    """Return a function that opens the parts of a tree's model, the losses that a head has by default included."""
+    """Return a function that converts a part of a model to a Node, with its children and its default losses."""
 
     def open_node(part: Any, path: Path) -> Node:
         if isinstance(part, (list, tuple)):
@@ -354,7 +354,7 @@ def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
 
 
 class GuardedLosses(NamedTuple):
-    """Path -> config of the guarded loss there; descriptions of the changed and the unchanged parts."""
+    """Configs of guarded losses by the path of the loss; descriptions of the changed and the unchanged losses."""
 
     configs: Dict[Path, Dict[str, Any]]
     changed: List[str]
@@ -364,9 +364,9 @@ class GuardedLosses(NamedTuple):
 def guard_losses(
     tree: Dict[str, Any], options: Mapping[str, Any] = MappingProxyType({}), builds: bool = True
 ) -> GuardedLosses:
-    """Build the configs of the guarded losses of a tree, which is not modified; ``options`` has ``on_invalid``.
+    """Return the configs of the guarded losses of a config, which is not modified; ``options`` has ``on_invalid``.
 
-    With ``builds``, a loss around which no guard can be built is left out, which is checked by building it.
+    With ``builds``, each guarded loss except cross entropy is built as a test, and left out if that fails.
     """
     guarded = GuardedLosses({}, [], [])
     on_invalid = {key: value for key, value in options.items() if key == 'on_invalid' and value in ('clip', 'raise')}

@@ -1,4 +1,4 @@
-"""Class weights of a config, and the number that a head needs."""
+"""Losses of a config: their class weights, softmax over one channel, and ignored labels."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ NO_OBJECT = 0.1
 
 
 def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
-    """Return how many class weights a loss needs, and the purpose of the extra one; ``None`` if unknown."""
+    """Return how many class weights a loss needs (``None`` if unknown), and what an extra weight is for, or ''."""
     head = loss.owner
     classes = count_classes(head)
     if head is None or classes is None:
         return None, ''
-    # A head that is not installed but counts things and stuff is of that kind.
+    # A head that is not installed but counts things and stuff is a query head, too.
     if head.is_a(*QUERY_HEADS) or (head.cls is None and isinstance(head.config.get(THINGS), int)):
         if loss.key == 'loss_cls' or str(loss.config.get('loss_name', '')).startswith('loss_cls'):
             return classes + 1, Message(' ({classes} and "no object")', classes=quantity(classes, 'class'))
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':
         channels = get_output_channels(head)
-        return (None if channels == 1 else channels), ''  # one channel: MG215, or the weight is not that of a class
+        return (None if channels == 1 else channels), ''  # one channel: MG215 reports it, or it is not a class weight
     if loss.key != 'loss_cls' or not loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
         return None, ''
-    if head.is_a('BBoxHead', 'DETRHead') and head.name != 'DETRHead':  # that one takes a number
+    if head.is_a('BBoxHead', 'DETRHead') and head.name != 'DETRHead':  # DETRHead takes a number
         extra = ' ({classes} and the background)' if head.is_a('BBoxHead') else ' ({classes} and "no object")'
         if loss.get('use_sigmoid', False):
             return classes, ''
@@ -41,7 +41,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
 
 
 def fit_weights(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
-    """Return weights of the expected number, and True if they follow from the given ones.
+    """Return ``expected`` weights, and True if the given weights determine them, because all classes have the same.
 
     Example:
         >>> fit_weights([1.0] * 80 + [0.1], 4, '"no object"'), fit_weights([2.0, 1.5], 3, '')

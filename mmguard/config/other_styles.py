@@ -1,6 +1,6 @@
-"""Configs of other styles, read without running code: of MMDetection 2.x and MMSegmentation 0.x, and YAML of RT-DETR.
+"""Configs of MMDetection 2.x and MMSegmentation 0.x, and YAML configs of RT-DETR, read without running code.
 
-The data sets of the former are translated to the keys of later versions; of YAML configs of RT-DETR, D-FINE and DEIM
+Old data set settings are translated to the keys of later versions. From the YAML configs of RT-DETR, D-FINE and DEIM,
 only the label settings are read.
 """
 
@@ -24,10 +24,10 @@ _KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'p
 
 
 def add_loaders(config: ReadConfig) -> ReadConfig:
-    """Return a config with ``train_dataloader`` etc. in place of ``data=dict(train=...)``; a current one unchanged.
+    """Translate ``data=dict(train=...)`` of an old config to ``train_dataloader`` etc.; keep a current one unchanged.
 
-    It names the same files and classes, so that readers of data sets need to support only one generation. It is neither
-    written nor shown.
+    The result names the same files and classes, so that readers of data sets need to support only the current style. It
+    is neither written nor shown.
     """
     if not config.is_old:
         return config
@@ -44,7 +44,7 @@ def add_loaders(config: ReadConfig) -> ReadConfig:
 
 
 def _translate_dataset(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any]:
-    """Translate a data set, keeping its wrappers."""
+    """Translate the settings of a data set to the current style, including its wrappers."""
     if isinstance(old, (list, tuple)):
         return dict(type='ConcatDataset', datasets=[_translate_dataset(one, scope, split, notes) for one in old])
     inner = next((key for key in ('dataset', 'datasets') if isinstance(old.get(key), (dict, list, tuple))), None)
@@ -69,15 +69,15 @@ def _is_list(value: Any) -> bool:
 
 
 def _choose_type(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
-    """Return the type if the current framework has it, else the class that reads this kind of file."""
+    """Return the type of a data set if its class is installed, else the class that reads this kind of file."""
     kind = old.get('type')
-    # Without an annotation file nothing says that a class that is not installed reads one.
+    # A class that is not installed can only be replaced if there is an annotation file to read.
     if find_class(kind, 'DATASETS', scope) is not None or (scope != 'mmseg' and not old.get('ann_file')):
         return kind
     lists_xml = str(old.get('ann_file')).endswith('.txt')
     usual = 'BaseSegDataset' if scope == 'mmseg' else 'XMLDataset' if lists_xml else 'CocoDataset'
     if get_type_name(kind) != 'CustomDataset':
-        notes.append(f'{get_type_name(kind)} is not installed: its files are read as those of {usual}')
+        notes.append(f'{get_type_name(kind)} is not installed: its files are read as {usual} would read them')
     return usual
 
 
@@ -104,7 +104,7 @@ def _translate_maps(old: Dict[str, Any]) -> Dict[str, Any]:
     loaders = [one for one in steps if get_type_name(one.get('type')) == 'LoadAnnotations']
     if not loaders:  # the evaluation loaded the labels outside of the pipeline
         new['pipeline'] = [dict(type='LoadAnnotations'), *steps]
-    # In training only the loader's reduce_zero_label counted, in the evaluation only that of the data set.
+    # In training only the reduce_zero_label of the loader counted, in the evaluation only the data set's.
     usual = False if loaders else get_default(find_class(old['type'], 'DATASETS', 'mmseg'), 'reduce_zero_label')
     new['reduce_zero_label'] = (loaders[0] if loaders else old).get('reduce_zero_label', usual) is True
     return _add_classes(new, old)
@@ -116,19 +116,19 @@ def _add_classes(new: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
     return {**new, 'metainfo': said} if said else new
 
 
-#: Deepest chain of includes.
+#: Maximum depth of includes.
 _DEEPEST = 20
-#: Maximum size of an annotation file that is read.
+#: Maximum size of an annotation file in bytes.
 _LARGEST = 1 << 30
 _SPLITS = ('train', 'val')
-#: Numbers of outputs of models for COCO's classes: one for each class, or for each id.
+#: Numbers of outputs of models for COCO: one for each class (80), or for each category id (90, 91).
 COCO_COUNTS = (80, 90, 91)
 
 
 class DetrYaml(NamedTuple):
     """A config with its includes: number of model outputs, and annotation file and image folder per split.
 
-    ``remaps``: labels are positions among COCO's own ids (``remap_mscoco_category``, off by default).
+    ``remaps``: a label is the position of the category id in COCO's list (``remap_mscoco_category``, off by default).
     """
 
     num_classes: Optional[int]
@@ -137,7 +137,7 @@ class DetrYaml(NamedTuple):
 
 
 def is_detr_yaml(path: str) -> bool:
-    """Return True if a file is a config of this family: it, or an included file, names a JSON."""
+    """Return True if a YAML file has ``__include__`` or ``remap_mscoco_category``, as configs of RT-DETR have."""
     if os.path.splitext(path)[1].lower() not in ('.yml', '.yaml'):
         return False
     try:
@@ -148,15 +148,15 @@ def is_detr_yaml(path: str) -> bool:
 
 
 def is_remapped(data: Mapping[str, Any]) -> bool:
-    """Return True if labels are looked up among COCO's ids although the model has other classes."""
+    """Return True if ``remap_mscoco_category`` is set although ``num_classes`` is not COCO's."""
     number = data.get('num_classes')
     return bool(data.get('remap_mscoco_category')) and isinstance(number, int) and number not in COCO_COUNTS
 
 
 def fits_coco_ids(path: str) -> bool:
-    """Return True if all annotation files of a config are readable and COCO's table gives them valid labels.
+    """Return True if all annotation files of a config are readable and COCO's list of ids gives them valid labels.
 
-    Some sets fit by chance, and `scan` finds nothing: numbering a few classes from 1 gives 0..N-1.
+    Some data sets fit by chance, and `scan` finds no fault: a few classes numbered from 1 get the labels 0..N-1.
     """
     try:
         said = read_detr_yaml(path)
@@ -173,7 +173,7 @@ def _fits(path: str, num_classes: int) -> bool:
 
 
 def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
-    """Read a file with its includes; its own keys take precedence, as in those repositories.
+    """Read a YAML file with its includes; its own keys take precedence, as in RT-DETR.
 
     Raises:
         CannotRun: The file, or one that it includes, cannot be read.
@@ -191,7 +191,7 @@ def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
 
 
 def read_detr_yaml(path: str) -> DetrYaml:
-    """Read a config with its includes."""
+    """Read the label settings of a YAML config of RT-DETR, D-FINE or DEIM, with its includes."""
     data = read_with_includes(path)
     number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', False)
     files = []

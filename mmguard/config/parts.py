@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HOOK = 'LabelGuardHook'
 #: Arguments of the hook that it passes on to the guards that ``guard=True`` inserts.
 PASSED_ON = ('label_map', 'on_invalid', 'ignore_index')
-#: Largest list of classes.
+#: Maximum size in bytes of a file of class names.
 _LARGEST_LIST = 8 << 20
 #: Keys of a data loader's config, by split.
 LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
@@ -41,7 +41,7 @@ class Part:
     registry: str = 'MODELS'  #: Registry that knows its class.
     owner: Optional[Part] = None  #: Of a loss, the head around it; of a wrapped data set, the wrapper.
     split: str = ''  #: Of data sets and transforms, ``'train'``, ``'val'`` or ``'test'``.
-    #: False if ``guard=True`` of a hook puts it there; the path of a transform is then the hook's.
+    #: False if ``guard=True`` of a hook inserts this part; the path of a transform is then the hook's.
     written: bool = True
 
     @property
@@ -51,7 +51,7 @@ class Part:
 
     @property
     def is_old(self) -> bool:
-        """True if it is a data set in the style of MMDetection 2.x or MMSegmentation 0.x, with ``classes``."""
+        """True for a data set in the style of MMDetection 2.x or MMSegmentation 0.x, with ``classes``."""
         return self.registry == 'DATASETS' and self.path.startswith('data.')
 
     @property
@@ -65,7 +65,7 @@ class Part:
         return find_class(self.config.get('type'), self.registry, self.scope)
 
     def place(self, key: str) -> str:
-        """Return the path of an argument."""
+        """Return the path of an argument: ``model.decode_head.num_classes``."""
         return f'{self.path}.{key}'
 
     def says(self, key: str) -> bool:
@@ -126,7 +126,7 @@ def find_losses(config: ReadConfig) -> List[Part]:
 
 
 def unwrap_stock_loss(loss: Part) -> Part:
-    """Return a GuardedX as the X that it guards; GuardedLoss, GuardedCrossEntropyLoss and other losses unchanged."""
+    """Return loss X for a GuardedX; return GuardedLoss, GuardedCrossEntropyLoss and all other losses unchanged."""
     kind = build_full_name(loss.config.get('type'))
     if not loss.name.startswith('Guarded') or loss.name in ('GuardedLoss', 'GuardedCrossEntropyLoss'):
         return loss
@@ -151,7 +151,7 @@ def find_assigners(config: ReadConfig) -> List[Part]:
 
 
 def find_datasets(config: ReadConfig, wrappers: bool = False) -> List[Part]:
-    """Return the data sets of all splits: the innermost ones, or their ``wrappers``."""
+    """Return the innermost data sets of all splits, or with ``wrappers`` the data sets that wrap others."""
     found: List[Part] = []
     for split, loader in LOADERS.items():
         value = config.data.get(loader)
@@ -239,7 +239,7 @@ def get_classes_path(dataset: Part) -> str:
 
 
 def _read_lines(file: str) -> Optional[List[str]]:
-    # To mmengine a string is a file of names if that exists, else it is taken literally.
+    # mmengine reads a string as the name of a file of class names if that exists, else literally.
     try:
         return read_regular(file, _LARGEST_LIST).decode().splitlines()
     except (OSError, ValueError):
@@ -260,7 +260,7 @@ def find_pipelines(config: ReadConfig) -> List[List[Part]]:
 
 
 def _walk_steps(node: Any, path: Path, guards: Optional[RunGuards]) -> Iterator[Tuple[str, Dict[str, Any], bool]]:
-    """Yield the transforms of a pipeline with their paths in the config, and False for those that a hook inserts."""
+    """Yield (path, transform, True) for each transform of a pipeline; False for a transform that a hook inserts."""
     if isinstance(node, dict):
         if guards is not None and id(node) in guards.inserted:
             yield guards.place, node, False
@@ -281,7 +281,7 @@ def find_transforms(config: ReadConfig) -> List[Part]:
 
 
 def find_metrics(config: ReadConfig) -> List[Part]:
-    """Return the metrics of both evaluators."""
+    """Return the metrics of ``val_evaluator`` and ``test_evaluator``."""
     return [
         Part(join_path(path), part, get_scope(part['type'], config.scope), 'METRICS', split=split)
         for split in ('val', 'test')
@@ -302,7 +302,7 @@ def find_hooks(config: ReadConfig) -> List[Part]:
 
 
 def find_label_guard_hooks(config: ReadConfig) -> List[Part]:
-    """Return the hooks that report on guards, in the order of a run, which uses only the first."""
+    """Return the LabelGuardHooks in the order of a run; a run uses only the first."""
     found = [hook for hook in find_hooks(config) if hook.name == HOOK]
     return sorted(found, key=lambda hook: not hook.path.startswith('default_hooks'))
 
@@ -313,7 +313,7 @@ def find_guarding_hook(config: ReadConfig) -> Optional[Part]:
 
 
 def get_passed_on(hook: Optional[Part]) -> Dict[str, Any]:
-    """Return the arguments that a hook passes on to its guards."""
+    """Return ``label_map``, ``on_invalid`` and ``ignore_index`` of a hook, which it passes on to its guards."""
     return {name: hook.config[name] for name in PASSED_ON if name in hook.config} if hook is not None else {}
 
 
@@ -329,8 +329,8 @@ GUARD_KINDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances'}
 def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
     """Read the valid labels from the heads of a config tree, without building anything.
 
-    With a ``split`` the guards in its pipelines take precedence over the heads, and the names are those of its data
-    set.
+    With a ``split``, the guards in the pipelines of that split take precedence over the heads, and the class names are
+    those of its data set.
     """
     names, named_at = [], ''
     for dataset in find_datasets(config):

@@ -1,4 +1,4 @@
-"""Loading and reading of configs: Python that is not a config is refused before it runs; data are never run."""
+"""Loading and reading of configs: Python that is not a config is refused before it runs; YAML and JSON never run."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReadConfig:
-    """A config as plain dicts, lists and strings; ``written`` is ``data`` as it was given."""
+    """A config as plain dicts, lists and strings; ``written`` is the config with its values of a wrong type."""
 
-    #: The config; classes of the new style are dotted strings. Values of a wrong type are left out of it, and listed in
+    #: The config; classes of the new style are dotted strings. Values of a wrong type are removed, and listed in
     #: ``wrong_types``.
     data: Dict[str, Any]
     file: str = '<config>'  #: Its file.
     notes: List[str] = field(default_factory=list)  #: What could not be checked, and why.
-    shows_guards: bool = True  #: False to leave out the guards that ``guard=True`` puts in: at the start of a run.
+    shows_guards: bool = True  #: False to leave out the guards that ``guard=True`` inserts, as at the start of a run.
     written: Dict[str, Any] = field(init=False, repr=False)
     wrong_types: List[WrongTypeValue] = field(init=False, repr=False)
 
@@ -56,25 +56,25 @@ class ReadConfig:
         has_hook = any(isinstance(hook, dict) and hook.get('guard') is True for hook in hooks)
         if not self.shows_guards or not has_hook:
             return None
-        # The selection itself reads the parts of a config.
+        # Imported here, because that module imports this one.
         found: Optional[RunGuards] = importlib.import_module('mmguard.config.guards').find_run_guards(self)
         return found
 
     @property
     def run_data(self) -> Dict[str, Any]:
-        """``data`` with the pipelines and assigners of the run."""
+        """``data`` with the guarded pipelines and assigners of the run."""
         return self.data if self.run_guards is None else self.run_guards.tree
 
     @property
     def scope(self) -> str:
-        """Scope: ``default_scope``, else the prefix of the config's types, ``'mmdet'``; ``''`` if unknown."""
+        """``default_scope``, else the first framework prefix of a type, ``'mmdet'``; ``''`` if unknown."""
         scope = self.data.get('default_scope')
         if isinstance(scope, str):
             return scope
         found = find_first_scope(self.data.get('model')) or find_first_scope(self.data)
         if found:
             return found
-        # A base file of only models or data sets does not name it. Only mmseg has SegDataPreProcessor.
+        # A base file of only models or data sets does not name its scope. Only mmseg has SegDataPreProcessor.
         preprocessor = self.part('model').get('data_preprocessor') or self.data.get('data_preprocessor')
         kind = str(preprocessor.get('type')) if isinstance(preprocessor, dict) else ''
         if self.is_old:
@@ -87,13 +87,13 @@ class ReadConfig:
         return self.scope if self.scope in SCOPES else ''
 
     def describe_unguarded(self) -> str:
-        """Explain that the config is one of a framework that is not guarded; empty if it is not."""
+        """Explain that the config belongs to a framework that mmguard does not guard; empty if it guards it."""
         scopes = (self.scope, get_scope(self.part('model').get('type'), ''))
         found = next((scope for scope in scopes if scope in UNGUARDED_SCOPES), '')
-        return found and f'a config of {found}: mmguard checks and guards only those of {" and ".join(SCOPES)}'
+        return found and f'a config of {found}: mmguard checks and guards only configs of {" and ".join(SCOPES)}'
 
     def describe_unknown_framework(self) -> List[str]:
-        """Explain that ``default_scope`` is not a known framework, so its own parts are not checked."""
+        """Explain that ``default_scope`` is not a known framework, so that its parts are not checked; else []."""
         scope = self.data.get('default_scope')
         if not isinstance(scope, str) or scope in FRAMEWORKS:
             return []
@@ -105,7 +105,7 @@ class ReadConfig:
 
     @property
     def is_old(self) -> bool:
-        """True if it is in the style of MMDetection 1.x or 2.x, or MMSegmentation 0.x."""
+        """True if the config is in the style of MMDetection 1.x or 2.x, or MMSegmentation 0.x."""
         data = self.part('data')
         return isinstance(data.get('train'), (dict, list, tuple)) and bool(
             {'samples_per_gpu', 'train_dataloader'} & set(data)
@@ -121,7 +121,7 @@ def read_config(file: str, run_code: bool = False) -> ReadConfig:
     """Read a config file, text-style or pure Python, or a shipped one (``'mmseg::pidnet/....py'``).
 
     Its ``custom_imports`` are imported as by ``python tools/train.py`` in a project; those of YAML and JSON only with
-    ``run_code``. One that fails becomes a note: the rest of the config can still be checked.
+    ``run_code``. An import that fails becomes a note: the rest of the config can still be checked.
 
     Raises:
         CannotRun: The config cannot be read.
@@ -132,7 +132,7 @@ def read_config(file: str, run_code: bool = False) -> ReadConfig:
 
 
 def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = True) -> ReadConfig:
-    """Read a loaded config."""
+    """Convert a loaded mmengine ``Config`` to a :class:`ReadConfig`; with ``run_code``, import its custom imports."""
     read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
     custom = read.data.get('custom_imports')
     if run_code:
@@ -150,17 +150,17 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
 def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
     """Load a config file, text-style or pure Python, or a shipped one (``'mmseg::pidnet/....py'``).
 
-    A Python config is a program, and is run. YAML and JSON are data, and are not, unless ``run_code`` is set.
+    A Python config is run. A YAML or JSON config is only parsed, unless ``run_code`` is set.
 
     Args:
         file (str): The config.
         import_custom_modules (bool): Import its ``custom_imports``, see :func:`import_modules`.
         run_code (bool): Let YAML or JSON name code: ``custom_imports``, and types and scopes of packages other than the
-            frameworks. Without it the former are skipped, and the latter refused.
+            frameworks. Without it, ``custom_imports`` are skipped, and such types and scopes refused.
 
     Raises:
-        CannotRun: The config cannot be loaded, or is one of a framework that is not guarded. A file that is not a
-            config was not run.
+        CannotRun: The config cannot be loaded, or belongs to a framework that mmguard does not guard. A file that is
+            not a config was not run.
         Exception: An error of the import of mmengine.
     """
     from mmengine.config import Config
@@ -225,8 +225,8 @@ def check_may_build(file: str, run_code: bool) -> None:
 def _read_as_plain_data() -> Iterator[None]:
     """Let mmengine read YAML and JSON as data.
 
-    mmengine's own YAML loader runs ``!!python/object/apply``, and ``_base_`` may name a Python file. What is checked is
-    the text that mmengine parses, after it has filled in templates, not the file.
+    mmengine's own YAML loader runs ``!!python/object/apply``, and ``_base_`` may name a Python file. The check is on
+    the text that mmengine parses, after it has filled in templates, not on the file.
     """
     from mmengine.fileio import JsonHandler, YamlHandler, register_handler
 
@@ -241,7 +241,7 @@ def _read_as_plain_data() -> Iterator[None]:
         for base in bases if isinstance(bases, list) else [bases]:
             if base is not None and not is_data(str(base)):
                 raise NotPlain(f'YAML or JSON whose _base_ is {shorten(base)}: it must be YAML or JSON, too')
-            find_config_file(str(base))  # of a framework, where '::' names a package
+            find_config_file(str(base))  # raises if the package before '::' is not a framework
         return data
 
     handlers: Dict[str, Any] = {'yaml': YamlHandler, 'yml': YamlHandler, 'json': JsonHandler}
@@ -256,7 +256,7 @@ def _read_as_plain_data() -> Iterator[None]:
 
 
 def _check_names(node: Any, path: str) -> None:
-    """Refuse types and scopes that refer to other code: looking up a type imports its module."""
+    """Refuse types and scopes outside of the frameworks: looking up a type imports its module."""
     if isinstance(node, dict):
         for key, value in node.items():
             where = f'{path}{key}'
@@ -302,10 +302,10 @@ def import_scope(config: Any) -> None:
 
 
 class ProjectFinder(MetaPathFinder):
-    """Last finder of top-level modules, in some folders and only while ``custom_imports`` are imported.
+    """Last finder in ``sys.meta_path``: of top-level modules in ``folders``, while ``custom_imports`` are imported.
 
-    It serves :func:`import_modules` and the modules that it served, but not what those import in turn: a framework that
-    tries an optional import finds nothing here.
+    It finds modules for :func:`import_modules` and for modules that it found before, but not for any other importer: a
+    framework that tries an optional import finds nothing here.
     """
 
     def __init__(self) -> None:
@@ -315,7 +315,7 @@ class ProjectFinder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
         frame: Any = sys._getframe()
         importer = 'importlib'
-        while importer in ('importlib', '_frozen_importlib'):  # between the import statement and here
+        while importer in ('importlib', '_frozen_importlib'):  # frames between the import statement and here
             frame = frame.f_back
             importer = str(frame.f_globals.get('__name__')).partition('.')[0]
         if path is not None or not (frame.f_globals is globals() or importer in self._served):
@@ -330,8 +330,8 @@ FINDER = ProjectFinder()
 def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool = False) -> Dict[str, Exception]:
     """Import the modules that ``custom_imports`` names; return those that fail, with their exceptions.
 
-    They are found next to the config ``file``, in its project and in the working directory; without it, where the last
-    call looked. ``strict`` raises the first failure that ``allow_failed_imports`` does not allow.
+    Modules are searched next to the config ``file``, in its project and in the working directory; without ``file``, in
+    the folders of the last call. ``strict`` raises the first failure that ``allow_failed_imports`` does not allow.
     """
     if file is not None:
         FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file))), os.getcwd()]
@@ -355,7 +355,7 @@ def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool
 
 
 def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
-    """Return a folder and its parents up to the root of the project; only the folder if no parent holds a mark."""
+    """Return a folder and its parents up to the project root, which has one of ``marks``; without, only the folder."""
     folders = [folder, *map(str, Path(folder).parents)]
     roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
     return folders[: next(roots, 0) + 1]

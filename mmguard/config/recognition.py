@@ -31,13 +31,13 @@ CHECK_TARGET_ADVICE = (
 )
 SCAN_LABELS_ADVICE = f'scan its label files, `mmguard scan FOLDER --num-classes N`, or {CHECK_TARGET_ADVICE}'
 _DETR_NOTE = 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
-_DETECTRON2_NOTE = 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
-_YOLO_NOTE = 'a data.yaml (YOLO): `mmguard scan` reads it, and the labels that it leads to'
+_DETECTRON2_NOTE = 'a config of detectron2: pass the COCO JSON of its data set with --framework detectron2'
+_YOLO_NOTE = 'a data.yaml (YOLO): `mmguard scan` reads it and its label files'
 #: Package imported by a script -> kind of script, and what to do.
 _BY_IMPORT = {
     'detectron2': f'a script, or {_DETECTRON2_NOTE}',
-    'yolox': 'an experiment of YOLOX: name the COCO JSON of its data set, with --framework yolox',
-    'ultralytics': 'a script of ultralytics: name the data.yaml that it trains on',
+    'yolox': 'an experiment of YOLOX: pass the COCO JSON of its data set with --framework yolox',
+    'ultralytics': 'a script of ultralytics: pass the data.yaml that it trains on',
 }
 #: Keys of YAML and JSON -> kind of file, and what to do; many such files share keys with our configs.
 _BY_KEYS = [
@@ -49,21 +49,21 @@ _BY_KEYS = [
         ('names train', _YOLO_NOTE),
         ('names val', _YOLO_NOTE),
         ('names nc', _YOLO_NOTE),
-        ('DATASET', f'a config of HRNet, PIDNet or their like (ids and weights are in its code): {SCAN_LABELS_ADVICE}'),
+        ('DATASET', f'a config of HRNet, PIDNet or similar (label ids and weights in its code): {SCAN_LABELS_ADVICE}'),
         ('_BASE_', _DETECTRON2_NOTE),
         ('MODEL', _DETECTRON2_NOTE),
         ('images annotations', 'a COCO JSON: `mmguard scan` reads it'),
-        ('backbone head', 'a model of ultralytics (YOLO): name the data.yaml that it trains on'),
-        ('task mode data', 'the arguments of a training of ultralytics (YOLO): name the file at `data`'),
-        ('network_def', f'a bundle of MONAI: name the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
-        ('bundle_root', f'a bundle of MONAI: name the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
+        ('backbone head', 'a model of ultralytics (YOLO): pass the data.yaml that it trains on'),
+        ('task mode data', 'the training arguments of ultralytics (YOLO): pass the file that `data` names'),
+        ('network_def', f'a bundle of MONAI: pass the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
+        ('bundle_root', f'a bundle of MONAI: pass the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
         ('trainer model', f'a config of Lightning: {SCAN_LABELS_ADVICE}'),
         ('defaults', f'a config of Hydra: {SCAN_LABELS_ADVICE}'),
         ('architectures model_type', f'a model of Hugging Face: {SCAN_LABELS_ADVICE}'),
     )
 ]
+#: Number of the first entries of _BY_KEYS that decide even if the file has keys of an OpenMMLab config.
 _SURE = 3
-
 
 #: Endings of configs that are data.
 DATA_ENDINGS = ('.yaml', '.yml', '.json')
@@ -74,12 +74,12 @@ class NotAConfig(CannotRun):
 
 
 def check_is_config(file: str, is_base: bool = False) -> None:
-    """Check a file without running it; leave a missing or unparsable file to its reader.
+    """Raise if a file is not a config, without running it; accept missing and unparsable files, which fail later.
 
-    A base (``is_base``) may only set plain values.
+    With ``is_base``, accept a file that only sets plain values, too.
 
     Raises:
-        NotAConfig: The top level assigns no key of a config, or the file is data that would run code.
+        NotAConfig: The top level assigns no key of a config, or the file is YAML or JSON that would run code.
     """
     ending = os.path.splitext(file)[1].lower()
     text = read_text(file)
@@ -92,7 +92,7 @@ def check_is_config(file: str, is_base: bool = False) -> None:
     if looks:
         raise NotAConfig(
             f'{file} is not a config of MMSegmentation or MMDetection: its top level does not set model, '
-            f'*_dataloader, default_scope or _base_ as theirs do. It looks like {looks}. Nothing in it was run'
+            f'*_dataloader, default_scope or _base_ as such configs do. It looks like {looks}. Nothing in it was run'
         )
 
 
@@ -113,7 +113,7 @@ def read_text(file: str) -> Optional[str]:
     except UnicodeDecodeError:
         return None
     text = text.replace('\r\n', '\n').replace('\r', '\n')
-    # Like mmengine before parsing, except for values from bases and environment.
+    # Fill in templates as mmengine does before parsing, except values from bases and the environment.
     folder, base = os.path.split(os.path.abspath(file))
     stem, ending = os.path.splitext(base)
     known = {'fileDirname': folder, 'fileBasename': base, 'fileBasenameNoExtension': stem, 'fileExtname': ending}
@@ -144,7 +144,7 @@ def _describe_python(text: str, is_base: bool) -> str:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Join the first few names."""
+    """Join the first six names with commas."""
     return ', '.join(names[:6])
 
 
@@ -171,7 +171,7 @@ def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
 
 
 def _evaluate(node: ast.expr) -> Any:
-    """Return a value as far as needed: strings, lists of strings, and dict keys."""
+    """Return the value of an expression as far as needed: constants, lists, and dicts with unknown values."""
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_evaluate(one) for one in node.elts]
     if isinstance(node, ast.Dict):
@@ -209,7 +209,7 @@ def _describe_keys(text: str, ending: str, is_base: bool) -> str:
 
 
 def _is_telling(name: str, value: Any) -> bool:
-    """Return True if an assignment identifies a config: scripts also have a ``model`` or ``data``."""
+    """Return True if an assignment is one of an OpenMMLab config, not the ``model`` or ``data`` of a script."""
     if name in ('_base_', 'default_scope'):
         return isinstance(value, (str, list))
     parts = value if isinstance(value, list) else [value]
@@ -221,14 +221,14 @@ def _is_telling(name: str, value: Any) -> bool:
     return name == 'data' and bool(keys & {'samples_per_gpu', 'workers_per_gpu', 'train_dataloader'})
 
 
-#: Longest chain of bases.
+#: Maximum number of base files.
 _MOST = 1000
 
 
 def check_bases(file: str) -> List[str]:
-    """Return a config file and its bases, as far as they can be found without running it.
+    """Check a config file and its bases, as far as they can be found without running code; return their paths.
 
-    A file that does not exist, or cannot be parsed, is left to its reader.
+    Missing and unparsable files are accepted: they fail when they are loaded.
 
     Raises:
         NotAConfig: A file is not a config, or includes itself.
@@ -242,7 +242,7 @@ def check_bases(file: str) -> List[str]:
 def _walk(file: str, path: List[str], seen: Dict[str, bool]) -> None:
     if file in path:
         chain = [os.path.basename(one) for one in (*path[path.index(file) :], file)]
-        raise NotAConfig(f'{file}: its _base_ leads back to it: {" -> ".join(chain)}. Nothing in it was run')
+        raise NotAConfig(f'{file}: its _base_ is circular: {" -> ".join(chain)}. Nothing in it was run')
     if file in seen or len(seen) > _MOST or len(path) > 100:
         return
     seen[file] = True
@@ -291,7 +291,7 @@ def _find_text_style_bases(body: Sequence[ast.stmt]) -> Iterator[Any]:
 
 
 def _find_shipped(node: ast.BinOp) -> str:
-    """Return the name ``'mmseg::...'`` for which ``build_base_source`` writes this expression; else ``''``."""
+    """Return the name ``'mmseg::...'`` of the shipped config in an expression of ``build_base_source``; else ''."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
     said = ast.dump(node)

@@ -14,7 +14,7 @@ Path = Tuple[Union[str, int], ...]
 
 
 def get_value(tree: Any, path: Iterable[Union[str, int]]) -> Any:
-    """Return the value at a path of a tree; ``None`` if it has no such place."""
+    """Return the value at a path of a tree; ``None`` if the path does not exist."""
     try:
         for key in path:
             tree = tree[key]
@@ -34,7 +34,7 @@ def split_path(path: str) -> List[Union[str, int]]:
 
 
 def copy_tree(value: Any) -> Any:
-    """Return a copy of dicts, lists and tuples, and of nothing else."""
+    """Return a copy of the dicts, lists and tuples of a tree, with all other values shared."""
     # Not deepcopy: two places that share one object would still share it in the copy, and change together.
     if isinstance(value, dict):
         return {key: copy_tree(inner) for key, inner in value.items()}
@@ -93,7 +93,7 @@ def find_scope(tree: Dict[str, Any], path: Path) -> str:
     """Return the scope in which a part is built: the innermost ``_scope_`` around it.
 
     The prefix of a type applies only to that type: ``mmdet.MaskFormerHead`` in a config of mmseg builds its losses in
-    mmseg's scope. A path may go on with a part that the tree leaves to a default.
+    mmseg's scope. The path may end in a part that the tree leaves to a default.
     """
     scope = str(tree.get('default_scope') or '')
     node: Any = tree
@@ -124,7 +124,7 @@ class WrongTypeValue(NamedTuple):
 
 
 class AcceptedType(NamedTuple):
-    """Type that a key accepts, besides ``None``: as text, and as a check."""
+    """A type that a key accepts, besides ``None``: its description, and a function that checks a value."""
 
     description: str
     accepts: Callable[[Any], bool]
@@ -143,7 +143,7 @@ def _is_dict(value: Any) -> bool:
 
 
 def _is_object(value: Any) -> bool:
-    """Return True for a built part or a class, which mmengine accepts as is."""
+    """Return True if a value is a built part or a class, which mmengine accepts in place of a dict."""
     plain = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
     return value is not None and not isinstance(value, plain) and not hasattr(value, 'tolist')
 
@@ -180,7 +180,7 @@ _CLASSES = AcceptedType(
     f'an integer of at most {MOST_CLASSES:,}', lambda value: _is_int(value) and abs(value) <= MOST_CLASSES
 )
 _WEIGHTS = AcceptedType(
-    'a list of numbers, or the name of a file of them',
+    'a list of numbers, or the name of a file with such a list',
     _accept_either(_is_text, _is_number, _is_object, _accept_all(_is_number)),
 )
 _TYPE = AcceptedType('the name of a class', _is_type)
@@ -223,7 +223,7 @@ _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_ho
 def separate_wrong_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[WrongTypeValue]]:
     """Return a copy of a config without values of the wrong type, and those values.
 
-    Numbers of NumPy become Python's, arrays and tensors lists. Positions in lists are kept.
+    NumPy numbers become Python numbers, arrays and tensors become lists. Removed list elements become ``None``.
 
     Raises:
         CannotRun: The config is nested too deeply.
@@ -234,12 +234,12 @@ def separate_wrong_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Wro
 
 
 def name_type(value: Any) -> str:
-    """Return the type of a value in one word."""
+    """Return the type name of a value, ``'text'`` for a string."""
     return 'text' if isinstance(value, str) else type(value).__name__
 
 
 def describe_wrong_types(wrong_types: Sequence[WrongTypeValue], limit: int = 3) -> str:
-    """Describe values of the wrong type, one after another."""
+    """Describe the first ``limit`` values of a wrong type, and count the rest."""
     named = '; '.join(map(str, wrong_types[:limit]))
     return f'{named}; and {len(wrong_types) - limit} more' if len(wrong_types) > limit else named
 
@@ -267,7 +267,7 @@ def _copy(node: Any, keys: Tuple[Any, ...], wrong: List[WrongTypeValue]) -> Any:
 
 def _fits(value: Any, accepted: Optional[AcceptedType], keys: Tuple[Any, ...], wrong: List[WrongTypeValue]) -> bool:
     if _is_int(value) and value.bit_length() > 64:
-        # It may have more digits than Python prints.
+        # Python may refuse to print so many digits.
         words = accepted.description if accepted is not None else 'a number that fits 64 bits'
         wrong.append(WrongTypeValue(join_path(keys), f'an integer of {value.bit_length():,} bits', words))
         return False
@@ -280,20 +280,20 @@ def _fits(value: Any, accepted: Optional[AcceptedType], keys: Tuple[Any, ...], w
 def _make_showable(value: Any) -> Any:
     try:
         repr(value)
-    except Exception:  # numbers of more digits than Python prints, or objects without a repr
+    except Exception:  # a number with too many digits to print, or an object without a repr
         return f'a value that cannot be shown ({name_type(value)})'
     return value
 
 
 def _normalize_number(value: Any) -> Any:
-    """Convert a NumPy number to Python's, and an array or tensor to a list."""
+    """Convert a NumPy number to a Python number, and an array or tensor to a list."""
     if value is None or isinstance(value, (bool, int, float, str, dict, list, tuple)) or inspect.isclass(value):
         return value
     if not callable(getattr(value, 'tolist', None)) or is_lazy(value):
         return value
     try:
         return value.tolist()
-    except Exception:  # on an unavailable device, or of a type without lists
+    except Exception:  # a tensor on an unavailable device, or of a type that has no list
         return None
 
 

@@ -1,6 +1,6 @@
-"""Targets of detectors outside of OpenMMLab: torchvision, DETR and its family, MLPerf's RetinaNet.
+"""Guards for targets of detectors outside of OpenMMLab: torchvision, DETR and its variants, MLPerf's RetinaNet.
 
-Imports :mod:`mmguard.functional` and what is below it; no framework.
+Imports :mod:`mmguard.functional` and the packages below it; no framework.
 """
 
 from mmguard.detection.targets import guard_batch, guard_targets

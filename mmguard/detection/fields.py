@@ -1,4 +1,4 @@
-"""Fields of a detector's target: those with one element per instance, and their faults."""
+"""Fields of a detector's target with one element per instance: checks, selection, faults of boxes."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def check_targets(
         if 'boxes' in target:
             _check_boxes(target['boxes'], place, box_format)
         if ('boxes' in target) != ('boxes' in targets[0]):
-            raise ValueError(f"of targets[0] and targets[{place}] only one has 'boxes'")
+            raise ValueError(f"only one of targets[0] and targets[{place}] has 'boxes'")
         if 'boxes' in target and target['boxes'].shape[1] != targets[0]['boxes'].shape[1]:
             both = ' and '.join(format_shape(one['boxes']) for one in (targets[0], target))
-            raise ValueError(f"'boxes' of targets[0] and targets[{place}] have shapes {both}: different boxes?")
+            raise ValueError(f"'boxes' of targets[0] and targets[{place}] need equally many columns, got shapes {both}")
         for key in (*INDEXED, *(instance_keys or ())):
             if key in target and get_length(target[key]) != len(target[label_key]):
                 raise ValueError(
                     f'targets[{place}][{key!r}] has {get_length(target[key])} elements, but there are '
-                    f'{len(target[label_key])} labels: a transform or filter changed one without the other'
+                    f'{len(target[label_key])} labels: a transform or filter changed one of them only'
                 )
 
 
@@ -66,7 +66,7 @@ def _check_labels(target: Target, label_key: str, place: int) -> None:
     if label_key not in target:
         keys = ', '.join(map(repr, target)) or 'none'
         raise ValueError(
-            f'targets[{place}] has no {label_key!r}, its keys are {keys}: pass the right one, label_key=...'
+            f'targets[{place}] has no {label_key!r}, its keys are {keys}: pass the key of the labels, label_key=...'
         )
     labels = target[label_key]
     if not isinstance(labels, Tensor):
@@ -92,9 +92,9 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
 
 
 def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
-    """Return the per-instance fields: the given ones, or else the known ones and fields of the same length.
+    """Return the keys of the per-instance fields: the known ones, and ``instance_keys`` or fields of the same length.
 
-    Without names, an unknown field belongs to the instances if it has, in every image of the batch, as many
+    Without ``instance_keys``, an unknown field belongs to the instances if it has, in every image of the batch, as many
     elements as the image has instances.
     """
     keys = {label_key, *INDEXED, *EVALUATED}
@@ -140,7 +140,7 @@ def read_on_host(
 ) -> Tuple[np.ndarray, np.ndarray]:
     """Return all labels, and the index in ``BOX_REASONS`` of the fault of each box: int64, (N,) each.
 
-    ``image_sizes`` are height and width of each image, pixels; without them no box counts as outside.
+    ``image_sizes`` are height and width of each image in pixels; without sizes no box counts as outside.
     """
     if not targets:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -160,7 +160,7 @@ def read_on_host(
 
 
 def find_box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor] = None) -> Tensor:
-    """Return the index in ``BOX_REASONS`` of the first fault of each box: int64 (N,) on its device; 0: no fault.
+    """Return the index in ``BOX_REASONS`` of each box's first fault: int64 (N,) on the boxes' device; 0: no fault.
 
     ``limits`` (N, 2) are width and height of each box's image. Without a ``box_format`` areas are not checked.
 

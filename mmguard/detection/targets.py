@@ -1,4 +1,4 @@
-"""Targets of detectors outside of OpenMMLab: one dict per image, as torchvision, MLPerf and DETR have them."""
+"""Guards for targets of detectors outside of OpenMMLab: one dict per image, as in torchvision, MLPerf and DETR."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mmguard.labels.tally import Tally
 from mmguard.text import quantity, visible_name
 
 _ADVICE = (
-    'Training continues, but the annotations are wrong: `mmguard scan` on their file names the cause; '
-    'return_tally=True returns the counts of every image (and ends this warning)'
+    'Training continues, but the annotations are wrong: run `mmguard scan` on the annotation file to find the cause. '
+    'return_tally=True returns the counts of every image instead of this warning'
 )
 #: Batches with an invalid instance, so far.
 _offending_batches = 0
@@ -33,7 +33,7 @@ class TargetRule(InstanceRule):
         if on_invalid == 'ignore':
             raise ValueError(
                 "on_invalid='ignore' needs a loss with ignored instances; torchvision's and DETR's do not have any: "
-                "write 'drop', and guard_batch() for images in which nothing valid is left"
+                "write 'drop', and use guard_batch() to leave out images without a valid instance"
             )
         super().__init__(num_classes, on_invalid, label_map, min_label)
 
@@ -52,15 +52,15 @@ def guard_targets(
     sources: Optional[Sequence[str]] = None,
     return_tally: bool = False,
 ) -> Any:
-    r"""Sanitize a detector's targets: take out instances whose label is not a class, or whose box is unusable.
+    r"""Sanitize a detector's targets: remove instances whose label is not a class, or whose box is unusable.
 
-    Everything that belongs to an instance stays in line: labels, boxes, masks, keypoints, area, iscrowd and your own
-    fields; what belongs to the image (``image_id``, ``orig_size``, ``size``) stays. An image may end up without any
-    instance: it is then trained as background. :func:`guard_batch` leaves such images out.
+    All fields of an instance stay aligned: labels, boxes, masks, keypoints, area, iscrowd and your own fields. Fields
+    of the image (``image_id``, ``orig_size``, ``size``) do not change. An image may end up without any instance: it is
+    then trained as background. :func:`guard_batch` leaves such images out.
 
-    Removing instances changes shapes, so the labels are read on the host: once per batch. Call it while they still
-    are there, before ``.to(device)``; with CUDA tensors it works, too, but waits for the device. Your dicts and tensors
-    are never modified, and nothing is copied if all is valid.
+    Removing instances changes shapes, so the labels are read on the host, once per batch. Call this before
+    ``.to(device)``; with CUDA tensors it works, too, but waits for the device. Your dicts and tensors are never
+    modified, and nothing is copied if all labels and boxes are valid.
 
     Args:
         targets (list[dict]): One per image: ``'labels'`` (N,), integers; optionally ``'boxes'`` (N, 4), ``'masks'``
@@ -73,9 +73,9 @@ def guard_targets(
         min_label (int): 1 for torchvision's Faster R-CNN, Mask R-CNN, Keypoint R-CNN and SSD, which keep 0 for the
             background and silently train a label 0 as such; 0 for RetinaNet, FCOS and DETR.
         label_key (str): The field of the labels: ``'class_labels'`` in Hugging Face's detectors.
-        check_boxes (bool): Take out instances with unusable boxes.
+        check_boxes (bool): Remove instances with unusable boxes.
         box_format (str, optional): ``'xyxy'`` (torchvision), ``'xywh'`` (COCO) or ``'cxcywh'`` (DETR), in pixels or
-            normalized: boxes without an area are unusable. ``None``: only those that are not finite.
+            normalized: boxes without an area are unusable. ``None``: only boxes that are not finite are unusable.
         instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None``: those that
             have as many elements as instances in every image of the batch.
         sources (Sequence[str], optional): The files, for tallies and messages. ``None``: ``image_id``, if present.
@@ -131,8 +131,8 @@ def guard_batch(
     If no image would remain, all stay, without instances, because a rank must have something to run. The size of
     the batch may change: with static shapes (CUDA graphs) use :func:`guard_targets`.
 
-    As the images are available, a box in pixels (``'xyxy'``, ``'xywh'``) outside of its image is taken out, too:
-    such a box overlaps no anchor, and torchvision's matcher, which gives every box its best anchor, then gives it all.
+    As the images are available, a box in pixels (``'xyxy'``, ``'xywh'``) outside of its image is removed, too: it
+    overlaps no anchor, and torchvision's matcher, which gives every box its best anchors, would give it all of them.
 
     Args:
         images (list[Tensor] or Tensor): (C, H, W) each, or stacked, (B, C, H, W).
@@ -155,8 +155,8 @@ def guard_batch(
     """
     if not isinstance(images, (list, tuple, Tensor)):
         raise TypeError(
-            f'images must be a list of tensors or one tensor, got {type(images).__name__}: call it before images '
-            f'are collated, or guard_targets(), which takes only targets'
+            f'images must be a list of tensors or one tensor, got {type(images).__name__}: call guard_batch() before '
+            f'images are collated, or call guard_targets(), which takes only targets'
         )
     rule = TargetRule(num_classes, on_invalid, label_map, min_label)
     check_targets(targets, label_key, box_format, instance_keys)

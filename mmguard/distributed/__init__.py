@@ -1,7 +1,6 @@
-"""Ranks in step, for any training loop.
+"""Agreement of distributed ranks on their losses, for any training loop.
 
-Imports :mod:`mmguard.log` and what is below it, no framework; ``unused_parameters`` imports findings when a
-run has failed.
+Imports :mod:`mmguard.log` and the packages below it, no framework.
 """
 
 from mmguard.distributed.agreement import Agreed, LossAgreement, RankLosses, align_losses

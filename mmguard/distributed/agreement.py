@@ -26,50 +26,50 @@ class LossEntry(NamedTuple):
     """One item of a dictionary of losses."""
 
     is_list: bool  #: True for a list of tensors. Its length may differ: heads return one per image or level.
-    graph: bool  #: True if it carries a graph, so that backward reaches parameters through it.
+    graph: bool  #: True if it has an autograd graph, so that backward reaches parameters.
 
 
 Layout = Dict[str, LossEntry]
 
-#: The loss that carries the zeros if a rank has no loss at all, and none is known.
+#: Key of the loss with the zeros if no rank has a loss, and no earlier iteration had one.
 FILLED = 'loss_filled'
 
 
 class RankLosses(NamedTuple):
     """Losses of one rank."""
 
-    rank: int  #: Its number.
+    rank: int  #: Number of the rank.
     losses: List[str]  #: Names of the losses.
     samples: List[str]  #: The files of its batch.
 
 
 class Agreed(NamedTuple):
-    """Decision of all ranks."""
+    """Losses of this rank after the agreement of all ranks."""
 
     losses: Losses  #: The losses, the same keys in the same order on every rank.
-    #: Losses that were filled in, of each rank that did not have them, or had them without a graph (constant); the same
-    #: list on every rank.
+    #: Losses that were filled in on each rank that lacked them, or had constants without a graph; the same list on
+    #: every rank.
     filled: List[RankLosses]
 
 
 class LossAgreement:
     """Agreement of all ranks on their losses; if they agree, each rank sends only 24 bytes.
 
-    The bytes go from host to host, over gloo; no GPU sends them or is waited for.
+    The bytes go from host to host, over gloo; no GPU sends or waits.
 
-    Ranks that have the same keys with a graph, in the same order, continue unchanged. If one lacks a key (a head that
-    skips a branch without targets), or has a constant in its place, it gets a zero that depends on every trainable
-    parameter: the gradient is 0, and DistributedDataParallel sees the same parameters everywhere. The same is done for
-    a key that all ranks lack, but had before. Every rank ends with the same order of keys, that of the rank with the
-    most, so that a loop may reduce them entry by entry. Without a process group nothing is exchanged.
+    Ranks that have the same keys with a graph, in the same order, continue unchanged. If a rank lacks a key (a head
+    that skips a branch without targets), or has a constant for it, the rank gets a zero that depends on every trainable
+    parameter: the gradient is 0, and DistributedDataParallel sees the same parameters on all ranks. The same is done
+    for a key that all ranks lack, but had before. All ranks end with the same order of keys, that of the rank with the
+    most keys, so that a loop may reduce losses entry by entry. Without a process group nothing is exchanged.
 
     Parameters that no loss reaches, as in a first iteration without targets on any rank, get zeros in the same
-    way if ``module`` is a DistributedDataParallel that waits for them, and the first rank names them, once.
+    way if ``module`` is a DistributedDataParallel that waits for them; the first rank logs their names once.
 
     Args:
         module (nn.Module): The model (or its DistributedDataParallel).
-        timeout (float): Seconds after which an absent rank is named, by ``AbsentRankError``.
-        warn (Callable): Receives a line for the log, on the first rank. Default: that of the logger ``mmguard``.
+        timeout (float): Seconds to wait for a rank, after which ``AbsentRankError`` names it.
+        warn (Callable): Called with a line for the log, on the first rank. Default: ``warning`` of logger ``mmguard``.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class LossAgreement:
         """Agree on the losses of one iteration, as the model returns them; every rank must call it.
 
         Raises:
-            AbsentRankError: A rank did not come within ``timeout``.
+            AbsentRankError: A rank did not call within ``timeout``.
             TypeError: A loss that is neither a tensor nor a list of tensors.
         """
         layout = build_layout(losses)
@@ -120,7 +120,7 @@ class LossAgreement:
     def _fill_layout(
         self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], own_digest: int
     ) -> Tuple[Losses, List[RankLosses]]:
-        """Return the losses with every key that any rank has or had, in one order, and what each rank lacked."""
+        """Return the losses with every key that any rank has or had, and the losses that each rank lacked."""
         filled: List[RankLosses] = []
         whole = self._merge_layouts([layout])
         if not same or find_missing(layout, whole):
@@ -130,7 +130,7 @@ class LossAgreement:
             filled = [RankLosses(*one) for one in zip(channel.ranks, lacks, files) if one[1]]
         if torch.is_grad_enabled():
             self._known = {key: entry for key, entry in whole.items() if key != FILLED}
-            self._look(channel, losses, own_digest)
+            self._find_unreached(channel, losses, own_digest)
         full = self._fill(losses, layout, whole, self._unreached.get(own_digest, []))
         self._settled = (list(layout.items()), own_digest) if same and full is losses and not filled else (None, 0)
         return full, filled
@@ -145,8 +145,8 @@ class LossAgreement:
         constant = {key: entry._replace(graph=True) for key, entry in whole.items() if 'loss' in key}
         return {**whole, **(constant or {FILLED: LossEntry(is_list=False, graph=True)})}
 
-    def _look(self, channel: Channel, losses: Losses, own_digest: int) -> None:
-        """Find the parameters that no loss reaches, once per layout; the first time, report those of all ranks."""
+    def _find_unreached(self, channel: Channel, losses: Losses, own_digest: int) -> None:
+        """Find the parameters that no loss reaches, once per layout; first report those missed on all ranks."""
         is_first = not self._unreached
         if own_digest not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in list_tensors(key, value)]
@@ -181,7 +181,7 @@ _AGREEMENTS: WeakKeyDictionary[nn.Module, Dict[Any, LossAgreement]] = WeakKeyDic
 
 
 def align_losses(losses: Losses, module: nn.Module, samples: Sequence[str] = (), timeout: float = TIMEOUT) -> Losses:
-    """Apply :class:`LossAgreement` in your own loop: call it on every rank, just before the losses are summed.
+    """Apply :class:`LossAgreement` in your own loop: call this on every rank, just before the losses are summed.
 
     The first rank logs what was filled in, with the logger ``mmguard``.
 
@@ -192,8 +192,7 @@ def align_losses(losses: Losses, module: nn.Module, samples: Sequence[str] = (),
         timeout (float): See :class:`LossAgreement`.
 
     Returns:
-        dict: The losses, with the same keys in the same order on every rank; the same dictionary if nothing had to
-        be done.
+        dict: The losses, with the same keys in the same order on every rank; ``losses`` itself if nothing was missing.
 
     Example:
         >>> losses = {'loss_cls': torch.ones(())}
@@ -238,8 +237,7 @@ def list_tensors(key: str, value: Any) -> Sequence[Tensor]:
 def compute_digest(layout: Layout) -> int:
     """Return a 63-bit digest of a layout; two layouts collide with probability ``2**-63``.
 
-    The order of the keys counts: loops reduce losses entry by entry. Lists and tensors do not differ: backward sees no
-    difference.
+    The order of the keys counts, because loops reduce losses entry by entry. A list and a tensor give the same digest.
     """
     text = repr([(key, entry.graph) for key, entry in layout.items()])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
@@ -248,8 +246,8 @@ def compute_digest(layout: Layout) -> int:
 def merge_layouts(layouts: Sequence[Layout]) -> Layout:
     """Return every key of any layout, with a graph if any layout has one for it.
 
-    Keys are in the order of the layout with the most keys. A key that it lacks comes after the one before it in another
-    layout.
+    Keys are in the order of the layout with the most keys. A key of another layout is inserted after its predecessor
+    there.
 
     Example:
         >>> entry = LossEntry(is_list=False, graph=True)
@@ -278,7 +276,7 @@ def make_zero(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
     """Return a zero that depends on parameters (default: all trainable ones), so that each gets a gradient of zeros.
 
     If DistributedDataParallel searches for unused parameters itself, it has marked them already and would not accept
-    a second gradient, so the zero depends on nothing there.
+    a second gradient, so the zero then depends on no parameter.
     """
     hung = list(parameters) or [parameter for parameter in module.parameters() if parameter.requires_grad]
     if not hung:
@@ -290,10 +288,10 @@ def make_zero(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
 
 
 def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
-    """Return the names of the parameters that DistributedDataParallel waits for and no loss reaches.
+    """Return the names of the parameters that DistributedDataParallel waits for although no loss reaches them.
 
-    Empty if it searches for them itself (``find_unused_parameters=True``, ``static_graph=True``), if ``module`` is
-    not wrapped in it, and if activation checkpointing hides a part of the graph.
+    Empty if it searches for unused parameters itself (``find_unused_parameters=True``, ``static_graph=True``), if
+    ``module`` is not a DistributedDataParallel, or if activation checkpointing hides a part of the graph.
     """
     if not isinstance(module, DistributedDataParallel) or not torch.is_grad_enabled():
         return []
@@ -304,13 +302,13 @@ def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
 
 
 def list_trainable(module: Any) -> List[Any]:
-    """Return the parameters with ``requires_grad`` and their names, without the ``module.`` of a wrapper."""
+    """Return (name, parameter) of each trainable parameter; names omit the ``module.`` of a wrapper."""
     inner = module.module if isinstance(module, DistributedDataParallel) else module
     return [(name, one) for name, one in inner.named_parameters() if one.requires_grad]
 
 
 def _find_reached(losses: Iterable[Tensor]) -> Any:
-    """Return the ids of the leaves of a graph; ``None`` if a part of it is hidden."""
+    """Return the ids of the leaf tensors that the losses depend on; ``None`` if a part of the graph is hidden."""
     leaves: Set[int] = {id(loss) for loss in losses if loss.requires_grad and loss.grad_fn is None}
     waiting: List[Any] = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
     seen = set(waiting)

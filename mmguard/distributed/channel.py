@@ -22,9 +22,9 @@ class Channel:
     Every rank must create it and call it in the same order, like any collective. A rank that fails or leaves closes its
     connections, so that the ranks that wait for it notice immediately.
 
-    It is not created by ``dist.new_group``, which names a group after the number of groups before it. If only some
-    ranks create one, these numbers differ between ranks, and the next group waits for ranks that use another name: any
-    group since torch 2.14, before that one with ``use_local_synchronization``. So this group has no number.
+    It is not created by ``dist.new_group``, which names a group by the number of earlier groups. If only some ranks
+    create a group, these numbers differ between ranks, and the next group waits for ranks that use another name (any
+    group since torch 2.14, earlier only with ``use_local_synchronization``). So this group has no number.
 
     Raises:
         AbsentRankError: A rank did not join the creation or a call; afterwards every call raises the same error.
@@ -45,7 +45,7 @@ class Channel:
     def is_same(self, digest: int) -> bool:
         """Return True if all ranks gave the same digest."""
         # The largest digest and the (negated) smallest add up to 0 if all are equal. The third number only makes the
-        # vector longer: with two, one rank of three notices a killed one only after the other has come.
+        # vector longer: with two numbers, a rank of three notices a killed rank only after the third rank calls.
         vector = torch.tensor([digest, -digest, 0], dtype=torch.int64)
         self._call(lambda group: group.allreduce([vector], dist.ReduceOp.MAX), vector)
         return bool(vector.sum() == 0)
@@ -67,7 +67,7 @@ class Channel:
     def leave(self, reason: str) -> None:
         """Tell the waiting ranks that this rank has left, and why."""
         if os.getpid() == self._owner and self._failure is None:
-            self._failure = RuntimeError(f'this rank left the others: {reason}')
+            self._failure = RuntimeError(f'this rank has left the channel: {reason}')
             self._presence.leave(reason)
             self.close()
 
@@ -86,7 +86,7 @@ class Channel:
 
     def _call(self, start: Callable[[Any], Any], *tensors: Any) -> None:
         if os.getpid() != self._owner:
-            raise RuntimeError('ranks agree in their own process, not in one that was forked from it (a data worker?)')
+            raise RuntimeError('ranks agree in the process that made the channel, not in a fork (a data worker?)')
         if self._failure is not None:
             raise self._failure
         self._calls += 1
@@ -110,7 +110,7 @@ class Channel:
         raise self._failure from cause
 
 
-#: (process group of all, timeout) -> channel. Kept: creating one is a collective, and it holds sockets.
+#: (process group of all, timeout) -> channel. Kept, because creating a channel is a collective and opens sockets.
 _CHANNELS: Dict[Tuple[Any, float], Channel] = {}
 
 
@@ -122,7 +122,7 @@ def _leave() -> None:
 
 
 def get_world() -> Optional[Any]:
-    """Return the process group of all ranks; a new one after each ``init_process_group``, ``None`` without."""
+    """Return the process group of all ranks, another one after each ``init_process_group``; ``None`` without one."""
     return dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
 
 

@@ -17,9 +17,9 @@ from mmguard.text import join_with_and, plural
 
 #: Seconds between two heartbeats of a rank.
 BEAT = 0.5
-#: Seconds that the others get to answer a roll call, or to send a heartbeat.
+#: Seconds that other ranks get to answer a roll call, or to send a heartbeat.
 PATIENCE = 3.0
-#: Seconds that an ending rank gives the others to read its reason: the store may end with its process.
+#: Seconds that an ending rank gives other ranks to read its reason: the store may end with its process.
 LINGER = 0.2
 #: Modules in which a rank waits for others: collectives, DistributedDataParallel, backward.
 WAITING = ('torch.distributed', 'torch.nn.parallel', 'torch.autograd', 'mmguard.distributed.channel')
@@ -29,8 +29,8 @@ class AbsentRankError(RuntimeError):
     """Error if a rank did not join a collective.
 
     Attributes:
-        ranks (list[int]): Ranks to inspect: those that ended; else those that are at another place; if most ranks wait
-            in a collective, those that skipped it.
+        ranks (list[int]): Ranks to inspect: ranks that ended; otherwise ranks that run other code; if most ranks wait
+            in a collective, the ranks that skipped it.
     """
 
     def __init__(self, message: str, ranks: List[int]) -> None:
@@ -39,9 +39,9 @@ class AbsentRankError(RuntimeError):
 
 
 class Heartbeat:
-    """Heartbeats: each rank reports to the common store that it is alive, where it is, and why it left.
+    """Reports of this rank to the common store: that it is alive, which line it runs, and why it left.
 
-    A thread sends the first two twice a second. Only a collective that failed reads them.
+    A thread sends the first two twice a second. They are read only after a collective failed.
     """
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ class Heartbeat:
         self._ended.set()
 
     def leave(self, reason: str) -> None:
-        """Record that this rank has left."""
+        """Record in the store that this rank has left, and why."""
         with contextlib.suppress(Exception):  # the store may be gone, and then no rank can read it
             self.store.set(f'why/{self.rank}', reason)
             self.store.add(f'left/{self.rank}', 1)
             self.store.add('left', 1)
 
     def answer(self, call: int) -> None:
-        """Record that this rank is at a collective, by its number."""
+        """Record that this rank has reached the collective with the number ``call``."""
         with contextlib.suppress(Exception):
             self.store.add(f'{call}/{self.rank}', 1)
             self.store.add(f'{call}', 1)
@@ -85,12 +85,12 @@ class Heartbeat:
             explanation, ranks = self._judge(self._call_roll(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone
             explanation = (
-                'the process with the store of all ranks (rank 0, or torchrun) is gone, and their reports with it'
+                'the process with the store of all ranks (rank 0, or torchrun) is gone, and with it their reports'
             )
             ranks = [0]
         return AbsentRankError(f'rank {self.rank} waited {waited:.1f} s for the others: {explanation}', ranks)
 
-    # ---- signs of life
+    # ---- heartbeats
 
     def _send_heartbeats(self) -> None:
         with contextlib.suppress(Exception):  # the process group or its store is gone
@@ -144,7 +144,7 @@ class Heartbeat:
 
 
 def describe_position(thread: int) -> str:
-    """Describe where a thread is: ``waits in all_reduce, called from metric.py, line 12``."""
+    """Describe the position of a thread: ``waits in all_reduce, called from metric.py, line 12``."""
     frame: Any = sys._current_frames()[thread]
     waits = _get_module(frame).startswith(WAITING)
     call = frame.f_code.co_name

@@ -1,1 +1,1 @@
-"""Facts of labels, a config, an installation or a run, as they were read: readers write them, rules read them."""
+"""Facts about labels, a config, an installation or a run: readers collect them, rules judge them."""

@@ -25,7 +25,7 @@ def collect_config_facts(config: Union[Config, ReadConfig]) -> ConfigFacts:
     """Collect facts about labels from a config, without building anything or reading data.
 
     Args:
-        config (Config): A loaded config of either style, or one read by ``read_config``.
+        config (Config): A config loaded by mmengine (text or pure Python style), or read by ``read_config``.
     """
     read = config if isinstance(config, ReadConfig) else from_mmengine(config)
     sets = find_datasets(read)
@@ -45,7 +45,7 @@ def collect_config_facts(config: Union[Config, ReadConfig]) -> ConfigFacts:
                 {'filter_empty_gt': True, **dataset.config} if dataset.is_old else dataset.config.get('filter_cfg')
             )
             filters = filters if isinstance(filters, dict) else {}
-            usual = dataset.is_a('BaseVideoDataset')  # by default it leaves out frames without an object
+            usual = dataset.is_a('BaseVideoDataset')  # excludes frames without an object by default
             facts.filter_empty_gt[dataset.path] = bool(filters.get('filter_empty_gt', usual))
     for part in sets + [t for t in find_transforms(read) if t.says('reduce_zero_label')]:
         value = part.get('reduce_zero_label')
@@ -58,12 +58,12 @@ def collect_config_facts(config: Union[Config, ReadConfig]) -> ConfigFacts:
 
 
 def find_label_map(dataset: Part) -> Dict[int, int]:
-    """Return the label map of mmseg's data sets if the config names only some of their classes; empty otherwise."""
+    """Return mmseg's label map {old label: new label} if the config lists only some classes of a data set, else {}."""
     mapper: Any = getattr(dataset.cls, 'get_label_map', None)
     classes = get_class_names(dataset)
     if mapper is None or classes is None:
         return {}
     try:
         return dict(mapper(classes) or {})
-    except ValueError:  # names that the data set does not have: rule MG207 says so
+    except ValueError:  # rule MG207 reports names that the data set does not have
         return {}

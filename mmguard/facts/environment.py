@@ -1,4 +1,4 @@
-"""Facts about an installation: packages and their imports; and their changes."""
+"""Facts about an installation: versions of packages, failed imports and GPUs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
 
 
 class Cuda(NamedTuple):
-    """The CUDA of torch, and the GPUs that torch can use.
+    """The CUDA version that torch was built for, and the GPUs that torch can use.
 
     Args:
-        version (str): CUDA that torch was built for, such as ``'12.1'``; empty: for the CPU.
-        gpus (tuple[str, ...]): Names.
-        capability (tuple[int, ...]): Compute capability of the newest GPU, such as ``(12, 0)``; empty: no GPU.
+        version (str): CUDA version of the torch build, such as ``'12.1'``; empty for a CPU build.
+        gpus (tuple[str, ...]): Names of the GPUs.
+        capability (tuple[int, ...]): Compute capability of the newest GPU, such as ``(12, 0)``; empty without a GPU.
     """
 
     version: str
@@ -42,7 +42,7 @@ class Cuda(NamedTuple):
 
     def __str__(self) -> str:
         built = f'CUDA {self.version}' if self.version else 'the CPU'
-        return f'torch for {built}; {", ".join(self.gpus) or "no GPU that it can use"}'
+        return f'torch for {built}; {", ".join(self.gpus) or "no usable GPU"}'
 
 
 #: Distribution -> the version to install; ``None``: uninstall.
@@ -54,14 +54,14 @@ class EnvironmentFacts:
     """Facts about an installation.
 
     Args:
-        python, system (str): Versions.
+        python, system (str): Version of Python, and the operating system.
         versions (dict[str, str]): Distribution -> version.
         missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
         errors (dict[str, str]): Module -> why it cannot be imported.
-        cuda (Cuda, optional): ``None``: unknown.
-        ops (bool, optional): True if mmcv has compiled ops; ``None``: no mmcv.
-        reads_objects (bool, optional): True if mmengine reads checkpoints that hold more than tensors with any torch;
-            ``None``: no mmengine.
+        cuda (Cuda, optional): CUDA of torch and the GPUs; ``None`` if unknown.
+        ops (bool, optional): True if mmcv has compiled ops; ``None`` without mmcv.
+        reads_objects (bool, optional): True if mmengine loads checkpoints with more than tensors under every version
+            of torch; ``None`` without mmengine.
     """
 
     python: str = ''
@@ -82,7 +82,7 @@ class EnvironmentFacts:
         return next(iter(self.find_installed(module).values()), '')
 
     def apply_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
-        """Return the facts after changes: a new package can be imported, and mmcv has ops, unlike mmcv-lite."""
+        """Return the facts expected after changes: changed packages import, and mmcv has ops, unlike mmcv-lite."""
         wanted = {**self.versions, **changes}
         versions = {name: version for name, version in wanted.items() if version is not None}
         changed = [module for module, names in DISTRIBUTIONS.items() if {*names} & {*changes}]

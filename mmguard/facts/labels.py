@@ -1,4 +1,4 @@
-"""Facts for the rules, collected by a hook in training, a scan of files, or from a config."""
+"""Facts about labels for the rules, collected by a hook in training, a scan of files, or from a config."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from mmguard.labels.tally import Tally
 from mmguard.language import Message, join
 from mmguard.text import join_with_or
 
-#: File or folder -> options of `mmguard fix`, named as in ``FixOptions``: how label files would be corrected.
+#: Label file or folder -> options with which `mmguard fix` would correct it, named as in ``FixOptions``.
 FileChanges = Mapping[str, Mapping[str, Any]]
 
 #: Maximum number of values listed as evidence.
 _FEW = 6
 
 
-#: Fault of the label maps of a semantic branch, which the records of an annotation file do not name.
+#: Fault of an image without the label map that a semantic branch needs.
 NO_LABEL_MAP = 'with_seg=True, but the label map of an image is missing'
 
 
 @dataclass
 class MapFacts:
-    """Statistics of label map files. File names are relative to the scanned root; lists hold a few of each kind."""
+    """Statistics of label map files. File names are relative to the scanned root; lists keep only the first few."""
 
     raw: Dict[int, int] = field(default_factory=dict)  #: Value as stored -> pixels.
     files_with: Dict[int, int] = field(default_factory=dict)  #: Value as stored -> files that contain it.
@@ -38,13 +38,13 @@ class MapFacts:
     #: (palette or RGB read as colors), ``'scaled'`` (fewer than 8 bits stretched over 0 to 255), ``'truncated'``
     #: (fractions cut off).
     loaded_otherwise: Dict[str, int] = field(default_factory=dict)
-    #: Share of the invalid pixels at the border of two other values: with a lower and a higher one among their eight
-    #: neighbors, as interpolation makes them.
+    #: Share of the invalid pixels with both a lower and a higher value among their eight neighbors, as interpolation
+    #: makes them.
     at_edges: Optional[float] = None
     all_void: List[str] = field(default_factory=list)  #: Files without a single pixel to train on.
-    #: Label file, its (height, width), or (z, y, x), and that of its image.
+    #: Label file, its (height, width) or (z, y, x), and the size of its image.
     size_mismatches: List[Tuple[str, Tuple[int, ...], Tuple[int, ...]]] = field(default_factory=list)
-    #: This and the next two: stems without a partner, or with two.
+    #: Stems of images without a label; then of labels without an image, and of names that occur twice.
     missing_labels: List[str] = field(default_factory=list)
     missing_images: List[str] = field(default_factory=list)
     duplicates: List[str] = field(default_factory=list)
@@ -52,8 +52,8 @@ class MapFacts:
     examples: Dict[int, List[str]] = field(default_factory=dict)  #: Value as stored -> first files that contain it.
     #: Of float files: values that are not integers -> pixels; the first few.
     fractions: Dict[float, int] = field(default_factory=dict)
-    void_files: int = 0  #: Number of files in ``all_void``, which may be cut.
-    image_forms: Dict[str, int] = field(default_factory=dict)  #: As ``forms``, of the images.
+    void_files: int = 0  #: Number of files without a pixel to train on; ``all_void`` names the first.
+    image_forms: Dict[str, int] = field(default_factory=dict)  #: Like ``forms``, for the images.
     files_with_class: Dict[int, int] = field(default_factory=dict)  #: Label as trained -> files that contain it.
     #: Class -> pixels of all classes in the files that contain it.
     pixels_with_class: Dict[int, int] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class MapFacts:
     gray_in_color: int = 0  #: Color files whose channels are equal; their ``raw`` values are those of one channel.
     black_palettes: int = 0  #: Palette files whose palette shows all of their values as black.
     form_examples: Dict[str, List[str]] = field(default_factory=dict)  #: Form -> first files of it.
-    #: Full length of each list above, which may be cut: ``'all_void'``, ..., ``'unreadable <what is wrong>'``.
+    #: Full length of each shortened list: ``'all_void'``, ..., ``'unreadable <what is wrong>'``.
     counts: Dict[str, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)  #: The folders (or the single file) that were read.
     suffix: str = ''  #: End of the names of the files that were read; empty: all.
@@ -80,10 +80,10 @@ class AnnotationFacts:
     images: int = 0
     annotations: int = 0
     images_without_target: int = 0  #: Images without a single usable annotation.
-    #: Those of them that have a target of an unusable box, or of a category without a name.
+    #: Images without a usable annotation, but with one that has an unusable box or a category without a name.
     images_spoiled: int = 0
-    #: The others that ``filter_empty_gt=True`` keeps, because it does not count crowds and annotations that are dropped
-    #: individually as missing.
+    #: Other images without a usable annotation that ``filter_empty_gt=True`` keeps, because it also counts crowds and
+    #: annotations that are dropped later.
     images_kept_empty: int = 0
     small_images: int = 0  #: Images with a shorter side below ``min_size``, which the data set's filter leaves out.
     min_size: int = 0
@@ -95,47 +95,47 @@ class AnnotationFacts:
     #: DETR and torchvision read a JSON), ``'COCO ids'`` (their place among COCO's own ids; -1: none), ``'unknown'``
     #: (a JSON without a config or an option that says it; counted as in ``'file order'``).
     labelled_by: str = 'file order'
-    #: The model's number of classes is not known: ``num_classes`` is what the file needs.
+    #: True if the model's number of classes is unknown: ``num_classes`` is then what the file needs.
     classes_counted: bool = False
     files_with_class: Dict[int, int] = field(default_factory=dict)  #: Label as trained -> images or files that hold it.
-    #: Label -> annotations that teach it: it is valid, and so is the box.
+    #: Valid label -> annotations with this label and a valid box.
     usable: Dict[int, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)  #: The annotation files (VOC: folders) that were read.
     crowds: int = 0  #: Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
-    #: Why mmdet leaves annotations out silently -> how many: ``'category not in the class list'``, ``'ignore is set'``,
-    #: ``'no part inside the image'``, ``'thinner than one pixel'``, ``'area is 0'``, ``'no box'``, ``'its image is not
-    #: listed'``.
+    #: Reason why mmdet silently drops annotations -> their number: ``'category not in the class list'``, ``'ignore is
+    #: set'``, ``'no part inside the image'``, ``'thinner than one pixel'``, ``'area is 0'``, ``'no box'``, ``'its image
+    #: is not listed'``.
     left_out: Dict[str, int] = field(default_factory=dict)
     left_out_names: Dict[str, int] = field(default_factory=dict)  #: Category that the class list lacks -> annotations.
-    #: The first files with such annotations, where an image has a file of its own.
+    #: The first files with dropped annotations, in formats with one file per image.
     left_out_files: List[str] = field(default_factory=list)
     duplicate_names: List[str] = field(default_factory=list)  #: Names used twice in the list of categories.
     duplicate_files: List[str] = field(default_factory=list)  #: Images listed twice; the first few.
     #: Key that mmdet needs, as ``'annotations.area'`` -> records without it.
     without_key: Dict[str, int] = field(default_factory=dict)
     sizes_compared: int = 0  #: Images whose size was compared with that in the annotations.
-    #: Image, its (height, width) on disk, that in the annotations.
+    #: Image, its (height, width) on disk, and its (height, width) in the annotations.
     size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
     #: Source of the category names: ``'categories'`` (a list in the file), ``'objects'`` (VOC), or ``''`` if the list
     #: of classes is given.
     names_from: str = 'categories'
-    record_advice: str = ''  #: What readers of the format need in each record; empty: not said.
+    record_advice: str = ''  #: Advice on what readers of the format need in each record; may be empty.
 
 
 @dataclass
 class BoxFacts:
-    """Statistics of boxes."""
+    """Statistics of the bounding boxes in annotation files."""
 
     #: Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as counted below) -> ``'file: x, y, w, h'``;
     #: ``'file: x1, y1, x2, y2'`` where the format stores corners.
     box_examples: Dict[str, List[str]] = field(default_factory=dict)
     #: Boxes with a corner below 0 (VOC: after 1 was subtracted), whatever their other faults.
     negative_boxes: int = 0
-    below_minus_one: int = 0  #: Those of them with a corner below -1, which subtracting 1 does not explain.
+    below_minus_one: int = 0  #: Boxes with a corner below -1, which subtracting 1 does not explain.
     over_edge: int = 0  #: Boxes that begin inside the image and end more than a pixel outside.
     #: ``'x'`` or ``'y'`` if many boxes end outside in this direction, and none in the other.
     off_axis: str = ''
-    #: Another format of boxes -> boxes that are inside their image if they are read so: ``'corners'``, ``'rows'`` and
+    #: Other box format -> boxes that are inside their image if read in that format: ``'corners'``, ``'rows'`` and
     #: ``'centres'`` of COCO (x1, y1, x2, y2; y1, x1, y2, x2; center, width, height), ``'sizes'`` of VOC (x, y, width,
     #: height); ``'swapped'``: with width and height of the image swapped. Counted if boxes cannot be used, or reach
     #: beyond their images, or images have another size.
@@ -149,36 +149,38 @@ class BoxFacts:
 
 @dataclass
 class CocoFacts:
-    """Statistics of a COCO or LVIS JSON: ids, masks, and what a framework makes of them."""
+    """Statistics of a COCO or LVIS JSON: ids, masks, and the labels that a framework assigns."""
 
-    framework: str = ''  #: That of the option ``--framework``; empty: it was not given.
-    min_label: int = 0  #: The first class; torchvision trains a label below it, 0, as background.
+    framework: str = ''  #: Value of the option ``--framework``; empty if it was not given.
+    min_label: int = 0  #: Label of the first class; torchvision trains a label below it, 0, as background.
     spare: int = 0  #: Number of outputs of the model beyond ``num_classes``.
     uncounted: int = 0  #: Categories with a label that RF-DETR does not count for its model.
     #: Categories that have a label only in older releases of RF-DETR: no annotation has them.
     parents: List[str] = field(default_factory=list)
     release: str = ''  #: Installed release of RF-DETR; empty: none is installed.
-    #: The first other file of a scan without a config -> its categories.
+    #: First annotation file of a scan without a config -> its categories, for comparison with those of this file.
     other_categories: Dict[str, Dict[int, str]] = field(default_factory=dict)
-    #: This and the next two: ids used twice; the first few.
+    #: File next to the only scanned one -> its category names, in the order of the file.
+    names_beside: Dict[str, List[str]] = field(default_factory=dict)
+    #: The first few duplicate ids of images; then of annotations and of categories.
     duplicate_image_ids: List[int] = field(default_factory=list)
     duplicate_annotation_ids: List[int] = field(default_factory=list)
     duplicate_category_ids: List[int] = field(default_factory=list)
     unnamed: Dict[int, int] = field(default_factory=dict)  #: Category id without a name -> annotations.
     unnamed_examples: List[str] = field(default_factory=list)  #: Image and id of some of these annotations.
-    #: Label, its name in the file, its name in the class list, where they differ: mmdet trains the first and shows the
-    #: second.
+    #: Label, its name in the file, and its different name in the class list: mmdet trains the former and shows the
+    #: latter.
     renamed: List[Tuple[int, str, str]] = field(default_factory=list)
     masks_read: Optional[bool] = None  #: True if masks were checked; ``None`` if the format has none.
-    #: Fault of masks that were read -> annotations that a loader does not leave out, one fault each.
+    #: Fault of masks -> annotations that have it and are not dropped by the loader; one fault per annotation.
     mask_faults: Dict[str, int] = field(default_factory=dict)
-    #: The same -> ``'image: annotation id'`` of the first.
+    #: Fault of masks -> ``'image: annotation id'`` of the first.
     mask_examples: Dict[str, List[str]] = field(default_factory=dict)
 
 
 @dataclass
 class ConfigFacts:
-    """Facts about labels in a config. Paths are places in it, ``model.decode_head.loss_decode[0].class_weight``."""
+    """Facts about labels in a config, by path (such as ``'model.decode_head.loss_decode[0].class_weight'``)."""
 
     framework: str = ''  #: ``'mmseg'`` or ``'mmdet'``.
     head_classes: Dict[str, int] = field(default_factory=dict)  #: Path -> ``num_classes`` of a head.
@@ -195,7 +197,7 @@ class ConfigFacts:
 
 @dataclass
 class LoaderFacts:
-    """A few files as loaded by the config's own loader, compared with the scan."""
+    """Comparison of a few files as loaded by the config's own pipeline with the scan of the same files."""
 
     files: int = 0  #: Number of files.
     #: File -> label -> count as the loader returns them, and as the scan counts them.
@@ -216,7 +218,7 @@ class BoxedImage(NamedTuple):
 
     file: str  #: Its name in messages: the image or its label file.
     path: str  #: Path of the image; empty if it is not known.
-    size: Tuple[float, float]  #: Height and width as stated; (1, 1): boxes are fractions; not above 0: not known.
+    size: Tuple[float, float]  #: Height and width in the annotations; (1, 1): boxes are fractions; 0 or less: unknown.
     boxes: Tuple[DrawnBox, ...]  #: The first ones, those with a fault first.
     total: int  #: Number of its boxes.
     faults: Tuple[Tuple[str, int], ...]  #: Fault -> number of its boxes.
@@ -237,20 +239,20 @@ class LabelFacts:
     files: int = 0  #: Files seen.
     offending_files: int = 0  #: Files with an invalid value.
     kind: str = 'pixels'  #: Kind of the elements, ``'pixels'``, ``'instances'`` or ``'voxels'``.
-    reasons: Dict[str, int] = field(default_factory=dict)  #: Of instances, why they are invalid -> count.
+    reasons: Dict[str, int] = field(default_factory=dict)  #: Reason why instances are invalid -> count.
     class_names: List[str] = field(default_factory=list)  #: Class names of the data set, if known.
     #: Every value that training sees, valid or not -> count; empty if only invalid ones are known (in training).
     histogram: Dict[int, int] = field(default_factory=dict)
     maps: Optional[MapFacts] = None  #: Of label maps, from a scan.
     annotations: Optional[AnnotationFacts] = None  #: Of annotation files, from a scan.
     boxes: BoxFacts = field(default_factory=BoxFacts)  #: Of their boxes.
-    coco: CocoFacts = field(default_factory=CocoFacts)  #: Of what only a COCO or LVIS JSON has.
+    coco: CocoFacts = field(default_factory=CocoFacts)  #: Of a COCO or LVIS JSON only.
     yolo: Optional[YoloFacts] = None  #: Of YOLO label files.
     volumes: Optional[VolumeFacts] = None  #: Of volumes, from a scan.
     config: Optional[ConfigFacts] = None  #: Of the config, if there is one.
     split: str = ''  #: ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty if unknown.
-    #: Invalid value -> other values in the files that become it, the lowest few: after ``reduce_zero_label``, a
-    #: ``label_map`` or the wrapping of a loader.
+    #: Invalid value after loading -> different values in the files that become it (the lowest few), because of
+    #: ``reduce_zero_label``, a ``label_map`` or an overflow in a loader.
     stored: Dict[int, List[int]] = field(default_factory=dict)
     loader: Optional[LoaderFacts] = None  #: A few files as the config's loader returns them.
     #: File with invalid labels -> their number; at most ``MOST_FILES``.
@@ -265,7 +267,7 @@ class LabelFacts:
         Args:
             tallies (list[Tally]): Tallies of the images with invalid labels.
             kind (str): Kind of the elements.
-            more: Other fields, or better values of these.
+            more: Other fields of the result; they replace the computed ones.
         """
         found = sum(tallies, Tally())
         examples: Dict[int, List[str]] = {}
@@ -295,7 +297,7 @@ class LabelFacts:
 
     @property
     def void(self) -> int:
-        """The ignored label; where nothing is ignored, the usual one."""
+        """The ignored label, or 255 if no label is ignored."""
         return VOID if self.ignore_index is None else self.ignore_index
 
     @property
@@ -315,4 +317,4 @@ class LabelFacts:
             for label, stored in sorted(others.items())
         ]
         pairs[_FEW:] = ['...'] if len(pairs) > _FEW else []
-        return Message('as training sees them: the files hold {pairs}', pairs=join(', ', pairs))
+        return Message('these are the values after loading: the files contain {pairs}', pairs=join(', ', pairs))

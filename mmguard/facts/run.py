@@ -1,4 +1,4 @@
-"""Facts about a run and its ranks: how each ended, what it lacked, and the errors of several ranks."""
+"""Facts about a run and its ranks: how each rank ended, its missing losses, and parameters without a gradient."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from mmguard.language import Message, join
 from mmguard.text import plural, quantity
 
-#: Ends of a rank: it raised; it raised because another rank did not join; it ended without an exception; unknown.
+#: How a rank ended: with an exception; with one because another rank did not join; without an exception; unknown.
 RAISED, MISSED_ANOTHER, KILLED, UNCLEAR = ('raised', 'missed another', 'killed', 'unclear')
 
 
 @dataclass
 class RankFacts:
-    """End of one rank."""
+    """End of the training on one rank."""
 
-    rank: int  #: Its number.
+    rank: int  #: Number of the rank.
     ending: str  #: ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``UNCLEAR``.
     words: str = ''  #: ``'rank 0 ended in iteration 37, 2026-01-01T12:00:00: killed'``.
     error: str = ''  #: Type and message of its exception; empty without one.
-    iteration: Optional[int] = None  #: Its last iteration.
-    record: str = ''  #: Its flight record.
+    iteration: Optional[int] = None  #: Last iteration of the rank.
+    record: str = ''  #: Path of the rank's flight record.
 
 
 @dataclass
@@ -31,9 +31,9 @@ class RunFacts:
     """Facts about a run as a whole."""
 
     silent: List[int] = field(default_factory=list)  #: Ranks that left no record of their end, although others did.
-    #: Loss -> rank -> iterations in which zeros replaced its missing loss.
+    #: Loss -> rank -> number of iterations in which a zero replaced the missing loss.
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
-    #: Rank -> the first such iteration, and its samples there.
+    #: Rank -> the first iteration with a replaced loss, and the samples of the rank in it.
     first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
 
 
@@ -63,14 +63,14 @@ _BARRIER = re.compile(r'Ranks? (?P<ranks>\d+(?:, ?\d+)*) failed to pass monitore
 
 
 class _Place(NamedTuple):
-    """Place where a rank waited: the collective, and its sequence number."""
+    """Collective in which a rank waited: its sequence number, and its operation such as ``'ALLREDUCE'``."""
 
     number: int
     operation: str
 
 
 def find_missing_ranks(texts: Iterable[str]) -> str:
-    """Return the ranks that did not join a collective, and the evidence; empty if unknown."""
+    """Return a sentence that names the ranks that did not join a collective; empty if unknown."""
     places: Dict[int, _Place] = {}
     missing: List[int] = []
     for text in texts:
@@ -98,7 +98,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
             ),
         )
         return Message(
-            '{ranks}: still in {where} while the others are in number {last:,}, so an earlier collective was skipped',
+            '{ranks}: still in {where} while other ranks are in number {last:,}, so an earlier collective was skipped',
             ranks=_format_ranks(late),
             where=where,
             last=last,
@@ -108,7 +108,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
     if others and times > len(others):
         called = ', '.join(sorted({places[rank].operation for rank in others}))
         return Message(
-            '{ranks} called {called}, while the others called {often} (number {last:,})',
+            '{ranks} called {called}, while the other ranks called {often} (number {last:,})',
             ranks=_format_ranks(others),
             called=called,
             often=often,
@@ -118,7 +118,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
     if silent and not late and not others:
         who = _format_ranks(sorted(places))
         return Message(
-            '{ranks} left no record, while {who} waited for it in {often} number {last:,}',
+            '{ranks} left no record, while {who} waited in {often} number {last:,}',
             ranks=_format_ranks(silent),
             who=who,
             often=often,
@@ -135,20 +135,20 @@ _FEW = 8
 
 
 class UnusedParameters(NamedTuple):
-    """Parameters without a gradient."""
+    """Parameters without a gradient, by rank."""
 
     indices: Dict[int, Tuple[int, ...]]  #: Rank -> numbers of the parameters.
     names: Dict[int, Tuple[str, ...]]  #: Rank -> their names, if torch or a hook reported them.
 
     @property
     def everywhere(self) -> bool:
-        """True if several ranks, including the first, lacked the same: the cause is the model, not a batch."""
+        """True if ranks 0 to n (n > 0) lack the same gradients: the cause is the model, not a batch."""
         ranks = sorted(self.indices)
         return len(ranks) > 1 and ranks == list(range(len(ranks))) and len(set(self.indices.values())) == 1
 
     @property
     def lines(self) -> List[str]:
-        """Lines on which ranks lacked what, one per group of ranks."""
+        """Lines with ranks and their parameters without a gradient, one per group of ranks that lack the same."""
         if self.everywhere:
             indices, names = next(iter(self.indices.values())), next(iter(self.names.values()), ())
             return [
@@ -162,7 +162,7 @@ class UnusedParameters(NamedTuple):
         for rank, indices in sorted(self.indices.items()):
             groups.setdefault((indices, self.names.get(rank, ())), []).append(rank)
         differ: List[str] = (
-            [Message('without a gradient on {ranks}, which lack different ones', ranks=_format_ranks(self.indices))]
+            [Message('the parameters without a gradient differ between {ranks}', ranks=_format_ranks(self.indices))]
             if len(groups) > 1
             else []
         )
@@ -191,7 +191,7 @@ def find_unused(texts: Iterable[str]) -> UnusedParameters:
 
 
 def count_by_part(names: Sequence[str]) -> Dict[str, int]:
-    """Count the parameters of each part of a model, by the innermost head.
+    """Count parameter names by part of the model: up to the innermost head, or else the first two levels.
 
     Example:
         >>> count_by_part(['roi_head.mask_head.conv.weight', 'roi_head.mask_head.conv.bias', 'backbone.norm.bias'])

@@ -25,12 +25,12 @@ IGNORED_ONLY = 'ignored only'
 
 @dataclass
 class CaseFault:
-    """Fault of one file of one case."""
+    """Fault in one file of a case, which is an image with its label."""
 
     case: str  #: The case, ``'liver_003'``.
     file: str  #: The file, relative to the data set.
     detail: str  #: Description with numbers.
-    voxels: int = 0  #: Number of voxels that show it; 0 if it is not about voxels.
+    voxels: int = 0  #: Number of voxels with the fault; 0 if it is a fault of the whole file.
     values: Dict[str, int] = field(default_factory=dict)  #: Wrong value as nnU-Net reads it -> voxels.
     #: Value -> its slices, ``'slices 40-55 (most in 47)'``. Slices are counted from 0 along z, the last axis of a NIfTI
     #: file and the first one of nnU-Net's arrays.
@@ -39,7 +39,7 @@ class CaseFault:
 
 @dataclass
 class VolumeFacts:
-    """Statistics of a data set of volumes."""
+    """Statistics of a data set of volumes: its cases, its dataset.json, and their faults."""
 
     format: str = ''  #: Name of its format, ``'nnunet'``.
     cases: int = 0  #: Training cases.
@@ -48,15 +48,15 @@ class VolumeFacts:
     expected: List[int] = field(default_factory=list)  #: Valid values, the ignored one included.
     #: Faults of dataset.json: kind (``'keys'``, ``'labels'``, ``'regions'``, ``'count'``) -> texts.
     declared: Dict[str, List[str]] = field(default_factory=dict)
-    faults: Dict[str, List[CaseFault]] = field(default_factory=dict)  #: Kind, as above -> every case that shows it.
+    faults: Dict[str, List[CaseFault]] = field(default_factory=dict)  #: Kind of fault -> every case with it.
     never: List[int] = field(default_factory=list)  #: Declared values that no label file contains.
     files_with_class: Dict[int, int] = field(default_factory=dict)  #: Value -> label files that contain it.
     labels_read: int = 0  #: Label files that could be read.
     root: str = ''  #: The folder of the data set.
     content: Dict[str, Any] = field(default_factory=dict)  #: All of dataset.json.
-    #: ``'v2'``, ``'v1'``, or ``'msd'``: v1 as the Decathlon has it, no channel in the names of images.
+    #: ``'v2'``, ``'v1'``, or ``'msd'`` (Medical Segmentation Decathlon: v1 without channels in the names of images).
     layout: str = 'v2'
 
     def find_faults(self, *kinds: str) -> List[CaseFault]:
-        """Return the faults of the given kinds, by kind."""
+        """Return the faults of the given kinds, ordered by kind."""
         return [fault for kind in kinds for fault in self.faults.get(kind, [])]

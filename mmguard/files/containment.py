@@ -1,20 +1,19 @@
 r"""Checks that no name from a data set becomes a path outside of it, or of ``--out``.
 
-A data set comes from elsewhere, so each name in it is checked here before it is joined to a folder:
+A data set is untrusted, so each name in it is checked here before it is joined to a folder:
 
-- **Names in records** (``file_name`` of COCO, lists of VOC, PNG of
-  panoptic files) stay in the folder that they are relative to:
-  :func:`resolve_inside`. An absolute path inside of that folder is such a name, too. An image that a record names
-  elsewhere is not read; it counts as missing, with :data:`OUTSIDE_REASON` after its name.
-- **Paths in settings** that the user names as the target, or that come with it (``path``, ``train`` and ``val`` of a
+- **Names in records** (``file_name`` of COCO, lists of VOC, PNG of panoptic files) must stay in the folder that they
+  are relative to: :func:`resolve_inside`. An absolute path inside of that folder is allowed. An image outside of the
+  folder is not read; it counts as missing, with :data:`OUTSIDE_REASON` after its name.
+- **Paths in settings** that the user passes, or that come with them (``path``, ``train`` and ``val`` of a
   data.yaml, its lists of images, ``dataset`` in dataset.json), and data sets of a config without ``data_root`` and
   ``data_prefix``, often lead to other folders of the same machine, and are only *read*: :func:`check_name` is enough.
-- **Links** are followed for reading: ``images -> /bigdisk/images`` is common. What is *written* looks at real paths:
+- **Links** are followed for reading: ``images -> /bigdisk/images`` is common. Writers check real paths:
   :func:`is_really_inside`. A file of the source whose real path is outside of it never becomes a file of the copy (an
-  image stays the link that it is), and no link in ``--out`` leads a copy elsewhere.
+  image stays a link), and no link in ``--out`` leads a copy elsewhere.
 
-On every system a name is refused that Windows would read as another drive or host (``C:\x``, ``\\host\share``, to
-which it would log in), and one with a control character.
+On every system, names are refused that contain a control character, or that Windows would read as another drive or host
+(``C:\x``, ``\\host\share``, where it would log in).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class OutsideError(ValueError):
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that is not a path of this machine.
+    """Raise if a name cannot be a path on this machine.
 
     Raises:
         OutsideError: The name has a control character, or begins with a host or with a drive unknown here.
@@ -49,8 +48,8 @@ def resolve_inside(root: str, name: str, boundary: str = '') -> str:
     r"""Return the path of a name in a folder.
 
     Args:
-        root (str): The folder. Empty: unknown, and ``name`` is any path of this machine.
-        name (str): The name in the data set. Empty: the folder itself.
+        root (str): The folder. If empty (unknown), ``name`` may be any path of this machine.
+        name (str): The name in the data set. If empty, the folder itself is returned.
         boundary (str): A folder around ``root`` that ``name`` must not leave. Default: ``root``.
 
     Returns:
@@ -74,7 +73,7 @@ def resolve_inside(root: str, name: str, boundary: str = '') -> str:
     places = [os.path.abspath(path), os.path.abspath(os.path.join(root, portable))]
     base = os.path.abspath(boundary or root)
     is_inside = all(_is_in(place, base) for place in places)
-    if os.path.isabs(name) and not is_inside:  # the folder may have been named by a link
+    if os.path.isabs(name) and not is_inside:  # ``root`` may be a link
         is_inside = all(_is_in(place, os.path.realpath(base)) for place in places)
     if not is_inside:
         raise OutsideError(f'{name!r:.120} is {OUTSIDE_REASON}')
@@ -82,7 +81,7 @@ def resolve_inside(root: str, name: str, boundary: str = '') -> str:
 
 
 def find_inside(root: str, name: str, boundary: str = '') -> str:
-    """Return the path of a name in a folder like :func:`resolve_inside`, empty if it leads out of it."""
+    """Return the path of a name in a folder as :func:`resolve_inside` does, empty if it leads out of the folder."""
     try:
         return resolve_inside(root, name, boundary)
     except OutsideError:

@@ -1,4 +1,4 @@
-"""The only opener of images: formats are plain rasters, and the work that a header asks for is bounded."""
+"""The only opener of images: it reads plain raster formats, and limits the work that a header can ask for."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, BinaryIO, Iterator, Tuple
 
 #: Formats that are read: only plain rasters, because pillow would start Ghostscript for an EPS that is named .png.
 _FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
-#: Maximum number of bytes of decoded pixels; pixels of these modes count 1 or 8 bytes, with copies, others 4.
+#: Maximum size of the decoded pixels in bytes; bytes per pixel of some modes, with copies (other modes: 4).
 MOST_DECODED, _BYTES = 1 << 28, {'1': 1, 'L': 1, 'P': 1, 'I': 8, 'F': 8}
-#: Number of pixels that any file may have, and per byte of its file (of one bit: 8 times). Deflate reaches 1,032.
+#: Pixels that any file may have; pixels per byte that a larger file may have (1-bit: 8 times). Deflate reaches 1,032.
 FREE, MOST_PER_BYTE = 1 << 24, 2048
 #: Maximum number of pixels of a JPEG times its scans: each scan goes over all of them.
 MOST_SCANNED = 1 << 31
-#: Bytes that pillow may read of a file, in addition to several times its size, and those that each reading counts.
+#: pillow may read _READ bytes plus _TIMES the size of the file; each call of ``read`` counts _CALL bytes more.
 _READ, _TIMES, _CALL = 1 << 26, 8, 1 << 12
 
 
 class TooCostly(MemoryError):
-    """A file that asks for too much work; the message says in a few words what there is too much of."""
+    """An image that takes too much work to decode; the message is the reason, 'too many pixels for its bytes'."""
 
 
 @lru_cache(maxsize=None)
@@ -33,7 +33,7 @@ def _list_formats() -> Tuple[str, ...]:
 
 @contextmanager
 def open_image(file: BinaryIO, decodes: bool = False, formats: Tuple[str, ...] = ()) -> Iterator[Any]:
-    """Open an image with pillow, which may raise anything for a damaged file; ``formats`` are its names.
+    """Open an image with pillow, which may raise anything for a damaged file; ``formats`` are pillow's names.
 
     Raises:
         TooCostly: With ``decodes``, the header asks for too much work.
@@ -57,7 +57,7 @@ def open_image(file: BinaryIO, decodes: bool = False, formats: Tuple[str, ...] =
 
 
 class _Bounded(io.BufferedReader):
-    """A file that refuses to be read over and over, as headers with thousands of parts ask for."""
+    """A file that limits the bytes that are read, because a header with thousands of parts repeats reads."""
 
     def __init__(self, file: Any, stored: int) -> None:
         super().__init__(getattr(file, 'raw', file))

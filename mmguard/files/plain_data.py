@@ -1,4 +1,4 @@
-"""YAML and JSON as plain data and as dataclasses: nothing is executed, size, depth and types are checked."""
+"""YAML and JSON parsed to plain data and dataclasses: nothing is executed; size, depth and types are checked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOO_DEEP_FAULT = f'nested more than {DEEPEST} levels deep'
 
 
 class NotPlain(Exception):
-    """A data file with disallowed or excessive content."""
+    """YAML or JSON that is not plain data, or is too large or nested too deeply."""
 
 
 def parse_data(text: str, ending: str) -> Any:
@@ -65,13 +65,13 @@ def parse_data(text: str, ending: str) -> Any:
         _check_events(yaml.parse(text, Loader=loader))
         return yaml.load(text, Loader=loader)
     except yaml.constructor.ConstructorError as error:
-        raise NotPlain('YAML with tags of another program, which only that program can read') from error
+        raise NotPlain('YAML with custom tags, which only the program that defines them can read') from error
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and dicts without shared parts are nested deeper than a limit.
+    """Return True if lists and dicts are nested more than ``levels`` deep; shared parts are walked repeatedly.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -120,7 +120,7 @@ def _check_events(events: Iterable[Any]) -> None:
         name, before, deepest = around.pop()
         around.append((name, before + size, max(deepest, levels)))
         if before + size > LARGEST:
-            raise NotPlain(f'YAML whose aliases (*name) spread it to more than {LARGEST:,} values')
+            raise NotPlain(f'YAML whose aliases (*name) expand to more than {LARGEST:,} values')
         if len(around) + levels > DEEPEST:
             raise NotPlain(f'YAML that is {_TOO_DEEP_FAULT}')
 
@@ -154,7 +154,7 @@ def parse_weights(content: bytes, ending: str) -> Any:
 T = TypeVar('T')
 Decode = Callable[[Any], Any]
 
-#: Number of a process, or number of processes; one above _RANKS is refused, since no training has had so many.
+#: Rank of a process, or number of processes; values above _RANKS are refused as implausible.
 Rank = NewType('Rank', int)
 _RANKS = 1 << 20
 #: Largest integer that every reader of JSON supports.
@@ -182,10 +182,10 @@ def parse_object(text: bytes) -> Dict[str, Any]:
 
 
 def decode(kind: Type[T], value: Any) -> T:
-    """Convert the result of ``json.loads`` to a type.
+    """Convert a value from ``json.loads`` to the type ``kind``, e.g. a dataclass or ``Dict[int, int]``.
 
-    Integers are counts, at least 0; as keys of a dict they are labels, of any sign. Keys without a field in a dataclass
-    are ignored.
+    Integers are counts >= 0; integer keys of a dict are labels of any sign. Keys that a dataclass does not have as
+    fields are ignored.
 
     Raises:
         ValueError: The value does not match the type; the message says where and why.

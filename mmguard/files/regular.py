@@ -18,7 +18,7 @@ _READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) 
 
 
 def check_regular(path: Union[str, os.PathLike[str]]) -> None:
-    """Raise like :func:`open_regular`, for libraries that open files by name."""
+    """Raise if :func:`open_regular` would refuse a path; for libraries that open files by name."""
     _check(os.stat(path).st_mode)
 
 
@@ -40,7 +40,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
 
 
 def read_regular(path: Union[str, os.PathLike[str]], limit: int = 1 << 24) -> bytes:
-    """Read a regular file of at most the given number of bytes.
+    """Read a regular file of at most ``limit`` bytes.
 
     Raises:
         OSError: As :func:`open_regular`, or the file is larger.
@@ -50,7 +50,7 @@ def read_regular(path: Union[str, os.PathLike[str]], limit: int = 1 << 24) -> by
         size = os.fstat(file.fileno()).st_size
         # read() allocates all bytes that it may return.
         data = file.read(size + 1) if size <= limit else b''
-        if size < len(data) <= limit:  # it grows, or does not say its size
+        if size < len(data) <= limit:  # the file grows, or reports no size
             data += file.read(limit + 1 - len(data))
     if max(size, len(data)) > limit:
         raise OSError(errno.EFBIG, f'it is larger than {limit >> 20} MiB')
@@ -74,16 +74,16 @@ _FOLDER = os.O_RDONLY | getattr(os, 'O_DIRECTORY', 0) | getattr(os, 'O_NOFOLLOW'
 #: Opening a pipe must not wait, and a link must not be followed.
 _WRITE = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
 NOT_REGULAR_FAULT = 'is not a regular file'
-#: Has the name of a draft, so that one left by a killed process is not taken for a data file.
+#: Name of the lock file; like a draft's, so that one left by a killed process is not read as a data file.
 LOCK = '.mmguard-lock.part'
 _OWNER_SIZE = 200
 
 
 def write_whole(path: Path, content: bytes, mode: Optional[int] = None) -> None:
-    """Write a file next to its destination, then rename it; on an error the existing file is unchanged.
+    """Write a file as a draft (temporary file) that is renamed at the end; on an error the old file is unchanged.
 
-    A draft left by a killed process is reused by the next one that writes the same file. Only a regular
-    file is ever replaced: no device, no pipe, no link.
+    A draft left by a killed process is reused by the next process that writes the same file. Only a regular file is
+    ever replaced: no device, no pipe, no link.
 
     Args:
         path (Path): The file; its folder is created.
@@ -137,7 +137,7 @@ def open_append(path: str) -> int:
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yield a temporary folder, and remove those left by killed processes."""
+    """Yield a temporary folder; first remove the temporary folders that killed processes left."""
     for left in Path(tempfile.gettempdir()).glob(f'{_PREFIX}*'):
         lock = _lock(left, wait=False)
         if lock is not None:
@@ -157,13 +157,13 @@ def temporary_folder() -> Iterator[str]:
 
 
 def is_draft(name: str) -> bool:
-    """Return True if a file name is that of a draft, being written or left by a killed process."""
+    """Return True if a file name is that of a draft of :func:`write_whole`."""
     return name.startswith('.') and name.endswith('.part')
 
 
 @contextmanager
 def pin_folder(folder: Path, flags: int = _FOLDER) -> Iterator[Path]:
-    """Yield a path of a folder that stays its path if a link takes its place (on Linux); by default not of a link."""
+    """Yield a path that leads to a folder even if a link replaces it later (on Linux); by default, refuse a link."""
     if not os.path.isdir('/proc/self/fd'):
         yield folder
         return
@@ -176,7 +176,7 @@ def pin_folder(folder: Path, flags: int = _FOLDER) -> Iterator[Path]:
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[Path]:
-    """Lock a folder against writes by other processes, and pin it; a killed process holds no lock.
+    """Lock a folder against writes by other mmguard processes, and yield its pinned path; a lock ends with its process.
 
     Raises:
         BlockingIOError: Another process holds the lock.
@@ -215,7 +215,7 @@ def _describe_owner() -> bytes:
 
 
 def _is_of_dead(owner: bytes) -> bool:
-    """Return True if a process of this machine wrote this and has ended, for file systems without locks."""
+    """Return True if ``owner``, read from a lock file, is a process of this machine that has ended."""
     number, _, node = owner.decode(errors='replace').partition(' ')
     if fcntl is None or node != platform.node() or not number.isdecimal():
         return False
@@ -242,7 +242,7 @@ def _try_lock(descriptor: int) -> Optional[bool]:
 
 
 def _open_draft(path: Path) -> Tuple[int, Path]:
-    """Open the draft of a file; a different one if another process is writing it."""
+    """Open the draft of a file, or a draft with another name if another process is writing it; return its path, too."""
     stem = f'.{path.name}'[:40]
     draft = path.with_name(f'{stem}.part')
     with suppress(OSError):  # belongs to another user, or is a link
@@ -269,7 +269,7 @@ def _is_alone(descriptor: int, draft: Path) -> bool:
 
 
 def _lock(folder: Union[str, Path], wait: bool) -> Optional[int]:
-    """Return a descriptor that locks a folder; ``None`` if it is locked, missing, or does not support locks."""
+    """Lock a folder and return its descriptor; ``None`` if it is locked, missing, or does not support locks."""
     if fcntl is None:
         return None
     with suppress(OSError):

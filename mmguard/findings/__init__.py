@@ -1,6 +1,6 @@
-"""From facts to findings: mistakes and their corrections.
+"""Diagnosis: rules find mistakes in facts, and offer edits that correct them.
 
-Imports :mod:`mmguard.config`, :mod:`mmguard.labels` and what is below them; no torch, no training code.
+Imports :mod:`mmguard.config`, :mod:`mmguard.labels` and lower modules; no torch, no training code.
 """
 
 from mmguard.facts.labels import LabelFacts

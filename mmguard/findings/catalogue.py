@@ -33,10 +33,10 @@ RETIRED = tuple(f'MG{number}' for number in (
 #: Meaning of placeholders in advice whose names are not self-explanatory.
 _PLACEHOLDERS = {
     'enough': 'the highest label + 1',
-    'first': 'the lowest id that is meant',
+    'first': 'the lowest of these ids',
     'last': 'num_classes - 1',
     'next': 'the declared ignore label, or the first number above the declared labels',
-    'pairs': 'the table from each id to its class',
+    'pairs': 'a table from each id to its class',
     'void': 'the ignored label',
 }
 
@@ -54,7 +54,7 @@ def find_rule(code: str) -> Type[Rule]:
 
 
 def describe(rule: Type[Rule]) -> str:
-    """Return the output of `mmguard explain CODE`: findings of the rule, reasons, an example, limits, advice."""
+    """Return the output of `mmguard explain CODE`: summary, reason, example, limits and advice of a rule."""
     parts = [
         f'{rule.code}  {translate(rule.summary)}',
         translate('Why it matters: {why}', why=as_message(rule.why)),
@@ -79,7 +79,7 @@ def name_placeholders(template: str) -> str:
 
 
 def _explain_placeholders(template: str) -> str:
-    """Explain the placeholders in capitals of a template."""
+    """Return ``'(LAST is num_classes - 1.)'`` for the placeholders of a template that need it; empty without."""
     names = dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name)
     texts = [
         Message('{name} is {meaning}', name=name.upper(), meaning=Message(_PLACEHOLDERS[name]))

@@ -1,4 +1,4 @@
-"""Combination of several edits, tried as one."""
+"""Combination of several edits into one, which is tried as a whole."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from mmguard.findings.rule import Facts
 
 
 class Offer(NamedTuple):
-    """Edit with its finding."""
+    """Edit that is offered for a finding."""
 
     finding: Finding  #: The finding.
     edit: Edit  #: One of its edits.
     facts: Facts  #: The facts that show it.
 
     def shares_finding(self, others: Sequence[Offer]) -> bool:
-        """Return True if another offer is for the same finding, or writes the same, so that one of them is enough."""
+        """Return True if another offer is for the same finding, or writes the same, so that one offer is enough."""
         return any(self.finding is other.finding or self.edit.number == other.edit.number for other in others)
 
 
 def select_first_safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Return the first edit of each finding that has no question."""
+    """Return the first edit without a question of each finding."""
     safe = [offer for offer in offers if offer.edit.applicability == SAFE]
     return [offer for n, offer in enumerate(safe) if not offer.shares_finding(safe[:n])]
 
@@ -59,10 +59,10 @@ def combine_edits(edits: Sequence[Edit], config: Optional[ReadConfig] = None) ->
 
     Args:
         edits (list[Edit]): The edits.
-        config (ReadConfig, optional): The config that they change. ``None``: leave out their changes of it.
+        config (ReadConfig, optional): The config that the edits change. ``None``: leave out changes of a config.
 
     Raises:
-        Conflict: The edits change one place of the config in different ways.
+        Conflict: The edits write different values at one path of the config.
     """
     files: Dict[str, Dict[str, Any]] = {}
     for edit in edits:

@@ -1,6 +1,6 @@
-"""Edits that several rules offer: of a config at every affected place, else of the options of a scan.
+"""Edits that several rules offer: they change every affected setting of a config, or without a config the scan options.
 
-Each function takes the facts and returns an :class:`~mmguard.findings.edits.Edit`, which is tried later.
+Most functions take the facts and return an :class:`~mmguard.findings.edits.Edit`, which is tried later.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: A
 
 
 def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
-    """Return an edit that sets ``num_classes`` of every head and guard, and dependent settings."""
+    """Return an edit that sets ``num_classes`` of every head and guard, and the settings that depend on it."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in find_class_counts(facts.config) if count.kind == 'all')
@@ -54,12 +54,12 @@ def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
 
 
 def state_num_classes(edit: Edit, number: int) -> Edit:
-    """Return an edit that states the number of classes of a model without a config."""
+    """Return an edit with the number of classes of a model without a config, as an option and a line of code."""
     return replace(edit, options={'num_classes': number}, lines=(f'num_classes={number}',))
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = '') -> Edit:
-    """Return an edit that sets the numbers of classes of some heads, and dependent settings.
+    """Return an edit that sets the numbers of classes of some heads, and the settings that depend on them.
 
     Args:
         numbers (dict[str, int]): Path, ``model.panoptic_head.num_things_classes`` -> number.
@@ -69,7 +69,7 @@ def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = ''
 
 
 def count_in_heads(config: ReadConfig, number: int) -> Changes:
-    """Return changes that set a number of classes in all heads with another one, and dependent settings."""
+    """Return changes that set the number of classes, and the settings that depend on it, in all heads that differ."""
     heads = {count.path: number for count in find_class_counts(config) if count.kind == 'all' and count.value != number}
     return set_heads(config, heads).config if heads else ()
 
@@ -126,7 +126,7 @@ def map_labels(
     splits: Sequence[str] = (),
     unlabelled: Sequence[int] = (),
 ) -> Edit:
-    """Add a ``label_map`` of loaded values, in a guard right after label maps are loaded.
+    """Return an edit that maps loaded values with a ``label_map``, in a guard right after label maps are loaded.
 
     Args:
         table (dict[int, int]): Value as loaded -> label.
@@ -144,7 +144,7 @@ def map_labels(
     shown = f'num_classes={classes}, ' if classes < 256 else ''
     shown += f'ignore_index={guard["ignore_index"]}, ' if guard.get('ignore_index') not in (None, 255) else ''
     line = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
-    # Nothing says that it is OpenMMLab.
+    # The framework is unknown.
     title: str = 'Map these values where the labels are loaded (with OpenMMLab right after LoadAnnotations).'
     places: Changes = ()
     if facts.config is not None:
@@ -164,7 +164,7 @@ def map_labels(
 
 
 def name_splits(splits: Sequence[str]) -> str:
-    """Name splits for a sentence.
+    """Return the names of splits for a sentence.
 
     Example:
         >>> name_splits(['train', 'val']), name_splits([])
@@ -174,7 +174,7 @@ def name_splits(splits: Sequence[str]) -> str:
 
 
 def _join_maps(base: Mapping[int, int], second: Mapping[int, int]) -> Dict[int, int]:
-    """Compose two label maps."""
+    """Return the label map that applies ``base`` and then ``second``."""
     return {**second, **{value: second.get(label, label) for value, label in base.items()}}
 
 
@@ -185,7 +185,7 @@ def reduce_zero_label(
     splits: Sequence[str] = (),
     unlabelled: Sequence[int] = (),
 ) -> Edit:
-    """Set ``reduce_zero_label`` in every data set and loader of mmseg (of some ``splits``)."""
+    """Return an edit that sets ``reduce_zero_label`` in mmseg's data sets and loaders (of some ``splits``)."""
     places: List[Tuple[str, Any]] = []
     for dataset in find_datasets(facts.config) if facts.config is not None else ():
         if not splits or dataset.split in splits:
@@ -196,7 +196,7 @@ def reduce_zero_label(
         for t in pipeline
         if t.name == 'LoadAnnotations' and t.says('reduce_zero_label') and (not splits or t.split in splits)
     ]
-    places += loaders  # by default it uses the data set's
+    places += loaders  # by default a loader uses the value of its data set
     return Edit(
         Message(
             'Set reduce_zero_label in the data sets of {splits}.'
@@ -213,7 +213,7 @@ def reduce_zero_label(
 
 
 def guard_pipelines(config: ReadConfig, unguarded: Sequence[Sequence[Part]], name: str, with_map: bool = True) -> Edit:
-    """Add a guard at the end of pipelines: a copy of the training's, if any (with or without its label map)."""
+    """Return an edit that appends a guard to pipelines: a copy of the one in training, if any, or a new one."""
     training = [step for pipeline in find_pipelines(config) for step in pipeline if step.split == 'train']
     known = next((dict(step.config) for step in training if step.name == name), None)
     space = from_config(config).get(GUARD_KINDS[name])
@@ -231,7 +231,7 @@ def guard_pipelines(config: ReadConfig, unguarded: Sequence[Sequence[Part]], nam
 
 
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
-    """Add to an edit that guards the training the same guard for the evaluation.
+    """Add the same guard for the evaluation to an edit that guards the training.
 
     A label map of the training is copied only if no other split was read; otherwise the edit itself says which splits
     need the map.
@@ -252,7 +252,7 @@ def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
 
 
 def combine_pair(first: Edit, second: Edit, title: str) -> Edit:
-    """Combine two edits that are right only together."""
+    """Combine two edits that are correct only together."""
     return replace(
         first,
         title=title,
@@ -280,7 +280,7 @@ def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard t
 
 
 def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
-    """Yield the change that writes a value at a path, with the defaults of classes on the way written out."""
+    """Yield the change that writes an ignored label at its path; a dict that is only a default is written in full."""
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
     if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
@@ -290,7 +290,7 @@ def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
 
 
 def insert_guard(dataset: Part, guard: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
-    """Yield the change that inserts a guard with a ``label_map`` after a data set loads its label maps, if it does."""
+    """Yield the change that inserts a guard with a ``label_map`` after the annotation loader of a data set, if any."""
     steps = dataset.config.get('pipeline')
     steps = steps if isinstance(steps, (list, tuple)) else ()
     names = [str(step.get('type', '')).rpartition('.')[2] if isinstance(step, dict) else '' for step in steps]
@@ -307,7 +307,7 @@ def insert_guard(dataset: Part, guard: Mapping[str, Any]) -> Iterator[Tuple[str,
 
 
 def _pass_counts(dataset: Part, step: Any) -> Any:
-    """Return a step of a pipeline; a Pack transform with ``label_guard`` added to its ``meta_keys``."""
+    """Return a pipeline step unchanged, or a Pack transform with ``label_guard`` added to its ``meta_keys``."""
     part = Part('', step, dataset.scope, 'TRANSFORMS') if isinstance(step, dict) else None
     keys = part.get('meta_keys') if part is not None and part.name.startswith('Pack') else None
     if not isinstance(keys, (list, tuple)) or 'label_guard' in keys:
@@ -320,7 +320,7 @@ BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
 
 
 def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
-    """Return an edit that sets ``metainfo.classes`` of every data set, without its palette."""
+    """Return an edit that sets ``metainfo.classes`` of every data set, and removes the palette."""
     sets = find_datasets(facts.config) if facts.config is not None else ()
     places = tuple(change for dataset in sets for change in name_classes(dataset, names))
     line = f'classes=({", ".join(repr(str(name)) for name in names)},)'
@@ -336,7 +336,7 @@ def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = ''
         return found
     follow = set_num_classes(facts, len(names), question)
     return replace(
-        combine_pair(found, follow, 'List the classes in the data sets, and count them in every head.'), options={}
+        combine_pair(found, follow, 'List the classes in the data sets, and set num_classes in heads.'), options={}
     )
 
 
@@ -356,7 +356,7 @@ def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any
 
 
 def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
-    """Yield changes to mmseg's class for custom data, with the file suffixes and the label shift of the old class."""
+    """Yield changes that replace a data set's class by BaseSegDataset, with the same suffixes and label shift."""
     kind = str(dataset.config['type'])
     yield (
         dataset.place('type'),
@@ -368,7 +368,7 @@ def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
 
 
 def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
-    """Return an edit that drops the first class: 0 is ignored, list and heads have one class less; else ``None``."""
+    """Return an edit that ignores label 0 and removes the first class; ``None`` if the config cannot list the rest."""
     sets = find_datasets(config)
     names = next((get_class_names(dataset) for dataset in sets if dataset.split == 'train'), None)
     if not names or len(names) < 2 or any(get_metainfo(dataset).get('classes') for dataset in sets):

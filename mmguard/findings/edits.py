@@ -1,4 +1,4 @@
-"""Edits: corrections as data. Screens and JSON show them; `apply` and `fix` write them."""
+"""Edits: corrections as data, which all commands show, and which `apply` and `fix` write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mmguard.facts.labels import FileChanges
 from mmguard.language import Message
 from mmguard.text import quantity, shorten
 
-#: Ways in which an edit may be written. ``'safe'``: automatically, because it guesses the meaning of no label.
+#: Ways to write an edit. ``'safe'``: automatically, because it does not guess the meaning of a label.
 #: ``'asks'``: after the user has answered its question. ``'manual'``: by hand.
 SAFE, ASKS, MANUAL = ('safe', 'asks', 'manual')
 
@@ -23,7 +23,7 @@ ALL_SAFE = 'safe'
 
 @dataclass(frozen=True)
 class Edit:
-    """One way to correct a finding."""
+    """One way to correct a finding, by changes of a config, label files or packages."""
 
     title: str  #: Change, one sentence in the imperative.
     question: str = ''  #: Question for the user, which can be answered by looking at the data; empty: the edit is safe.
@@ -46,17 +46,17 @@ class Edit:
 
     @property
     def applicability(self) -> str:
-        """``'safe'``, ``'asks'`` or ``'manual'``."""
+        """Way to write the edit: ``'safe'``, ``'asks'`` or ``'manual'``."""
         return MANUAL if self.is_manual else ASKS if self.question else SAFE
 
     @property
     def steps(self) -> List[str]:
-        """The commands to type and the lines to write."""
+        """Shell commands to type, and lines to write into a config."""
         return [*self.commands, *(self.lines or format_config_lines(self.config))]
 
 
 class Code(str):
-    """A value of a config as code, which may name the config that it changes as ``_base_``."""
+    """Python code of a config value; ``_base_`` in it is the config that is changed."""
 
 
 def as_code(value: Any) -> str:
@@ -76,7 +76,7 @@ def as_code(value: Any) -> str:
 
 
 def format_config_lines(changes: Changes) -> List[str]:
-    """Format changes of a config as lines of another config, whose ``_base_`` is the changed one.
+    """Format changes of a config as lines of a new config that inherits from it with ``_base_``.
 
     Example:
         >>> format_config_lines((('model.decode_head.num_classes', 3), ('model.auxiliary_head.num_classes', 3)))
@@ -133,7 +133,7 @@ _SHOWN = 60
 
 
 def format_value(value: Any) -> str:
-    """Format a value on one line; a long list as its length and ends."""
+    """Format a value on one line; a long list as its first entry, its last entry and its length."""
     try:
         text = shorten(value, _SHOWN + 1)
     except Exception:  # a user's object whose repr fails

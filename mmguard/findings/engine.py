@@ -1,4 +1,4 @@
-"""Diagnosis: from facts to findings with verified edits, for `check`, `scan`, `report` and the hooks."""
+"""Diagnosis: runs rules on facts and tries the edits of their findings, for `check`, `scan`, `report` and the hooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mmguard.labels.instances import describe_boxes
 from mmguard.language import Message, as_message, join
 from mmguard.text import quantity
 
-#: Compares a program before and after an edit; the result has ``state`` (``'verified'``, ...) and ``reason``.
+#: Function that compares a program before and after an edit; returns ``state`` (``'verified'``, ...) and ``reason``.
 Verifier = Callable[[ReadConfig, ReadConfig], Any]
 
 
@@ -42,8 +42,8 @@ def diagnose(
         config (ReadConfig, optional): The config.
         rules (list[type], optional): Rules to check. Default: all.
         options (dict, optional): Options of the command line, in place of a config.
-        reread (callable, optional): Reads the labels again with another config and other options; without it only edits
-            that the config decides are offered.
+        reread (callable, optional): Reads the labels again with another config and other options; without it, no edit
+            is offered if ``labels`` are given.
         others (list[Facts]): The other splits of the config, in which an edit must also hold.
         more: Other fields of ``Facts``: ``siblings``, ``environment``, ``run``, ``ranks``.
     """
@@ -64,7 +64,7 @@ def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rule
     edits: List[Edit] = []
     with contain_failure(rule):
         for edit in [guard_evaluation(facts, edit) for edit in rule().edits(finding, facts)]:
-            # Of edits with the same question (in all splits, in this one), a finding about labels offers the first.
+            # Of edits with the same question (one for all splits, one for this), offer only the first.
             same = not finding.places and any(edit.question == known.question for known in edits)
             if not same and holds(edit, finding, splits, rules):
                 was_read = bool(edit.files or (edit.options and not edit.config))
@@ -73,19 +73,19 @@ def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rule
 
 
 def _offer(finding: Finding, edits: Sequence[Edit]) -> Finding:
-    """Return a finding with ``edits``; if the last question has no alternative, its "no" leads to the advice."""
+    """Return a finding with ``edits``; the answer "no" to the last question leads to the advice of the finding."""
     if edits and edits[-1].question and not edits[-1].if_not:
         edits = [*edits[:-1], replace(edits[-1], if_not=finding.advice)]
     return replace(finding, edits=tuple(edits))
 
 
 def verify_edits(findings: Sequence[Finding], config: ReadConfig, verifier: Verifier) -> List[Finding]:
-    """Keep the config edits that do not break the program, and mark those that could not be verified.
+    """Drop the config edits that break the program, and mark edits that could not be verified.
 
-    Numbers are kept: `mmguard apply --edit N` writes the edit shown as ``[N]``.
+    Edits keep their numbers: `mmguard apply --edit N` writes the edit shown as ``[N]``.
 
     Args:
-        findings (list[Finding]): With numbered edits.
+        findings (list[Finding]): Findings with numbered edits.
         config (ReadConfig): The config that the edits change.
         verifier (callable): Compares the program before and after an edit.
     """
@@ -128,12 +128,12 @@ def _has(rule: Type[Rule], codes: Sequence[str]) -> bool:
 
 
 def search(facts: Facts, rules: Sequence[Type[Rule]], failed: Optional[Set[str]] = None) -> List[Finding]:
-    """Return all findings that the facts support, the surest first.
+    """Return all findings that the facts support, the most certain first.
 
-    If no finding is about the labels, and all were read, the verdict that they are fine comes last (MG100).
+    If no finding is about the labels, and all labels were read, MG100 ("Your labels are fine") is the last finding.
 
     Args:
-        failed (set[str], optional): Gets the codes of rules of other packages that raise.
+        failed (set[str], optional): Set to which the codes of other packages' rules that raise are added.
     """
     chosen = [rule for rule in rules if any(getattr(facts, name) not in (None, ()) for name in rule.looks_at)]
     found: List[Finding] = []
@@ -181,16 +181,16 @@ def apply_edit(edit: Edit, facts: Facts) -> Optional[Facts]:
 
 
 class Split(NamedTuple):
-    """Facts of a split, and its findings."""
+    """Facts of a split of the data (train, val, test), and its findings."""
 
     facts: Facts
     found: Sequence[Finding]
 
 
 def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> bool:
-    """Return True if an edit is right: all rules are checked again after it, in every split.
+    """Return True if an edit is correct: apply it, and check all rules again in every split.
 
-    Its finding must be gone, no new error may appear, and the training must keep every class and every label.
+    The finding must be gone, no new error may appear, and the training must keep every class and every label.
     """
     return all(_passes_recheck_in(edit, finding, *split, rules) for split in splits)
 
@@ -220,12 +220,12 @@ def _passes_recheck_in(
     return _keeps_training_data(edit, facts.labels, after.labels, is_here)
 
 
-#: Maximum share and number of trainable objects that an edit may leave out; more are not mistakes.
+#: Maximum share and number of trainable objects that an edit may leave out; more are probably not mistakes.
 SMALL_SHARE, FEW = 0.01, 3
 
 
 def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
-    """Return an edit whose question states how many objects it leaves out, and why; nothing if there are too many."""
+    """Return an edit whose question states how many objects it leaves out, and why; [] if there are too many."""
     before = [_count_objects(facts.labels) for facts, _ in splits]
     after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
     (objects, taught), (left, taught_after) = (
@@ -250,7 +250,7 @@ def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]]:
-    """Return the number of objects (unreadable ones, too), how many of them train, and {fault: objects}."""
+    """Return the number of objects (unreadable ones, too), the number of trained objects, and {fault: objects}."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0, Counter()
@@ -281,7 +281,7 @@ def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_h
     """Return True if no fewer classes have labels than before, and no fewer elements are trained.
 
     A split without the finding (``is_here`` is False) must also not start to train on pixels that it ignores: 255 may
-    be the object in one split and void in another.
+    be the object in one split and unlabeled in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
         return bool(count_trained_classes(after))  # other files, whose counts cannot be compared
@@ -296,7 +296,7 @@ def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_h
 
 
 def _leaves_out_classes(before: LabelFacts, after: LabelFacts) -> bool:
-    """Return True if another class list lacks names of the data that the user did not leave out before."""
+    """Return True if the class list after an edit lacks categories of the data that the old list contained."""
     old, new = (
         {name for name, count in labels.annotations.left_out_names.items() if count} if labels.annotations else set()
         for labels in (before, after)
@@ -306,7 +306,7 @@ def _leaves_out_classes(before: LabelFacts, after: LabelFacts) -> bool:
 
 
 def _lists(config: Optional[ReadConfig], names: Sequence[str]) -> bool:
-    """Return True if a config has this class list anywhere: then the user chose it."""
+    """Return True if a config contains this class list anywhere, because then the user chose it."""
     values = (value for _, part in walk({} if config is None else config.data) for value in part.values())
     return any(isinstance(value, (list, tuple)) and list(value) == list(names) for value in values)
 
@@ -336,7 +336,7 @@ def diagnose_for(framework: str, labels: LabelFacts, roots: Sequence[str] = ()) 
     """Return all findings that the facts support, the most certain first, with advice for a framework.
 
     Args:
-        framework (str): That of a run: ``'pytorch'`` (only findings with advice for it), ``'nnunet'``, or OpenMMLab.
+        framework (str): ``'pytorch'`` (only findings with advice for plain PyTorch), ``'nnunet'``, or else OpenMMLab.
         labels (LabelFacts): Facts about the labels.
         roots (sequence of str): Data roots; for nnU-Net, its raw folder.
     """

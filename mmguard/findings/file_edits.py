@@ -1,4 +1,4 @@
-"""Edits of label files by `mmguard fix`, tried on copies, and of label maps, by a label_map in all splits."""
+"""Edits that rewrite label files with `mmguard fix`, tried on copies, or map their values with a label_map."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mmguard.findings.views import VOID, count_stored, get_annotations, has_num_
 from mmguard.labels.instances import BOX_REASONS
 from mmguard.language import Message, as_message, join
 
-#: Option of edits that leave boxes to their own finding, and options of such edits.
+#: Option of edits that leave faulty boxes to another finding, and the options with which it is used.
 KEEP_BOXES, _OF_CATEGORIES = 'keep_boxes', {'renumber', 'rename', 'classes', 'label_map'}
 
 
@@ -45,8 +45,10 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
         for split in (facts, *facts.others, *(facts.siblings if together else ()))
         if split.labels is not None and (together or any(True for _ in rule.find(split)))
     ]
-    if together and len({tuple(get_annotations(labels).categories.values()) for labels in showing}) > 1:
-        return  # the places of the names differ
+    listed = {tuple(get_annotations(labels).categories.values()) for labels in showing}
+    listed |= {tuple(names) for labels in showing for names in labels.coco.names_beside.values()}
+    if together and len(listed) > 1:
+        return  # the files list the names in different orders
     files = list(dict.fromkeys(path for labels in showing for path in get_annotations(labels).sources))
     if not files:
         return
@@ -68,7 +70,7 @@ def _has_faulty_boxes(labels: LabelFacts) -> bool:
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
-    """Yield an edit that leaves out the rows of a nonexistent class, unless a data.yaml contradicts."""
+    """Yield an edit that leaves out the rows of a nonexistent class in YOLO files, unless data.yaml has faults."""
     labels = facts.labels
     if labels is not None and labels.yolo is not None and not labels.yolo.counts.get(DECLARED):
         question = question or Message(
@@ -92,12 +94,12 @@ def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
     labels = facts.labels
     if labels is not None and labels.yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
-        question = 'Is the first name that of label 1?'
+        question = 'Is label 1 the first class in your list of names?'
         yield from rewrite(rule, facts, 'Subtract 1 from every class.', question, label_map=table)
 
 
 def build_fix_command(path: str, out: str, options: Mapping[str, Any]) -> str:
-    """Return a command of `mmguard fix`.
+    """Return the command line of `mmguard fix` for a file or folder, quoted for a shell.
 
     Example:
         >>> build_fix_command('my set/train.json', 'fixed', {'label_map': {1: 0, 2: 1}, 'no_crowds': True})
@@ -158,7 +160,7 @@ def renumber(
 
 
 def shift_down(facts: Facts, question: str = '', unlabelled: Sequence[int] = ()) -> Iterator[Edit]:
-    """Yield edits with ``reduce_zero_label=True``, as :func:`renumber` does."""
+    """Yield edits that set ``reduce_zero_label=True`` in all splits that were read, then in the current split only."""
     for splits in _choose_splits(facts):
         edit = reduce_zero_label(facts, True, question, splits, unlabelled)
         if facts.config is None:
@@ -175,7 +177,7 @@ def _add_void(facts: Facts, edit: Edit) -> Edit:
 
 
 def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
-    """Return the label map in terms of stored values; the scan options apply a given map after the shift."""
+    """Return the label map with stored values as keys; the scan option is applied after ``reduce_zero_label``."""
     if not facts.options.get('reduce_zero_label'):
         return dict(label_map)
     shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in list_stored_values(facts)}
@@ -183,7 +185,7 @@ def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
 
 
 def _find_ignored_class(facts: Facts) -> Optional[int]:
-    """Return the ignored label if it is a class, as renumbering would then discard another class; else ``None``."""
+    """Return the ignored label if it is in the range of classes, where it would hide a class; else ``None``."""
     ignored = None if facts.labels is None else facts.labels.ignore_index
     return ignored if ignored is not None and facts.labels and 0 <= ignored < facts.labels.num_classes else None
 
@@ -202,17 +204,17 @@ def _choose_splits(facts: Facts) -> List[Tuple[str, ...]]:
 
 
 def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
-    """Return the advice without OpenMMLab; nothing if there is an OpenMMLab config."""
+    """Return advice on how to map labels without OpenMMLab; () if there is an OpenMMLab config."""
     folders = _list_folders(facts)
     if facts.config is not None or facts.labels is None or not folders:
         return ()
     if len(table) > _IN_COMMANDS['label_map']:
         if facts.options.get('reduce_zero_label'):
-            return ()  # the map that is shown applies after the shift, so it is not that of the files
+            return ()  # the displayed map applies after reduce_zero_label, so it does not fit the files
         size = max(VOID, *table) + 1
         return (
             Message(
-                'Without OpenMMLab, turn it into a table: `table = np.arange({size})` and `for value, label in '
+                'Without OpenMMLab, turn label_map into a table: `table = np.arange({size})` and `for value, label in '
                 'label_map.items(): table[value] = label`, then apply `label = table[label]`.',
                 size=size,
             ),
@@ -223,7 +225,7 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
 
 
 def propose_more_classes(facts: Facts, number: int, question: str, first: Sequence[str] = ()) -> Edit:
-    """Return an edit that sets ``num_classes`` in every head and lists ``first``, known names and placeholders."""
+    """Return an edit that sets ``num_classes`` in every head, and lists ``first``, known names and placeholders."""
     edit = set_num_classes(facts, number, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
@@ -258,7 +260,7 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
     if long:
         notes.append(
             Message(
-                '{name}.json holds the whole table: copy it from this edit in the output of `mmguard scan --json`.',
+                'Copy the whole table to {name}.json, from this edit in the output of `mmguard scan --json`.',
                 name=long[0],
             )
         )
@@ -267,7 +269,7 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
 
 
 def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
-    """Return ``seg_map_suffix`` of the data sets that read these folders: rewritten files are PNGs."""
+    """Return changes of ``seg_map_suffix`` to .png in data sets that read these folders, which become PNGs."""
     if config is None:
         return ()
     found = []
@@ -286,12 +288,12 @@ def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -
 
 
 def _build_suffix_option(labels: LabelFacts) -> Dict[str, str]:
-    """Return the option that selects these files."""
+    """Return ``{'suffix': ...}`` if the scan selected label maps by the end of their names, else {}."""
     return {'suffix': labels.maps.suffix} if labels.maps is not None and labels.maps.suffix else {}
 
 
 def _choose_void(labels: LabelFacts) -> int:
-    """Return the ignored value in an 8-bit file."""
+    """Return the ignored label if an 8-bit file can store it, else 255."""
     ignored = labels.ignore_index
     return VOID if ignored is None or not 0 <= ignored <= VOID else ignored
 
@@ -317,5 +319,5 @@ def _build_command(folder: str, labels: LabelFacts, classes: int, options: Mappi
     return build_fix_command(folder, f'{folder}_fixed', said)
 
 
-#: Default of mmseg's data sets.
+#: Default ``seg_map_suffix`` of mmseg's data sets.
 SUFFIX = '.png'

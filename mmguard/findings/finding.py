@@ -31,7 +31,7 @@ class Finding:
         values (dict[int, int]): The values that show it -> count.
         places (tuple[str]): Its paths in the config, ``model.decode_head.loss_decode[0].class_weight``.
         follows (tuple[str]): Codes of its consequences, see :meth:`explains`.
-        before (str): Code of the rule before which it is shown, of equally certain findings; empty: by its own code.
+        before (str): Code of an equally certain finding that is shown after this one; empty: order by own code.
         is_verdict (bool): True if it says that the labels are fine.
         value: The value at these places, or the default of the class.
         candidates (tuple[Edit]): Corrections proposed by the rule.
@@ -58,9 +58,9 @@ class Finding:
         return f'{self.code} {self.title} Seen: {self.evidence}. {self.next_step}'
 
     def explains(self, other: Finding) -> bool:
-        """Return True if another finding merely follows from this one: two corrections of one fault contradict.
+        """Return True if another finding is only a consequence of this one, and so needs no correction of its own.
 
-        Nothing follows from a finding that is only possible, nor for values other than its own.
+        A finding that is only possible explains nothing; a finding about values explains no other values.
         """
         same = not self.values or set(other.values) <= set(self.values)
         return other.code in self.follows and self.certainty != POSSIBLE and same

@@ -58,7 +58,7 @@ _CITYSCAPES_VOID: Tuple[Color, ...] = (
 def compute_grays(palette: Iterable[Tuple[Color, int]]) -> Dict[int, int]:
     """Return {gray: label}, with grays rounded as by OpenCV and Pillow, or truncated as by older versions.
 
-    If two labels share a gray (1 and 16 of VOC: 38), the first is the more common one.
+    If two labels share a gray (1 and 16 of VOC: 38), the first one is kept, because it is more common.
     """
     found: Dict[int, int] = {}
     exact = [(0.299 * r + 0.587 * g + 0.114 * b, label) for (r, g, b), label in palette]
@@ -74,7 +74,7 @@ _GRAY_WEIGHTS = (
     (0.299, 0.587, 0.114), (0.114, 0.587, 0.299), (0.2125, 0.7154, 0.0721), (1 / 3, 1 / 3, 1 / 3), (1, 0, 0),
     (0, 1, 0), (0, 0, 1),
 )  # fmt: skip
-#: Difference between a gray and the same in fixed-point arithmetic.
+#: Maximum difference between grays in floating-point and in fixed-point arithmetic.
 _INEXACT = 0.01
 #: Maximum probability that unrelated values are grays of a palette.
 _BY_CHANCE = 0.005

@@ -57,7 +57,7 @@ def format_finding(finding: Finding, width: int = 100, verbose: bool = True) -> 
 
     Args:
         width (int): Longest line of prose; code and commands are never broken.
-        verbose (bool): Every edit and every note; ``False``: the first edit.
+        verbose (bool): Show every edit and every note; ``False``: only the first edit.
     """
     title, severity = as_message(finding.title), Message(finding.severity)
     rows: Rows = [Wrapped(Message('{code} {severity}: {title}', code=finding.code, severity=severity, title=title))]
@@ -84,7 +84,7 @@ def format_finding(finding: Finding, width: int = 100, verbose: bool = True) -> 
 
 
 def _count_hidden(edits: Sequence[Edit]) -> Message:
-    """Return the counts of hidden parts: other edits, and notes of the first."""
+    """Return a text with the number of edits after the first one, and of notes of the first one."""
     left = []
     if len(edits) > 1:
         numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)
@@ -98,7 +98,7 @@ def _count_hidden(edits: Sequence[Edit]) -> Message:
 def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = None) -> List[Finding]:
     """Number the edits of findings, for `mmguard apply` (config edits) and `mmguard fix` (label files).
 
-    Edits that write the same have one number.
+    Edits that write the same changes have the same number.
 
     Args:
         known (dict, optional): Numbers of other findings; new ones are added.
@@ -119,7 +119,7 @@ def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = 
 
 
 def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = ()) -> str:
-    """Return how to apply a numbered edit of label files; empty without one.
+    """Return a sentence with the command that writes numbered edits of label files; empty without such edits.
 
     Args:
         target (str): The target of the scan.
@@ -134,11 +134,11 @@ def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = 
 
 
 def apply_hint(config: str, findings: Sequence[Finding], arguments: Sequence[str] = ()) -> str:
-    """Return how to apply a numbered edit of the config; empty without one."""
+    """Return a sentence with the command that writes numbered edits of the config; empty without such edits."""
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *arguments])
-    return translate('`{command} --edit N` writes [N], `--edit safe` all without a question', command=words)
+    return translate('`{command} --edit N` writes [N], `--edit safe` all edits without a question', command=words)
 
 
 def format_findings(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:

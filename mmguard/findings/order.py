@@ -1,4 +1,4 @@
-"""Order of findings."""
+"""Order in which findings are shown."""
 
 from __future__ import annotations
 

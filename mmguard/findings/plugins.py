@@ -35,7 +35,7 @@ class RefusedRule(Rule):
 
 @lru_cache(maxsize=None)
 def find_installed_rules() -> Tuple[Type[Rule], ...]:
-    """Return the rules of packages and plugins; each of a package that cannot be used as a :class:`RefusedRule`."""
+    """Return the rules of packages and plugins; a package's rule that cannot be used becomes a :class:`RefusedRule`."""
     rules: List[Type[Rule]] = []
     for point in find_entry_points(GROUP):
         code = point.name
@@ -56,7 +56,7 @@ def find_installed_rules() -> Tuple[Type[Rule], ...]:
             if objection:
                 raise CannotRun(objection)
             rule.package = point.package
-        except (Exception, SystemExit) as error:  # a class may raise when it is looked at
+        except (Exception, SystemExit) as error:  # a class may raise when its attributes are read
             cause = error.__cause__ or error
             why = str(cause) if isinstance(cause, CannotRun) else describe_error(cause)
             own = code if _CODE.fullmatch(code) and not taken else f'{point.package.partition(" ")[0]}:{code}'.upper()
@@ -110,7 +110,7 @@ def contain_failure(rule: Type[Rule], failed: Optional[Set[str]] = None) -> Iter
 
 
 def check_findings(rule: Type[Rule], findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Return the findings of a rule; refuse those of another package that cannot be shown."""
+    """Return the findings of a rule; raise ``TypeError`` if another package's rule returns malformed ones."""
     for found in findings if rule.package else ():
         is_whole = (
             isinstance(found, Finding)

@@ -23,7 +23,7 @@ MAX_FILES_NAMED = 5
 USUAL_CERTAINTIES = {ERROR: PROVEN, WARNING: POSSIBLE, INFO: POSSIBLE}
 
 
-#: Returns the labels with another config, other options and changed files; ``None`` if unknown.
+#: Function that reads the labels with another config, other options and changed files; ``None`` if unknown.
 Reread = Callable[[Optional[ReadConfig], Mapping[str, Any], FileChanges], Optional[LabelFacts]]
 
 
@@ -75,14 +75,14 @@ class Rule:
     aliases: ClassVar[Tuple[str, ...]] = ()
     #: Codes of its consequences, which come later in ``ORDER``; MG4xx are errors that a log shows.
     follows: ClassVar[Tuple[str, ...]] = ()
-    #: Mistake that it finds, one line.
+    #: Mistake that the rule finds, in one line.
     summary: ClassVar[str]
     #: Title of a finding, with its numbers; empty: the summary.
     title: ClassVar[str] = ''
     #: Consequences if the mistake is not corrected.
     why: ClassVar[str]
     example: ClassVar[Example]
-    #: Mistakes that it misses, and false alarms.
+    #: Mistakes that the rule misses, and its false alarms.
     limits: ClassVar[str] = ''
     #: Advice if no edit is offered.
     advice: ClassVar[str]
@@ -91,11 +91,11 @@ class Rule:
     #: Advice for plain PyTorch; empty: the rule does not apply there.
     pytorch: ClassVar[str] = ''
     severity: ClassVar[str] = ERROR
-    #: Fields of ``Facts`` that it uses; the rule is skipped if all of them are empty.
+    #: Fields of ``Facts`` that the rule uses; the rule is skipped if all of them are empty.
     looks_at: ClassVar[Tuple[str, ...]] = ()
-    #: Package that brings it, with its version; empty: mmguard.
+    #: Package that provides the rule, with its version; empty: mmguard.
     package: ClassVar[str] = ''
-    #: True if it means that labels are wrong, which excludes the verdict 'your labels are fine'.
+    #: True if a finding means that labels are wrong, which excludes the verdict 'Your labels are fine'.
     about_labels: ClassVar[bool] = True
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -119,7 +119,7 @@ class Rule:
         """Return a finding of this rule.
 
         Args:
-            evidence (str): Its evidence.
+            evidence (str): Evidence of the finding.
             words (dict, optional): Values for the placeholders of title and advice.
             title (str): Template that replaces ``title``.
             severity (str, optional): Severity that replaces the rule's.
@@ -149,7 +149,7 @@ class ConfigRule(Rule):
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        """Yield one finding for each place where the config makes this mistake."""
+        """Yield one finding for each path of the config with this mistake."""
         raise TypeError(f'{type(self).__name__} must define look()')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -169,7 +169,7 @@ class ConfigRule(Rule):
         yield from merged.values()
 
     def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
-        """Return the certainty, given the labels, that a finding ended the training."""
+        """Return the certainty that a finding affects the training, given the facts about labels."""
         return finding.certainty
 
     def report_at(
@@ -181,13 +181,13 @@ class ConfigRule(Rule):
         severity: Optional[str] = None,
         edits: Sequence[Edit] = (),
     ) -> Finding:
-        """Return a finding of this rule at one place of the config, which has this value."""
+        """Return a finding of this rule at a path of the config, with the value there."""
         evidence = Message('{places} = {value}', places=path, value=format_value(value))
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
 
 def _merge_places(one: Edit, other: Edit) -> Edit:
-    """Return the same edit at the places of both."""
+    """Return one edit with the config changes and lines of both."""
     return replace(
         one,
         config=(*one.config, *(change for change in other.config if change not in one.config)),
@@ -199,11 +199,11 @@ class DataRule(Rule):
     """Base class of rules about labels, which a subclass examines in :meth:`look`."""
 
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
-    #: Kinds of labels that can show it.
+    #: Kinds of labels in which the mistake occurs.
     kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
-    #: True if invalid values show it, rather than boxes, files or names.
+    #: True if invalid values show the mistake, rather than boxes, files or names.
     shows_values: ClassVar[bool] = True
-    #: Facts that it needs.
+    #: Fields of ``LabelFacts`` that the rule needs; it is skipped if one is empty.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -238,13 +238,13 @@ class DataRule(Rule):
         """Return a finding of this rule in labels.
 
         Args:
-            facts (Facts): The labels, and what else is known.
+            facts (Facts): Facts about the labels, config and options.
             certainty (str): One of ``CERTAINTIES``.
-            evidence (str, optional): Its evidence; default: the invalid values.
+            evidence (str, optional): Evidence of the finding; default: the invalid values.
             words (dict, optional): Further values for the placeholders, besides :func:`build_placeholders`.
             title, severity: As in :meth:`report`.
-            values (dict[int, int], optional): The values that show it -> count; default: the invalid ones.
-            files (list[str], optional): Files that show it; default: those with these values.
+            values (dict[int, int], optional): Values that show the mistake -> count; default: the invalid values.
+            files (list[str], optional): Files that show the mistake; default: the files with these values.
             more: Other arguments of :meth:`report`.
         """
         labels = facts.labels
@@ -263,15 +263,15 @@ class DataRule(Rule):
         )
 
     def advise(self, facts: Facts) -> str:
-        """Return the advice template: that for plain PyTorch if a scan shows neither a config nor mmdet."""
+        """Return the advice template; in a scan that shows neither a config nor mmdet, the one for plain PyTorch."""
         framework = facts.options.get('framework') or ('pytorch' if facts.reread is not None else 'mmdet')
         return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
 
 
 def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> Sequence[str]:
-    """Return example files that hold some values."""
+    """Return example files that contain some values."""
     if labels.maps is None:
-        # Label files of text have lines.
+        # Examples of text files name the line.
         return labels.boxes.box_examples.get(LABEL_REASON, []) if values else []
     # Examples are keyed by stored values, which may differ from the loaded ones.
     as_stored = labels.stored if values is labels.values else {}
@@ -281,7 +281,7 @@ def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> Sequence[s
 
 
 class AnnotationRule(DataRule):
-    """Base class of rules about annotation files, other than about label values."""
+    """Base class of rules about annotation files, except for rules about their label values."""
 
     kinds = ('instances',)
     needs: ClassVar[Tuple[str, ...]] = ('annotations',)
@@ -289,13 +289,13 @@ class AnnotationRule(DataRule):
 
 
 class EnvironmentRule(Rule):
-    """Base class of rules about an installation. The places of a finding are modules."""
+    """Base class of rules about an installation. ``places`` of a finding are names of modules."""
 
     about_labels = False
     looks_at = ('environment',)
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
-        """Yield the faults of this kind in the installation."""
+        """Yield findings about the installation."""
         raise TypeError(f'{type(self).__name__} must define look()')
 
     def find(self, facts: Facts) -> Iterator[Finding]:

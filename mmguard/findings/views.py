@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from mmguard.facts.labels import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
+from mmguard.facts.yolo import YoloFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
 from mmguard.labels import VOID
 from mmguard.language import Message, join
@@ -31,6 +32,10 @@ def get_maps(labels: LabelFacts) -> MapFacts:
 
 def get_annotations(labels: LabelFacts) -> AnnotationFacts:
     return labels.annotations or AnnotationFacts()
+
+
+def get_yolo(labels: LabelFacts) -> YoloFacts:
+    return labels.yolo or YoloFacts()
 
 
 def get_config(labels: LabelFacts) -> ConfigFacts:
@@ -65,7 +70,7 @@ def count_stored(labels: LabelFacts) -> Dict[int, int]:
 
 
 def select_ids(values: Iterable[int]) -> Set[int]:
-    """Return the values that can be ids: neither void nor negative."""
+    """Return the values that can be ids: neither 255 (the usual unlabeled value) nor negative."""
     return {value for value in values if value >= 0 and value != VOID}
 
 
@@ -75,7 +80,7 @@ def has_many_channels(labels: LabelFacts) -> bool:
 
 
 def subtracts_one(labels: LabelFacts) -> bool:
-    """Return True if ``reduce_zero_label`` is set anywhere."""
+    """Return True if ``reduce_zero_label`` is set in any data set or loader of the config."""
     return any(get_config(labels).reduce_zero_label.values())
 
 
@@ -85,14 +90,14 @@ def compute_share(part: float, total: float) -> float:
 
 
 def rate_share(part: float) -> Optional[str]:
-    """Return the certainty of a cause from the share of the invalid labels that it explains; ``None`` for 0."""
+    """Return the certainty of a cause that explains this share of the invalid labels; ``None`` for 0."""
     if part <= 0:
         return None
     return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE
 
 
 def compute_label_share(facts: LabelFacts) -> float:
-    """Return the share of invalid elements whose label, not box, is invalid."""
+    """Return the share of invalid elements that are invalid because of their label, not because of their box."""
     labels = sum(facts.values.values())
     boxes = sum(count for reason, count in facts.reasons.items() if reason != 'label')
     return compute_share(labels, labels + boxes)
@@ -105,7 +110,7 @@ def find_files_named(labels: LabelFacts, *parts: str) -> List[str]:
 
 
 def join_items(items: Iterable[object], limit: int = 8, unlisted: int = 0) -> str:
-    """Join items, of which there are ``unlisted`` more: ``'a, b, c and 4 more'``."""
+    """Join items as ``'a, b, c and 4 more'``; ``unlisted`` counts further ones that are not in ``items``."""
     texts = [item if isinstance(item, Message) else str(item) for item in items]
     first = join(', ', texts[:limit])
     more = max(len(texts) - limit, 0) + unlisted
@@ -133,7 +138,7 @@ def rise_evenly(levels: Sequence[int]) -> bool:
 def find_alike(names: Iterable[str], known: Iterable[str]) -> Dict[str, str]:
     """Map names to the first ``known`` name that differs only in case, spaces, accents or plural; leave out the others.
 
-    Names with other numbers in them are other classes. A known name is mapped to itself, or to one before it.
+    Names with different numbers in them are different classes.
 
     Example:
         >>> find_alike(['RBc', 'Cherry', 'traffic light', 'car_2'], ['RBC', 'cherries', 'Traffic_Light', 'car_1'])
@@ -163,7 +168,7 @@ def normalize_name(name: str) -> str:
 
 
 def _list_forms(name: str) -> List[Tuple[str, Tuple[int, ...]]]:
-    """Return a name in one spelling, its plural in English, and the numbers in both."""
+    """Return the normalized name and its English plurals, each with the numbers in the name."""
     spelling = normalize_name(name)
     plurals = [f'{spelling}es'] if spelling.endswith(('s', 'x', 'z', 'ch', 'sh')) else [f'{spelling}s']
     if spelling.endswith('o'):
@@ -208,7 +213,7 @@ def find_class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
 
 
 def is_rare(labels: LabelFacts, files: float = 0.05, elements: float = 0.002) -> bool:
-    """Return True if invalid values are in few of many files, and are few of all elements."""
+    """Return True if invalid values are in few of many files, and a small share of all elements."""
     return (
         labels.files >= ENOUGH_FILES
         and 0 < compute_share(labels.offending_files, labels.files) <= files

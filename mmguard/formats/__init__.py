@@ -1,1 +1,1 @@
-"""Label formats, one folder each, with their detection, reading and correction; and shared code."""
+"""Label formats, one folder each: detection, reading and correction of label files; and the code that they share."""

@@ -16,7 +16,7 @@ from mmguard.formats.unsupported_formats import UnsupportedFormat
 from mmguard.formats.voc import Voc
 from mmguard.formats.yolo import Yolo
 
-#: Formats in the order of detection: what identifies one may also occur in a later one.
+#: Formats in the order of detection: files that identify a format may also occur in later formats.
 BUILT_IN: List[Format] = [
     UnsupportedFormat(), Voc(), Yolo(), Coco(), ClassFolders(), LabelMaps(),
 ]  # fmt: skip
@@ -25,9 +25,9 @@ GROUP = 'mmguard.formats'
 
 
 def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
-    """Return the format of a target, judging by its name and first files; ``None`` for others, such as configs.
+    """Return the format of a target by its name and first files; ``None`` if no format fits, as for a config.
 
-    Formats of packages and plugins are asked first.
+    Formats of packages and plugins are tried first.
 
     Args:
         suffix (str, optional): End of the names of label maps, if it is given.
@@ -47,7 +47,7 @@ def _load_installed() -> Tuple[Format, ...]:
 
 
 def find_format(labels: LabelFacts) -> Format:
-    """Return the format whose files the facts describe."""
+    """Return the format of the label files that ``labels`` describes."""
     described = labels.annotations or labels.volumes
     name = LabelMaps.name if labels.maps is not None or described is None else described.format
     return next(one for one in (*BUILT_IN, *_load_installed()) if name in (one.name, *one.also))

@@ -38,7 +38,7 @@ class NoLabels(Exception):
 def describe_fault(error: BaseException, head: bytes = b'') -> str:
     """Describe an exception of a decoder or the file system in two or three words.
 
-    ``head``, the first bytes of the file, tells a damaged image from a file of another kind.
+    ``head``, the first bytes of the file, distinguishes a damaged image from another kind of file.
     """
     # Compare Pillow's errors by name: folders and annotation files are read without Pillow.
     kind = type(error).__name__
@@ -105,14 +105,14 @@ MOST_KEYS = 1 << 16
 
 
 class Counts(Dict[Any, int]):
-    """Key -> number; after ``most`` keys, further ones are not counted."""
+    """Counts as {key: number}; after ``most`` different keys, new keys are not counted."""
 
     def __init__(self, most: int = MOST_KEYS) -> None:
         super().__init__()
         self.most = most
 
     def add(self, key: Any, number: int = 1) -> bool:
-        """Add to the number of a key; return False if the key is not counted."""
+        """Add ``number`` to the count of a key; return False if ``most`` other keys are counted already."""
         if len(self) >= self.most and key not in self:
             return False
         self[key] = self.get(key, 0) + number
@@ -123,7 +123,7 @@ class Counts(Dict[Any, int]):
             self.add(key, number)
 
 
-#: Number of places that are named per kind of fault; further ones are only counted.
+#: Number of places that are named per kind of fault; further places are only counted.
 MAX_PLACES = 20
 
 
@@ -153,7 +153,7 @@ class Faults:
             self.count(what, 1)
 
     def count(self, what: str, more: int) -> None:
-        """Count faults whose places are not named."""
+        """Count ``more`` faults of a kind, without naming their places."""
         if more:
             self._more[what] = self._more.get(what, 0) + more
 

@@ -37,14 +37,14 @@ _COPY_ADVICE = 'copy the data to a disk or mount the storage, then scan that fol
 
 
 class Files:
-    """Reader of files by path."""
+    """Reader of files by path, on disk or replaced by contents in memory."""
 
     def __init__(self) -> None:
         self._held: Dict[str, bytes] = {}
 
     @contextmanager
     def replaced(self, contents: Mapping[str, bytes]) -> Iterator[None]:
-        """Read other contents in place of files, by path; they are not listed in folders."""
+        """Read ``contents`` (path -> bytes) in place of files; listings of folders do not change."""
         before, self._held = self._held, {os.path.abspath(path): data for path, data in contents.items()}
         try:
             yield
@@ -130,13 +130,13 @@ _Any = TypeVar('_Any')
 def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[str, List[str]]]:
     """Walk a folder and its subfolders, each once, following links; pass unreadable folders to ``on_error``.
 
-    Folders of the system, and other file systems that no link leads to, are passed to it, too.
+    System folders (/proc, /sys, /dev), and other file systems that no link leads to, are passed to it, too.
 
     Yields:
         tuple[str, list[str]]: A folder, and the sorted names of its entries that are not folders.
     """
     seen: Set[Tuple[int, int]] = set()
-    waiting: List[Tuple[str, Optional[int]]] = [(root, None)]  # and the device that holds it
+    waiting: List[Tuple[str, Optional[int]]] = [(root, None)]  # and its expected device
     while waiting:
         folder, device = waiting.pop()
         files: List[str] = []
@@ -192,7 +192,7 @@ def is_image_name(name: str) -> bool:
 
 
 def is_in_images(folder: str, root: str) -> bool:
-    """Return True if a folder below a root is called ``images``, or in one that is."""
+    """Return True if a folder, or one of its parents below a root, is called ``images``."""
     return 'images' in os.path.relpath(folder, root).split(os.sep)
 
 
@@ -225,9 +225,9 @@ _LABEL_ENDS = ('annot', '_annot', '_annotations', '_labels', '_label', '_masks',
 
 
 def find_label_and_image_folders(root: str) -> List[Tuple[str, str]]:
-    """Return the folders of labels, each with its images, in a data set's root; none if the names are not distinctive.
+    """Return pairs (label folder, image folder) in the root of a data set; empty if no usual names are found.
 
-    One pair holds all splits, or each split has a pair: in its own folder, or named as in trainannot and train.
+    One pair holds all splits, or each split has a pair in its own folder or named like trainannot and train.
     """
     pair = _find_pair(root)
     if pair is not None:
@@ -278,8 +278,8 @@ def find_size_mismatches(
         boundary (str): Folder that names must not leave, by default ``root``.
 
     Returns:
-        tuple[int, list]: Number of compared images (0 without pillow), and (file, size on disk, size stated) of those
-        that differ both with and without their EXIF rotation, because only some loaders apply it.
+        tuple[int, list]: Number of compared images (0 without pillow), and (file, size on disk, size in the
+        annotations) of those that differ with and without their EXIF rotation, because only some loaders apply it.
     """
     if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow too
         return 0, []
@@ -312,9 +312,7 @@ def find_missing_files(root: str, names: Sequence[str], faults: Faults, boundary
     """Compare a list of files with the content of their folders.
 
     Args:
-        boundary (str): Folder that names must not leave, by default ``root``. Those that do are not looked up, and
-        count
-            as missing.
+        boundary (str): Folder that names must not leave, by default ``root``; names outside count as missing.
 
     Returns:
         tuple[int, list[str]]: Number of missing files, and the first of them, with the existing file if only the
@@ -343,7 +341,7 @@ def find_missing_files(root: str, names: Sequence[str], faults: Faults, boundary
 
 
 def _list_files(folder: str, faults: Faults) -> Set[str]:
-    """Return the names in a folder."""
+    """Return the names in a folder; add a fault and return an empty set if it cannot be read."""
     try:
         return set(os.listdir(folder))
     except FileNotFoundError:

@@ -18,7 +18,7 @@ from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
 
 _FOLDER_NAMES_NOTE = (
-    'the folders are the classes: a label is the place among their sorted names (ImageFolder of torchvision)'
+    'each folder is a class; its label is its index among the sorted folder names (ImageFolder of torchvision)'
 )
 
 
@@ -35,15 +35,14 @@ class ClassFolders(Format):
         boxes = next(filter(None, map(find_box_file, folders.values())), '')
         if boxes:
             raise CannotScan(
-                f'{target}: {boxes} holds boxes of an image, so the folders are not image classes. For YOLO, '
-                f'name the data.yaml: ultralytics looks for label files next to the images, or where a folder is '
-                f'called images, in labels/ instead; a row is the number of the class and 4 fractions, '
-                f'`0 0.5 0.5 0.1 0.1`'
+                f'{target}: {boxes} holds boxes of an image, so the folders are not image classes. For YOLO, pass the '
+                f'data.yaml; ultralytics expects label files in labels/ if the images are in images/, else next to the '
+                f'images, and rows of a class number and 4 fractions, `0 0.5 0.5 0.1 0.1`'
             )
         ending = next(filter(None, map(find_mask_ending, folders.values())), '')
         if ending:
             raise CannotScan(
-                f'{target}: every image has another one whose name ends in {ending}, as masks have, so the folders are '
+                f'{target}: many images have a mask next to them, with the name ending {ending}, so the folders are '
                 f'not image classes. Scan the masks: `mmguard scan {target} --suffix={ending} --num-classes N`'
             )
         train = next(iter(folders.values()), '')
@@ -75,7 +74,7 @@ _BOX_ROW = re.compile(rb'\s*\S+([ ,]+-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def find_class_splits(target: str) -> Dict[str, str]:
-    """Return the folders of class folders as {split: folder}, training first; without splits, the key is ``''``."""
+    """Return the folders of class folders as {split: folder}, training first; {'': target} without splits."""
     path = os.path.abspath(target)
     if not os.path.isdir(path) or _LABELLED_ELSEWHERE.intersection(path.lower().split(os.sep)):
         return {}
@@ -101,7 +100,7 @@ def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
 
 
 def find_box_file(folder: str) -> str:
-    """Return a text file of boxes named like an image of a class folder, next to it or one folder below."""
+    """Return a text file of boxes named like an image of a class folder, next to the image or one folder below."""
     for place in (os.path.join(folder, name) for name in _list_folders(folder)[:_CLASSES]):
         stems = {os.path.basename(image).rpartition('.')[0] for image in _list_images(place)}
         for below in (place, *(os.path.join(place, name) for name in _list_folders(place))):
@@ -114,9 +113,9 @@ def find_box_file(folder: str) -> str:
 
 
 def find_mask_ending(folder: str) -> str:
-    """Return the common ending of images that are named after another one next to them, as masks are.
+    """Return the common name ending of images that are named after another image next to them, as masks are.
 
-    Empty if fewer than a third of the images end so, or if these are photographs, as `cat_flipped.png` may be.
+    Empty if fewer than a third of the images have the ending, or if they are photographs, as `cat_flipped.png` may be.
 
     Example:
         `a_1.tif` and `a_1_mask.tif`, `b.tif` and `b_mask.tif`: '_mask.tif'
@@ -166,8 +165,8 @@ def scan_class_folder(
     meant = list(class_names or (_list_folders(of_train, hidden=True) if of_train else names))
     if names != meant:
         lacks, more = (', '.join(sorted(set(a) - set(b))[:5]) for a, b in ((meant, names), (names, meant)))
-        words = [f'lacks {lacks}'] * bool(lacks) + [f'has {more}, too'] * bool(more) or ['they are in another order']
-        faults.add('the class folders are not the classes', f'{folder}: {" and ".join(words)}')
+        words = [f'lacks {lacks}'] * bool(lacks) + [f'has {more}, too'] * bool(more) or ['has another order']
+        faults.add('the class folders differ from the class list', f'{folder}: {" and ".join(words)}')
     elif num_classes is not None and len(names) < num_classes:
         faults.add('there are fewer class folders than classes', f'{folder}: {len(names)} of {num_classes}')
     classes = num_classes or len(names) or 1

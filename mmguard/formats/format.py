@@ -36,7 +36,7 @@ LARGEST = 1 << 31
 
 
 class NotCorrected(Exception):
-    """Reason why a file is left out."""
+    """Reason why `mmguard fix` does not correct a file and leaves it out of the copy."""
 
 
 class Unreadable(NotCorrected):
@@ -44,7 +44,7 @@ class Unreadable(NotCorrected):
 
 
 class CannotCorrect(CannotRun):
-    """Reason why nothing can be corrected."""
+    """Reason why `mmguard fix` can correct nothing in a target."""
 
 
 class NotTried(CannotRun):
@@ -52,9 +52,9 @@ class NotTried(CannotRun):
 
 
 class Corrected(NamedTuple):
-    """Result for one corrected file."""
+    """Result of correcting one file: its new content and the changes."""
 
-    data: bytes  #: Its content; that of the original if nothing was changed.
+    data: bytes  #: Content of the corrected file; that of the original if nothing was changed.
     ending: str  #: Ending of its name.
     changes: List[str]  #: Changes as text; empty if nothing was changed.
     values: Dict[str, int]  #: Value as stored -> number of elements that were changed because of it.
@@ -63,11 +63,11 @@ class Corrected(NamedTuple):
 
 
 class LabelFiles(NamedTuple):
-    """Label files of a target."""
+    """Label files of a target, and the functions that correct and read them."""
 
     files: List[Tuple[str, str]]  #: (path, name in the copy) of each.
     correct: Callable[[bytes, str], Corrected]  #: Corrects the content of a file, given with its name in the copy.
-    images: FrozenSet[str] = frozenset()  #: Names of images, which are linked.
+    images: FrozenSet[str] = frozenset()  #: Names of images, which become links in the copy.
     #: Reads one corrected file as a scan does (``None``: not a label file); what the scan rejects is not written.
     read: Optional[Callable[[str], Optional[LabelFacts]]] = None
     changed_copies: FrozenSet[str] = frozenset()  #: Names of files that change only because their copy is elsewhere.
@@ -117,7 +117,7 @@ def _check(labels: LabelFacts) -> None:
     for what, ids in (('images', labels.coco.duplicate_image_ids), ('categories', labels.coco.duplicate_category_ids)):
         wrong += [f'{what} that share an id: {", ".join(map(str, ids[:5]))}'] if ids else []
     if wrong:
-        raise NotCorrected(f'not correctable here: {"; ".join(wrong)}')
+        raise NotCorrected(f'cannot be corrected: {"; ".join(wrong)}')
 
 
 def keep_file(data: bytes, name: str) -> Corrected:
@@ -137,12 +137,12 @@ def list_names_below(folder: str) -> Iterator[str]:
                 yield path
 
 
-#: Manifest that `mmguard fix` writes, JSON without its ending: no label file has this name. And its writer there.
+#: Name of the JSON manifest that `mmguard fix` writes (no label file has this ending), and the writer named in it.
 MANIFEST, WRITER = 'mmguard.manifest', 'mmguard fix'
 
 
 def number(value: Any) -> Optional[float]:
-    """Return a finite number, parsed if it is text; ``None`` for anything else."""
+    """Convert a finite number or a string of one to a float; return ``None`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -153,7 +153,7 @@ def number(value: Any) -> Optional[float]:
 
 
 def parse_corners(values: Any) -> Optional[Tuple[float, ...]]:
-    """Return four finite numbers; ``None`` for anything else."""
+    """Convert a list of four finite numbers or strings of numbers to floats; return ``None`` for anything else."""
     found = [*map(number, values)] if isinstance(values, list) and len(values) == 4 else [None]
     return None if None in found else tuple(found)  # type: ignore[arg-type]
 
@@ -165,13 +165,13 @@ def shorten_number(value: float) -> float:
 
 Element = TypeVar('Element')
 
-#: A chunk has at most 1 / _SHARE of the elements before it: so much work may be left for one process at the end, or be
-#: repeated if a process dies.
+#: A chunk grows to at most 1 / _SHARE of the elements before it: at the end, one process may still work on so much, and
+#: so much is repeated if a process dies.
 _SHARE = 64
 
 
 def split_into_chunks(elements: Iterable[Element], size: int, limit: int = 0) -> Iterator[List[Element]]:
-    """Yield lists of ``size`` elements, growing up to ``limit`` with their number; the last may be shorter.
+    """Yield lists of ``size`` elements, later of up to ``limit`` elements; the last list may be shorter.
 
     Sending a task and its result costs half a millisecond, as much as reading a tiny file.
     """
@@ -188,7 +188,7 @@ class Task(Protocol):
     """Settings of a scan and the code that reads items with them, sent to a process together with the items."""
 
     def scan(self, items: List[Any]) -> Any:
-        """Return the result of one task."""
+        """Read the items and return their common result."""
 
     def report_crash(self, item: Any) -> Any:
         """Return the result for an item that crashed the process reading it."""
@@ -205,7 +205,7 @@ def scan_here(chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
 
 
 class CannotScan(CannotRun):
-    """Reason why nothing can be scanned."""
+    """Reason why `mmguard scan` can read nothing in a target."""
 
 
 @dataclass
@@ -289,7 +289,7 @@ class LabelSet(Source):
 
 @dataclass
 class Sets:
-    """Data sets of a target, with known facts about their labels."""
+    """Data sets of a target, with facts that a config or the command line gives."""
 
     sources: List[Source]  #: The data sets.
     config: ConfigFacts = field(default_factory=ConfigFacts)  #: Facts from a config or the command line.
@@ -303,7 +303,7 @@ class Format:
     never raises because of the content of a file: its faults are in ``AnnotationFacts.unreadable``.
     """
 
-    #: Its name in ``AnnotationFacts.format``, and other names that mean it there.
+    #: Name of the format in ``AnnotationFacts.format``, and other names for the format there.
     name = ''
     also: Tuple[str, ...] = ()
     #: Endings of files that may be of this format; :meth:`detect` is called for these, and for every folder.
@@ -338,7 +338,7 @@ class Format:
         return Sets([LabelSet(target, lambda: self.read(target, options))])
 
     def correct(self, data: bytes, options: FixOptions) -> Corrected:
-        """Return a corrected file; one that needs no correction is returned as it is.
+        """Correct the content of a file; the content is unchanged if it needs no correction.
 
         Raises:
             NotCorrected: The file cannot be corrected.
@@ -353,11 +353,11 @@ class Format:
         """
         if type(self).correct is Format.correct:
             raise CannotCorrect(
-                f'{target} holds no labels that fix corrects: name their folder, or a COCO .json itself'
+                f'{target} holds no labels that fix can correct: pass the folder of the labels, or a COCO .json'
             )
         files = [(target, os.path.basename(target))]
         return LabelFiles(files, lambda data, _: self.correct(data, options), read=self.read_copy)
 
     def read_copy(self, path: str) -> LabelFacts:
-        """Read one corrected file; what this rejects is not written."""
+        """Read one corrected file as a scan does; a file with faults is not written."""
         return self.read(path, ScanOptions())

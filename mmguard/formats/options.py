@@ -1,4 +1,4 @@
-"""Options of scans and corrections, and settings by which training converts the values of label maps."""
+"""Options of `mmguard scan` and `mmguard fix`, and settings for loading label maps as in training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from mmguard.labels import OTHERS, VOID
 from mmguard.labels.rules import ValidLabels, apply_label_map
 
-#: Pairs (value, class) of a label map; the value ``'*'`` means all that are not named.
+#: Pairs (value, class) of a label map; the value ``'*'`` means all other values.
 Pairs = Tuple[Tuple[Any, int], ...]
 
 SPLITS = ('train', 'val', 'test')
@@ -27,7 +27,7 @@ def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """Options that replace a config, and options that select what is scanned."""
+    """Options of `mmguard scan`: settings in place of a config, and options that select what is scanned."""
 
     num_classes: Optional[int] = None  #: Number of classes. ``None``: that of the config, else every value is valid.
     ignore_index: Optional[int] = None  #: ``None``: that of the config, else 255.
@@ -37,7 +37,7 @@ class ScanOptions:
     suffix: Optional[str] = None  #: End of the names of label files; for a folder.
     splits: Tuple[str, ...] = SPLITS  #: Splits of a config to scan.
     labels: Optional[str] = None  #: Meaning of a label, ``'positions'`` or ``'ids'``; for a COCO JSON.
-    #: Framework that trains on it, a key of :data:`~mmguard.labels.numbering.FRAMEWORKS`; for a COCO JSON.
+    #: Framework that trains on the data set, a key of :data:`~mmguard.labels.numbering.FRAMEWORKS`; for a COCO JSON.
     framework: Optional[str] = None
     masks: bool = False  #: Read the masks of a COCO JSON, too; a config that trains masks requests it itself.
     classes: Optional[Tuple[str, ...]] = None  #: Names of the classes in order; for VOC and class folders.
@@ -63,12 +63,12 @@ class ScanOptions:
 
 @dataclass(frozen=True)
 class FixOptions:
-    """Rules for labels: which are valid, and how the others are changed."""
+    """Options of `mmguard fix`: which labels are valid, and how invalid labels are changed."""
 
     num_classes: Optional[int] = None  #: For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
     ignore_index: int = VOID  #: Label that invalid pixels are set to.
-    #: Value as stored -> class (COCO: category id -> category id), applied first. Of label maps ``'*'`` is every value
-    #: that is not named.
+    #: Value as stored -> class (COCO: category id -> category id), applied first. For label maps, ``'*'`` means all
+    #: other values.
     label_map: Dict[Any, int] = field(default_factory=dict)
     #: For pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
     on_invalid: str = 'ignore'
@@ -92,7 +92,7 @@ class FixOptions:
     suffix: Optional[str] = None  #: End of the names of label maps. ``None``: as a scan chooses them.
 
     def map_label(self, value: int) -> int:
-        """Return the mapped label of a label map's value, before the rule for invalid labels."""
+        """Return the label of a stored value after ``threshold`` and ``label_map``, before ``on_invalid`` applies."""
         index = value if self.threshold is None else int(value > self.threshold)
         return apply_label_map(self.label_map, index, self.ignore_index)
 
@@ -126,7 +126,7 @@ class MapSettings(ValidLabels):
     num_classes: int  #: Number of classes.
     ignore_index: int = VOID  #: The label to ignore.
     reduce_zero_label: bool = False  #: The loader makes 0 the ignored 255 and subtracts 1 from the others.
-    label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after that.
+    label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after ``reduce_zero_label``.
     guard_map: Pairs = ()  #: Pairs (value, class) of a guard in the pipeline, applied last.
     backend: str = DEFAULT_BACKEND  #: The decoder of the loader, ``'pillow'``, ``'cv2'`` or ``'tifffile'``.
 
@@ -142,7 +142,7 @@ class MapSettings(ValidLabels):
         return [apply_label_map(by_guard, label, self.ignore_index) for label in labels]
 
     def find_invalid_values(self) -> Tuple[bool, ...]:
-        """Return for each decoded value from 0 to 255 True if its label is invalid."""
+        """Return 256 flags, one per decoded value from 0 to 255: True if its label is invalid."""
         return tuple(not self.is_valid(label) for label in self.table())
 
 

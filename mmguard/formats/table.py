@@ -65,7 +65,7 @@ def table_of_names(
     names: Sequence[str],
     categories: Sequence[str],
 ) -> Table:
-    """Return the table of objects with class names; none is ignored.
+    """Return a table of objects, given their class names and corners; no object is ignored.
 
     Args:
         rows (Sequence): (index of the image, class name, corners) of each object.
@@ -98,7 +98,7 @@ def facts_of(
     annotations: AnnotationFacts,
     coco: Optional[CocoFacts] = None,
 ) -> LabelFacts:
-    """Compute all facts from the columns, and fill ``annotations``, which becomes part of them.
+    """Compute the facts of a table; ``annotations`` is filled in and becomes part of the facts.
 
     Labels greater than or equal to ``num_classes``, by default the number of names, are invalid.
     """
@@ -176,7 +176,7 @@ def _collect_boxes(table: Table, place: int, names: Sequence[str], code: np.ndar
 
 
 def find_places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the index of each value in ``keys``, int64 (N,): of equal keys the last, as in a dict; -1 if not found."""
+    """Return the index in ``keys`` of each value, int64 (N,): the last of equal keys, as in a dict; -1 if missing."""
     if not len(keys) or not len(values):
         return np.full(len(values), -1, np.int64)
     low, high = int(keys.min()), int(keys.max())
@@ -286,7 +286,7 @@ def _describe_boxes(
     return {**faults, 'unit': _describe_convention(table, looked_at, extents, boxes, are_other_sizes)}
 
 
-#: Share of the boxes beyond an edge that cannot be single mistakes, and rounding, as a share of the image.
+#: Share of boxes beyond an edge that cannot be single mistakes; tolerance for rounding, as a share of the image.
 _OFTEN, _ROUNDING = 0.1, 0.01
 
 

@@ -1,4 +1,4 @@
-"""Identification of folders without label maps, and converters for unsupported formats."""
+"""Descriptions of folders without label maps, and advice how to convert files of unsupported formats."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ _YOLO = re.compile(rb'\s*-?\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def describe_files(files: Sequence[str], suffix: str = '') -> str:
-    """Describe the first files, and the target to name instead."""
+    """Describe the files of a folder without label maps, and say what to scan instead."""
     if not files:
         return 'It contains no files: is the path right, and the disk mounted?'
     if suffix:
-        return f'No name ends with {suffix} (--suffix); the first is {os.path.basename(files[0])}'
+        return f'No file name ends with {suffix} (--suffix); the first is {os.path.basename(files[0])}'
     kinds = Counter(map(_get_ending, files))
     ending = max(kinds, key=lambda kind: kinds[kind])
     first = next(file for file in files if _get_ending(file) == ending)
     if ending in _VOLUMES:
         return (
-            f'It contains volumes ({ending}). For nnU-Net, name the raw data set, the folder with dataset.json; for '
+            f'It contains volumes ({ending}). For nnU-Net, pass the raw data set, the folder with dataset.json; for '
             'MMSegmentation, save the slices as label maps (.png)'
         )
     if looks_like_yolo(files):
         return (
-            'It looks like YOLO labels (.txt, a class and a box per line): name the folder that holds nothing but '
-            'them and their images, or the data.yaml'
+            'It looks like YOLO labels (.txt, a class and a box per line): pass the data.yaml, or a folder that holds '
+            'only these files and their images'
         )
     words = next(filter(None, (_describe_file(file, os.path.dirname(file), _ALL) for file in files[:_TEXTS])), '')
     if words:
         return words[0].upper() + words[1:]
     if ending == '.json':
-        return f'It contains JSON. If it is COCO or LVIS, name the file itself, e.g. {first}'
+        return f'It contains JSON. If it is COCO or LVIS, pass the file itself, e.g. {first}'
     if ending == '.xml':
-        return 'It contains XML, but no VOC boxes, neither in Annotations/ nor directly in it'
+        return 'It contains XML, but no VOC boxes, neither in the folder itself nor in its Annotations/'
     kind = f'{ending or "files without ending"}, e.g. {os.path.basename(first)}'
     return f'It contains {kind}: label maps are .png, .bmp, .tif, .npy. For another format, {_MAPS_ADVICE}'
 
 
 def describe_json(file: str, ended_early: bool = False) -> str:
-    """Identify a JSON without images, annotations or categories; empty if it cannot be read to its end."""
+    """Describe a JSON without images, annotations or categories; empty if it is cut off or not an object or list."""
     head = read_head(file, _HEAD).decode(errors='replace').lstrip()
     keys = list(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
     if head.startswith('['):
         if 'score' in keys:
-            return "It looks like predictions in COCO's format, a list with scores: name the file of the annotations"
+            return "It looks like predictions in COCO's format, a list with scores: pass the annotation file"
         return 'It is a list; a COCO file is an object with "images", "annotations" and "categories"'
     if not head.startswith('{'):
         return ''
@@ -101,35 +101,37 @@ _NAMES, _OPENED, _BEGINNING = 2000, 5, 1 << 12
 #: A folder with more than this many label maps per file of Labelme is a folder of label maps.
 _STRAY = 10
 _LABELME = 'JSON of Labelme'
-_DATUMARO_ADVICE = 'write it as COCO, `datum convert -i {{target}} -if {} -f coco_instances -o coco`, and name that'
+_DATUMARO_ADVICE = (
+    'convert it to COCO with `datum convert -i {{target}} -if {} -f coco_instances -o coco`, and pass the result'
+)
 _LABELME_ADVICE = (
-    'write it as COCO, `python labelme2coco.py {target} coco --labels labels.txt` of Labelme '
-    '(examples/instance_segmentation), and name coco/annotations.json; labelme2voc.py next to it writes label maps'
+    'convert it to COCO with `python labelme2coco.py {target} coco --labels labels.txt` of Labelme '
+    '(examples/instance_segmentation), and pass coco/annotations.json; labelme2voc.py next to it writes label maps'
 )
 _MATLAB_ADVICE = (
-    'mmseg trains on label maps (.png) that its tools/dataset_converters write. Pascal-Context: pascal_context.py '
-    'makes them from trainval_merged.json (with the package `detail`), not from the .mat files of 459 labels; name '
-    'SegmentationClassContext then. SBD: voc_aug.py; COCO-Stuff 10k: coco_stuff10k.py'
+    'write label maps (.png) with tools/dataset_converters of mmseg and pass their folder: SBD with voc_aug.py, '
+    'COCO-Stuff 10k with coco_stuff10k.py, Pascal-Context with pascal_context.py, which reads trainval_merged.json '
+    '(with the package `detail`), not the .mat files of 459 labels, and writes SegmentationClassContext'
 )
 _CITYSCAPES_ADVICE = (
-    'draw label maps of it, `python tools/dataset_converters/cityscapes.py data/cityscapes` of MMSegmentation, and '
-    'name their folder'
+    'write label maps with `python tools/dataset_converters/cityscapes.py data/cityscapes` of MMSegmentation, and '
+    'pass their folder'
 )
 _DOTA_ADVICE = (
-    'write it as COCO, `python tools/data/dota/dota2coco.py DIR dota.json` of MMRotate with annfiles/ and images/ in '
-    'DIR, and name that'
+    'convert it to COCO with `python tools/data/dota/dota2coco.py DIR dota.json` of MMRotate, with annfiles/ and '
+    'images/ in DIR, and pass dota.json'
 )
 _HUGGING_FACE_NOTE = (
     "a data set of Hugging Face: save its images and label maps, `for n, row in enumerate(dataset): row['image'].save("
     "f'images/{n}.png'); row['label'].save(f'labels/{n}.png')` (labels of whole images as f'{name}/{n}.png', boxes as "
-    'a COCO JSON), and name their folder'
+    'a COCO JSON), and pass their folder'
 )
 _COCO_ADVICE = (
     'write it as a COCO JSON (images; annotations with bbox [x, y, width, height] in pixels, and category_id; '
-    'categories), and name that'
+    'categories), and pass that file'
 )
 _MAPS_ADVICE = (
-    "write its label maps as arrays, one label per pixel, `np.save(f'labels/{n}.npy', label)`, and name their folder, "
+    "write its label maps as arrays, one label per pixel, `np.save(f'labels/{n}.npy', label)`, and pass their folder, "
     f'or {CHECK_TARGET_ADVICE}'
 )
 _EXPORT_ADVICE = f'export it there as COCO, or {_COCO_ADVICE}'
@@ -146,11 +148,11 @@ class _Program(NamedTuple):
     words: str  #: Description, and what to do.
 
 
-#: Kinds of files because of which a folder is not read in another format.
+#: Kinds of files whose presence stops a folder from being read in another format.
 _ALONE = (
     ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_DATUMARO_ADVICE.format("label_me")}'),
     ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_DATUMARO_ADVICE.format("cvat")}'),
-    ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: name the folder of its horizontal ones, which is VOC'),
+    ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: pass the folder of its horizontal boxes, which is VOC'),
     ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER_NOTE}'),
     ('.json', '"dm_format_version"', f'JSON of Datumaro: {_DATUMARO_ADVICE.format("datumaro")}'),
     ('.json', r'"shapes"\s*:\s*\[|"imageData"', f'{_LABELME}: {_LABELME_ADVICE}'),
@@ -168,7 +170,7 @@ _ALONE = (
     (
         '.csv',
         'ImageID,Source,LabelName',
-        'csv of OpenImages: `mmguard trace CONFIG --samples 50` checks what a config of mmdet reads of them',
+        'csv of OpenImages: `mmguard trace CONFIG --samples 50` checks 50 samples that a config of mmdet loads',
     ),
     ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB_ADVICE}'),
     ('.arrow', '', _HUGGING_FACE_NOTE),
@@ -180,13 +182,13 @@ _ALONE = (
         r'(?s)\A\x80.*(data_list|lidar_points|lidar_path|point_cloud)',
         'an info file of MMDetection3D, which mmguard does not read',
     ),
-    ('.label', '', 'labels of points of SemanticKITTI, which mmguard does not read'),
+    ('.label', '', 'point labels of SemanticKITTI, which mmguard does not read'),
 )
 _OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
 #: Files that are mentioned only if nothing else could be read.
 _OTHERS = (
     ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT_ADVICE}'),
-    ('json', '"FeatureCollection"', f'GeoJSON: draw it, `rasterio.features.rasterize`, and {_MAPS_ADVICE}'),
+    ('json', '"FeatureCollection"', f'GeoJSON: draw it with `rasterio.features.rasterize`, then {_MAPS_ADVICE}'),
     ('.json', '"(architectures|_target_|network_def)"', f'a config of another framework: {SCAN_LABELS_ADVICE}'),
     ('.txt', r'\A\d+(,-?[\d.]+){8,9}\s', f'text of MOT: {_DATUMARO_ADVICE.format("mot_seq")}'),
     ('.txt', r'\A\S+\.jpg\s*\n\d+\s*\n(\d+ ){4}', f'text of WIDER FACE: {_DATUMARO_ADVICE.format("wider_face")}'),
@@ -194,13 +196,13 @@ _OTHERS = (
     (
         '.txt',
         r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
-        'rows that are not in YOLO format, numbers separated by spaces, with the class first',
+        'rows that are not in YOLO format: numbers separated by spaces, the class first',
     ),
-    ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, and {_MAPS_ADVICE}'),
+    ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, then {_MAPS_ADVICE}'),
     (
         '.csv',
         '',
-        f'a table: if it holds boxes, {_COCO_ADVICE}; if classes of images, sort these into one folder per class',
+        f'a table. For boxes, {_COCO_ADVICE}. For image classes, sort the images into one folder per class',
     ),
     *((ending, '', f'JSON lines: {_COCO_ADVICE}') for ending in ('.jsonl', '.ndjson')),
     ('.tfrecord', '', f'a TFRecord: {_DATUMARO_ADVICE.format("tf_detection_api")}'),
@@ -237,7 +239,7 @@ def describe_program(target: str) -> str:
 
 
 def _is_of_labelme(folder: str, names: Sequence[str]) -> bool:
-    """Return True if a folder holds files of Labelme, not label maps with remains of the files they were drawn with."""
+    """Return True if a folder holds files of Labelme, and not many label maps next to a few such files."""
     files = [os.path.join(folder, name) for name in names if name.lower().endswith('.json')]
     is_stray = _STRAY * len(files) < sum(map(is_image_name, names))
     return not is_stray and any(_LABELME in _describe_file(path, folder) for path in files[:_OPENED])
@@ -255,7 +257,7 @@ def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -
 
 
 class UnsupportedFormat(Format):
-    """Files of an unsupported program; the message names the converter."""
+    """The format of files of an unsupported program; its message names the converter."""
 
     name = 'other program'
     endings = ('',)

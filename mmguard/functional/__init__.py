@@ -1,10 +1,10 @@
-"""Pure functions of tensors, which neither wait for the device (by default) nor need a registry.
+"""Pure functions on tensors that need no registry and, by default, do not wait for the device.
 
-A loss has the stages of torchmetrics, a file each: ``validate`` shapes and dtypes, ``format`` the labels, ``update``
-the counts, ``compute`` the value.
+A loss has the four stages of torchmetrics, one file each: ``validate`` checks shapes and dtypes, ``format`` sanitizes
+the labels, ``update`` counts elements, ``compute`` averages.
 
-Imports :mod:`mmguard.labels` and what is below it, no framework; ``target_values`` imports findings when a label is
-invalid.
+Imports :mod:`mmguard.labels` and the packages below it, but no framework; ``target_values`` imports
+:mod:`mmguard.findings` only when a label is invalid.
 """
 
 import logging

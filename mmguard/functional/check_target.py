@@ -39,7 +39,7 @@ def check_loss(
 ) -> None:
     """Raise ``ValueError`` if ``loss(logits, target)`` trains on ignored elements, or fails only because of them.
 
-    ``ignored`` is bool, of the shape of ``target``; ``kind`` is one of :data:`KINDS`.
+    ``ignored`` is a bool mask with the shape of ``target``; ``kind`` is one of :data:`KINDS`.
     """
     scores = logits.detach().clone().requires_grad_()
     try:
@@ -49,10 +49,10 @@ def check_loss(
             raise
         loss(scores, target.masked_fill(ignored, 0))
         raise TargetShapeError(
-            f'the targets are valid, but {_get_loss_name(loss)} fails if they contain '
-            f'{_describe_value(target, ignored)}, and only then: {type(error).__name__}: {error}. It uses labels as '
-            f'indices (one-hot vectors, a table) before it excludes ignored ones. Replace those first, and exclude '
-            f'them from the result: valid = target != {_describe_value(target, ignored)}; target.masked_fill(~valid, 0)'
+            f'the targets are valid, but {_get_loss_name(loss)} fails only if they contain '
+            f'{_describe_value(target, ignored)}: {type(error).__name__}: {error}. It uses labels as indices (one-hot '
+            f'vectors, a table) before it excludes ignored ones. Replace ignored labels first, then exclude their '
+            f'loss: valid = target != {_describe_value(target, ignored)}; target.masked_fill(~valid, 0)'
         ) from error
     gradient = _compute_gradient(value, scores)
     if gradient is None or not ignored.any():
@@ -63,8 +63,8 @@ def check_loss(
     if trained:
         raise TargetShapeError(
             f'{_get_loss_name(loss)} trains on {trained:,} of {int(ignored.count_nonzero()):,} ignored elements '
-            f'({_describe_value(target, ignored)}): its ignore_index has no effect, or is another value. Pass only '
-            f'the scores and targets of the other elements, or use mmguard.functional.cross_entropy or '
+            f'({_describe_value(target, ignored)}): its ignore_index has no effect or a different value. Pass only '
+            f'the scores and targets of elements that are not ignored, or use mmguard.functional.cross_entropy or '
             f'binary_cross_entropy_with_logits'
         )
 
@@ -96,21 +96,21 @@ def check_target(
     kind: Optional[str] = None,
     loss: Optional[Callable[[Tensor, Tensor], Any]] = None,
 ) -> str:
-    r"""Raise if a target does not fit the logits, with a message that says how to correct it.
+    r"""Raise an error that says how to correct a target if it does not fit the logits.
 
-    Reads the values, so it waits for the device: call it on the first batches, or in a data loader's test. The
-    losses (:func:`mmguard.functional.cross_entropy`) check shapes and dtypes in every step, and values without a wait.
+    Reads the target's values and so waits for the device: call it on the first batches, or in a data loader's test.
+    The losses (:func:`mmguard.functional.cross_entropy`) check shapes, dtypes and values in every step without waiting.
 
     Args:
         logits (Tensor): Scores, floating point, shape (C), (N, C) or (N, C, \*).
         target (Tensor): The target for the loss.
         weight (Tensor, optional): Weight per class, shape (C).
-        ignore_index (float): The class index that is excluded; with ``'multilabel'`` any value, also NaN.
+        ignore_index (float): The class index that is excluded; with ``'multilabel'`` any target value, including NaN.
         kind (str, optional): ``'classes'`` (indices, (N, \*)), ``'probabilities'`` (rows that add up to 1, the shape of
-            ``logits``) or ``'multilabel'`` (the shape of ``logits``, each in [0, 1] or ``ignore_index``). ``None``: as
-            ``F.cross_entropy`` decides, probabilities where the shapes are equal; of one channel, ``'multilabel'``.
-        loss (callable, optional): ``loss(logits, target)``, a loss or a metric of yours: checks that it accepts this
-            target and excludes what is ignored.
+            ``logits``) or ``'multilabel'`` (the shape of ``logits``, each in [0, 1] or ``ignore_index``). ``None``
+            means classes if the shapes differ, probabilities if they are equal (one channel: ``'multilabel'``).
+        loss (callable, optional): Your loss or metric, called as ``loss(logits, target)``: checks that it accepts this
+            target and excludes ignored elements.
 
     Returns:
         str: A description of the target, if nothing is wrong.
@@ -118,7 +118,7 @@ def check_target(
     Raises:
         ValueError: Shapes that do not fit, a weight of the wrong length, one output channel with class indices, a loss
             that trains on ignored elements. One message lists several faults.
-        TypeError: Dtypes that do not fit; for floating point class indices the message says what the values look like.
+        TypeError: Dtypes that do not fit; for floating point class indices the message names their likely origin.
         LabelGuardError: Invalid values, with counts, first positions and the likely cause; or no target to train on,
             where PyTorch's mean is NaN.
 
@@ -163,7 +163,7 @@ def check_target(
 def _list_class_checks(
     logits: Tensor, target: Tensor, weight: Optional[Tensor], ignore_index: int
 ) -> List[Callable[[], None]]:
-    """Return the checks in order: later ones assume that earlier ones passed."""
+    """Return the checks of class indices, in the order in which their messages appear."""
     validate_logits(logits)
     weights = partial(validate_class_weight, weight, get_num_classes(logits))
     structure = [weights, partial(_check_channels, logits, target)]
@@ -177,7 +177,7 @@ def _list_class_checks(
 
 
 def _raise_all(checks: Sequence[Callable[[], None]]) -> None:
-    """Run all checks and raise the first error, with the messages of all."""
+    """Run all checks; raise the first error with the messages of all errors."""
     found: List[Exception] = []
     for check in checks:
         try:
@@ -204,7 +204,7 @@ def _check_shape(logits: Tensor, target: Tensor) -> None:
     except TargetShapeError as error:
         if squeeze_channel(logits, target) is not None:
             error.args = (
-                f'{error}. Which loss is it for? That is right for F.cross_entropy; losses of MONAI with '
-                f'to_onehot_y=True take the channel as it is, (N, 1, ...): for those leave it',
+                f'{error}. This is right for F.cross_entropy, but MONAI losses with to_onehot_y=True expect the '
+                f'channel, (N, 1, ...): keep it for those losses',
             )
         raise

@@ -11,12 +11,12 @@ AvgFactor = Union[float, int, Tensor]
 
 HALF_DTYPES = (torch.float16, torch.bfloat16)
 
-#: Both frameworks add it to the denominator, so that a factor of 0 gives 0 instead of NaN.
+#: mmseg and mmdet add this to the denominator, so that a factor of 0 gives 0 instead of NaN.
 EPS = torch.finfo(torch.float32).eps
 
 
 def translate_legacy_reduction(size_average: Optional[bool], reduce: Optional[bool]) -> str:
-    """Translate PyTorch's deprecated arguments; warn as PyTorch does."""
+    """Return the ``reduction`` for PyTorch's deprecated ``size_average`` and ``reduce``; warn as PyTorch does."""
     return torch.nn.L1Loss(size_average, reduce).reduction
 
 
@@ -28,9 +28,9 @@ def sum_float32(values: Tensor) -> Tensor:
 
 
 def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_factor: Optional[AvgFactor]) -> Tensor:
-    """Weigh and reduce element-wise losses, in the order of both frameworks, so that results are equal bit for bit.
+    """Weigh and reduce element-wise losses, with results equal bit for bit to those of mmseg and mmdet.
 
-    Excluded elements are 0; the divisor of a mean without ``avg_factor`` is the number of elements.
+    Excluded elements must be 0. A mean without ``avg_factor`` is divided by the number of all elements.
 
     Raises:
         ValueError: An ``avg_factor`` together with ``'sum'``, as in both frameworks; an unknown reduction.
@@ -52,11 +52,11 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
     """Remove invalid elements from a caller's averaging factor, as far as a single call can infer how it was computed.
 
-    Such a factor counts ``counted`` elements, of which ``kept`` are valid (both 0-d).
+    ``counted`` is the number of this call's elements that such a factor counts, ``kept`` of the valid ones (0-d).
 
-    - A factor of at least ``counted`` was added up over several calls (RetinaNet calls once per level): what was
-    skipped here is subtracted. - A smaller one was averaged over ranks, or chosen by hand: it is multiplied by ``kept /
-    counted``. - One that equals ``kept`` never contained them (FCOS counts the labels that are classes): it stays.
+    - A factor >= ``counted`` was added up over several calls (RetinaNet calls once per level): subtract the skipped.
+    - A smaller factor was averaged over ranks, or chosen by hand: multiply it by ``kept / counted``.
+    - A factor equal to ``kept`` never counted invalid elements (FCOS counts labels that are classes): leave it.
 
     The result never falls below ``min(avg_factor, 1)``.
 
@@ -77,9 +77,9 @@ def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Te
 
 
 def correct_mean(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
-    """Return the ratio that turns a mean by ``avg_factor`` into that by :func:`scale_avg_factor`.
+    """Return the ratio that converts a mean over ``avg_factor`` into one over the result of :func:`scale_avg_factor`.
 
-    Without invalid elements it is exactly 1, so that such a mean stays what the framework computes.
+    Without invalid elements the ratio is exactly 1, so that the framework's mean does not change.
 
     Example:
         >>> correct_mean(2.7, torch.tensor(4), torch.tensor(4)), correct_mean(100, torch.tensor(1), torch.tensor(4))
@@ -90,9 +90,9 @@ def correct_mean(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor
 
 
 def correct_for_excluded(kept: Tensor, seen: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return the ratio that turns a mean over all elements, excluded ones as 0, into the mean of the kept ones.
+    """Return the ratio that converts a mean over all elements (0 where excluded) into the mean over the kept ones.
 
-    Without excluded elements it is exactly 1.
+    Without excluded elements the ratio is exactly 1.
 
     Example:
         >>> correct_for_excluded(torch.tensor(49), 49), correct_for_excluded(torch.tensor(2), 4)

@@ -1,4 +1,4 @@
-"""``torch.nn.functional``'s cross entropies, robust against any label."""
+"""Cross entropies with the signatures of ``torch.nn.functional`` that exclude invalid labels."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def cross_entropy(
     on_invalid: str = 'ignore',
     return_tally: bool = False,
 ) -> Union[Tensor, Tuple[Tensor, Tensor]]:
-    r"""Compute ``torch.nn.functional.cross_entropy``; invalid targets are excluded.
+    r"""Compute ``torch.nn.functional.cross_entropy`` without invalid targets.
 
     On valid targets value, gradient and dtype are PyTorch's, in every mode. Intended differences:
 
@@ -89,19 +89,19 @@ def cross_entropy(
             point, the shape of ``logits``. Probabilities are valid where the row of an element is finite, not
             negative and adds up to 1 within :data:`~mmguard.functional.soft.SUM_TOLERANCE`.
         weight (Tensor, optional): Weight per class, shape (C), dtype of ``logits``.
-        size_average, reduce (bool, optional): Deprecated in PyTorch, and kept for calls by position: they override
+        size_average, reduce (bool, optional): Deprecated in PyTorch, and kept for positional calls: they override
             ``reduction`` and warn, as in PyTorch.
-        ignore_index (int): The class index that is excluded. Not with probabilities.
+        ignore_index (int): The class index that is excluded. Must be negative for probabilities.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         label_smoothing (float): In [0, 1]: share of the uniform distribution that is mixed into the target.
         on_invalid (str): ``'ignore'`` (left out), ``'clip'`` (indices are clamped into the classes, rows of
             probabilities clamped and divided by their sum) or ``'raise'`` (``LabelGuardError``; waits for the device).
-        return_tally (bool): Return the counts, too.
+        return_tally (bool): Also return the counts.
 
     Returns:
         Tensor or tuple[Tensor, Tensor]: the loss; with ``return_tally`` also int64 counts (3,) on the device of the
-        target: elements seen, skipped, remapped. Those of batches and ranks are merged by adding them up. Reading
-        them, ``mmguard.Tally(*counts.tolist())``, waits for the device: do it only occasionally.
+        target: elements seen, skipped, remapped. Add the counts of batches and ranks to merge them. Reading counts,
+        ``mmguard.Tally(*counts.tolist())``, waits for the device: do it only occasionally.
 
     Raises:
         ValueError: Shapes or arguments that do not fit.
@@ -133,7 +133,7 @@ def cross_entropy_and_counts(
     on_invalid: str,
     counted: bool = True,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """Compute :func:`cross_entropy` and return its counts, for :func:`~mmguard.functional.update.read_tally`."""
+    """Return the loss of :func:`cross_entropy`, and the counts for :func:`~mmguard.functional.update.read_tally`."""
     validate_reduction(reduction)
     check_on_invalid(on_invalid)
     check_int('ignore_index', ignore_index)
@@ -184,7 +184,7 @@ def _compute_probability_loss(
 ) -> Tuple[Tensor, Optional[Tensor]]:
     validate_class_weight(weight, get_num_classes(logits))
     sanitized = sanitize_distributions(target, get_class_dim(logits), on_invalid)
-    # Probabilities have no value to name.
+    # Probabilities have no integer values, so the table of invalid values stays empty.
     counts = F.pad(sanitized.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
     half = logits.dtype in HALF_DTYPES
     loss = compute_soft_loss(logits, sanitized, weight, label_smoothing, 'none' if half else reduction)
@@ -192,7 +192,7 @@ def _compute_probability_loss(
 
 
 def _reduce_dense(loss: Tensor, per_element: bool, excluded: Tensor, reduction: str) -> Tensor:
-    """Reduce the elements of a loss in float32; turn a mean over all elements into that of the kept ones."""
+    """Reduce a loss in float32 if it is ``per_element``; take a mean over the elements that are not excluded."""
     total, dtype, seen = loss, loss.dtype, excluded.numel()
     if per_element and reduction != 'none':
         total = sum_float32(loss)
@@ -248,7 +248,7 @@ def binary_cross_entropy_with_logits(
     on_invalid: str = 'ignore',
     return_tally: bool = False,
 ) -> Union[Tensor, Tuple[Tensor, Tensor]]:
-    r"""Compute ``torch.nn.functional.binary_cross_entropy_with_logits``; invalid targets are excluded.
+    r"""Compute ``torch.nn.functional.binary_cross_entropy_with_logits`` without invalid targets.
 
     On valid targets value, gradient and dtype are PyTorch's. Targets outside [0, 1], NaN included, are excluded from
     the sum and the mean, while PyTorch trains on them (a target of 255 gives a loss without a lower bound). Nothing to
@@ -265,7 +265,7 @@ def binary_cross_entropy_with_logits(
         ignore_index (float, optional): A target value that is excluded but not invalid, e.g. -1 or NaN for a
             missing label. ``None``: no such value.
         on_invalid (str): ``'ignore'``, ``'clip'`` (clamped into [0, 1]) or ``'raise'`` (waits for the device).
-        return_tally (bool): Return the counts, too.
+        return_tally (bool): Also return the counts.
 
     Returns:
         Tensor or tuple[Tensor, Tensor]: the loss; with ``return_tally`` also int64 counts (3,): elements seen, skipped,

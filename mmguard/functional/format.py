@@ -1,4 +1,4 @@
-"""Second stage of a loss: labels in the form that it takes, sanitized without a host synchronization."""
+"""Second stage of a loss: sanitized labels and masks of excluded elements, without a host synchronization."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sanitized(NamedTuple):
     ignored: Tensor  #: bool: equal to ``ignore_index`` (with ``'clip'``: after clamping).
     valid: Tensor  #: int64, 0-d: number of elements that were a class or ``ignore_index``.
     skipped: Tensor  #: bool: True for elements that are excluded because they were invalid.
-    on_invalid: str  #: As given.
+    on_invalid: str  #: The argument.
 
     @property
     def counts(self) -> Tensor:
@@ -39,7 +39,7 @@ def sanitize_target(
     on_invalid: str = 'ignore',
     background: bool = False,
 ) -> Sanitized:
-    """Give every element a harmless value and count the invalid ones.
+    """Clamp labels to safe class indices, mark the elements to exclude from the loss, and count the invalid ones.
 
     Args:
         target (Tensor): Integer labels of any shape.
@@ -71,7 +71,7 @@ def sanitize_target(
     if on_invalid == 'raise':
         raise_if_invalid(target, invalid, labels, ignore_index)
     if on_invalid == 'clip':
-        if background:  # clipping leads into the classes, not to the background, which is one more than the last
+        if background:  # clip to the last class, not to the background label num_classes
             clamped = torch.where(invalid, clamped.clamp(max=num_classes - 1), clamped)
         if ignore_is_label and ignore_index is not None:
             ignored = clamped == ignore_index  # a clamped label may land on the ignored class
@@ -82,7 +82,7 @@ def sanitize_target(
 
 
 def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: Optional[int]) -> None:
-    """Raise ``LabelGuardError`` if ``invalid`` has any True. It synchronizes, so it is for debugging."""
+    """Raise ``LabelGuardError`` if any element of ``invalid`` is True. Use for debugging only: it synchronizes."""
     if not invalid.any():
         return
     values, numbers = target[invalid].unique(return_counts=True)
@@ -96,7 +96,7 @@ def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_i
 
 
 def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
-    """Raise like :func:`raise_if_invalid`, for dense binary targets, which must be in [0, 1]."""
+    """Raise ``LabelGuardError`` if any element of ``invalid`` is True, for dense binary targets; synchronizes."""
     if not invalid.any():
         return
     found = target[invalid]
@@ -104,13 +104,13 @@ def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
     raise LabelGuardError(
         f'{found.numel():,} of {target.numel():,} binary targets are invalid, between {found.min().item():g} and '
         f'{found.max().item():g}; first at {", ".join(map(str, positions))}. A sigmoid target of the shape of the '
-        f'scores must lie in [0, 1]',
+        f'scores must be in [0, 1]',
         [Tally(total=target.numel(), skipped=found.numel())],
         positions,
     )
 
 
-#: Score whose sigmoid is exactly 1 in every dtype; that of ``-CERTAIN`` is exactly 0.
+#: Score whose sigmoid is exactly 1 in every dtype; the sigmoid of ``-CERTAIN`` is exactly 0.
 CERTAIN = 1e4
 
 
@@ -120,14 +120,14 @@ class BinaryTarget(NamedTuple):
     target: Tensor  #: In [0, 1], of the requested dtype; 0 for excluded elements.
     excluded: Tensor  #: bool: True for elements that are not in the loss.
     is_valid: Tensor  #: bool: was in [0, 1], or ``ignore_index``.
-    valid: Tensor  #: int64, 0-d: number of those.
-    ignored: Optional[Tensor]  #: bool: equal to ``ignore_index``; ``None``: no such value.
+    valid: Tensor  #: int64, 0-d: number of True elements in ``is_valid``.
+    ignored: Optional[Tensor]  #: bool: equal to ``ignore_index``; ``None`` without an ``ignore_index``.
 
 
 def sanitize_binary_target(
     target: Tensor, dtype: torch.dtype, ignore_index: Optional[float], on_invalid: str
 ) -> BinaryTarget:
-    """Exclude values, including NaN, that are neither in [0, 1] (up to rounding) nor ignored.
+    """Exclude ignored values and those outside [0, 1] (up to rounding), including NaN.
 
     ``ignore_index`` may be NaN. ``on_invalid='clip'`` clamps invalid values, and NaN becomes 0; ``'raise'`` raises
     ``LabelGuardError``, and synchronizes.
@@ -137,7 +137,7 @@ def sanitize_binary_target(
         >>> sanitized.target.tolist(), sanitized.excluded.tolist(), sanitized.valid.item()
         ([0.0, 1.0, 0.0, 0.0], [False, False, True, True], 3)
     """
-    # Soft targets (IoU, sampled masks) may exceed 1 by rounding. NaN equals nothing.
+    # Soft targets (IoU, sampled masks) may exceed 1 by rounding. NaN fails the comparison.
     highest = 1 + 4 * torch.finfo(target.dtype).eps if target.is_floating_point() else 1
     numbers = target.byte() if target.dtype == torch.bool else target
     is_valid, ignored = numbers.clamp(0, highest) == numbers, None
@@ -156,10 +156,10 @@ def sanitize_binary_target(
 
 
 def mask_scores(logits: Tensor, excluded: Tensor) -> Tensor:
-    """Replace the score of each excluded element by a certain "no", whose target is 0.
+    """Replace excluded scores by ``-CERTAIN``, for which a target of 0 has loss 0 and gradient 0.
 
-    Its binary cross entropy is exactly 0, and so is its gradient, whatever the scores hold. Slices of a larger tensor
-    keep their strides, since PyTorch rounds gradients otherwise in its vectorized loops, for contiguous scores.
+    Slices of a larger tensor keep their strides, since PyTorch's vectorized loops, which run for contiguous scores,
+    round gradients differently.
     """
     masked = logits.masked_fill(excluded, -CERTAIN)
     if masked.stride() == logits.stride() or masked.shape != logits.shape or not _is_slice(logits):
@@ -168,7 +168,7 @@ def mask_scores(logits: Tensor, excluded: Tensor) -> Tensor:
 
 
 def _is_slice(tensor: Tensor) -> bool:
-    """Return True if no two elements share memory, as in an expanded tensor."""
+    """Return True if no two elements share memory, as those of an expanded tensor do."""
     reach = 1
     for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
         if size > 1 and stride < reach:
@@ -189,8 +189,8 @@ class ClassTarget(NamedTuple):
     num_classes: int
     ignore_index: int
     on_invalid: str
-    excluded: int  #: The label of what is not in the loss, to be passed to PyTorch as ``ignore_index``.
-    counted: Optional[Tensor] = None  #: Numbers from :data:`kernel`, which counts in the same pass.
+    excluded: int  #: The label of elements outside the loss; pass it to PyTorch as ``ignore_index``.
+    counted: Optional[Tensor] = None  #: Counts from :data:`kernel`: kept, valid, seen, skipped, remapped, table.
 
     def count_kept(self) -> Tensor:
         """Count the elements in the loss: int64, 0-d."""
@@ -220,7 +220,7 @@ class ClassTarget(NamedTuple):
     def count_by_value(self) -> Tuple[Tensor, Tensor]:
         """Return :meth:`count_kept`, and the counts of :func:`build_counts` followed by a table of the invalid values.
 
-        The table also gives the numbers of kept and ignored elements, if it covers their values.
+        If the table covers all classes and ``ignore_index``, the numbers of kept and valid elements are read from it.
         """
         if self.counted is not None:
             return self.counted[0], self.counted[2:]
@@ -239,7 +239,7 @@ class ClassTarget(NamedTuple):
         return kept, torch.cat((build_counts(self.given.numel(), valid, self.on_invalid), table))
 
     def look_up_weights(self, class_weight: Tensor) -> Tensor:
-        """Look up the class weight (C,) of each element; 0 for an excluded one, whose label must be C."""
+        """Return each element's class weight, the shape of ``target``; 0 for excluded ones, whose label must be C."""
         padded = F.pad(class_weight.detach(), (0, 1))
         return padded.index_select(0, self.target.flatten()).view_as(self.target)
 
@@ -247,10 +247,10 @@ class ClassTarget(NamedTuple):
 def sanitize_class_target(
     target: Tensor, num_classes: int, ignore_index: int, on_invalid: str, mark_ignored: bool = False
 ) -> ClassTarget:
-    """Give every excluded element one label, ``num_classes``; nothing else has a copy of the labels.
+    """Set the label of every excluded element to ``num_classes``, with a single copy of the labels.
 
-    With ``mark_ignored`` that label is ``ignore_index``, where it is not a class: one comparison then finds the valid
-    elements. ``on_invalid='raise'`` raises ``LabelGuardError``, and synchronizes.
+    With ``mark_ignored`` these labels are set to ``ignore_index`` if it is not a class: comparing with the input then
+    finds the valid elements. ``on_invalid='raise'`` raises ``LabelGuardError``, and synchronizes.
 
     Example:
         >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')
@@ -270,7 +270,7 @@ def sanitize_class_target(
 def sanitize_by_operations(
     target: Tensor, num_classes: int, ignore_index: int, on_invalid: str, mark_ignored: bool = False
 ) -> ClassTarget:
-    """Compute :func:`sanitize_class_target` with PyTorch's operations."""
+    """Compute :func:`sanitize_class_target` with PyTorch's operations, not with the Triton kernel."""
     given, excluded = target.long(), num_classes
     ignores_class = 0 <= ignore_index < num_classes
     # On CUDA PyTorch reads ignore_index as an int of 32 bits.

@@ -1,4 +1,4 @@
-"""Cross entropies of mmseg and mmdet, robust against any label: of softmax and sigmoid scores, and instance masks."""
+"""Cross entropies of mmseg and mmdet that exclude invalid labels: for softmax, sigmoid and instance masks."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def softmax_cross_entropy(
         weight (Tensor, optional): Element weights, shape of ``target`` (sizes of 1 are broadcast).
         class_weight (Tensor, optional): Shape (C,), float32.
         reduction (str): ``'none'`` (returns the shape of ``target``), ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
-            (:func:`~mmguard.functional.scale_avg_factor`).
+        avg_factor (float or Tensor, optional): Denominator of ``'mean'``, from which
+            :func:`~mmguard.functional.scale_avg_factor` removes invalid elements.
         ignore_index (int): The label to ignore.
         avg_non_ignore (bool): Exclude ignored elements from the denominator.
         average_by_class_weight (bool): Include class weights in the denominator.
@@ -76,7 +76,7 @@ def softmax_cross_entropy(
 
     Raises:
         ValueError: Shapes that do not fit; ``avg_factor`` with ``'sum'``.
-        TypeError: Scores that are not floating point, labels that are.
+        TypeError: Scores that are not floating point, or labels that are not integers.
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
 
     Example:
@@ -114,7 +114,7 @@ def softmax_cross_entropy_and_valid(
     average_by_class_weight: bool,
     on_invalid: str,
 ) -> Tuple[Tensor, Tensor]:
-    """Compute :func:`softmax_cross_entropy`, and return the number of valid elements instead of the counts."""
+    """Return the loss of :func:`softmax_cross_entropy`, and the number of valid elements: int64, 0-d."""
     validate_class_target(logits, target, OPENMMLAB)
     num_classes = logits.shape[1]
     validate_weight(weight, target)
@@ -125,7 +125,7 @@ def softmax_cross_entropy_and_valid(
     valid = sanitized.count_valid()
     weights = sanitized.look_up_weights(class_weight.float()) if looks_up and class_weight is not None else None
     loss = _compute_loss(logits, sanitized, class_weight, weights)
-    correction = None  # of a mean that counts invalid elements; exactly 1 without them
+    correction = None  # ratio for a mean whose denominator counts invalid elements; exactly 1 without any
     if reduction == 'mean' and avg_factor is None:
         if averages_weights and weights is not None and class_weight is not None:
             avg_factor = _sum_weights(sanitized, class_weight, weights, avg_non_ignore)
@@ -187,15 +187,15 @@ def sigmoid_cross_entropy(
 
     Class indices become one-hot rows; with ``background`` the label C is valid and its row is all zeros (mmdet).
     Dense targets are valid in [0, 1] (up to rounding); others, NaN included, are invalid. The mean is taken over
-    all N x C elements except those of invalid labels, and over those of ignored labels too unless ``avg_non_ignore``.
+    all N x C elements except those of invalid labels and, with ``avg_non_ignore``, those of ignored labels.
 
     Args:
         logits (Tensor): Shape (N, C, \*) for class indices, any shape for dense targets.
         target (Tensor): Class indices (N, \*) of an integer dtype, or dense targets of the shape of ``logits``.
-        weight (Tensor, optional): Element weights, the shape of ``target`` (sizes of 1 are broadcast); of dense targets
-            any shape that can be broadcast with theirs.
+        weight (Tensor, optional): Element weights, the shape of ``target`` (sizes of 1 are broadcast); for dense
+            targets any shape that can be broadcast with ``target``.
         class_weight (Tensor, optional): Weight of the positive targets per channel, shape (C,).
-        background (bool): True if the label C is a valid one, the background.
+        background (bool): True if the label C is valid and means background.
 
     The other arguments, the result and the errors are those of :func:`softmax_cross_entropy`; with ``reduction='none'``
     the loss has the shape of ``logits``.
@@ -234,7 +234,7 @@ def sigmoid_cross_entropy_and_valid(
     background: bool,
     on_invalid: str,
 ) -> Tuple[Tensor, Tensor]:
-    """Compute :func:`sigmoid_cross_entropy`, and return the number of valid elements instead of the counts."""
+    """Return the loss of :func:`sigmoid_cross_entropy`, and the number of valid elements: int64, 0-d."""
     dense = logits.dim() == target.dim()
     if dense:
         validate_scores(logits)
@@ -257,7 +257,7 @@ def sigmoid_cross_entropy_and_valid(
         pos_weight=_reshape_pos_weight(class_weight, logits, dense),
         reduction='none',
     )
-    correction = None  # of a mean that counts invalid elements; exactly 1 without them
+    correction = None  # ratio for a mean whose denominator counts invalid elements; exactly 1 without any
     if reduction == 'mean':
         kept = torch.full_like(valid, target.numel()) if on_invalid == 'clip' else valid
         if avg_factor is not None:
@@ -303,7 +303,7 @@ def _reshape_pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: b
 def mask_cross_entropy(
     logits: Tensor, target: Tensor, label: Tensor, *, class_weight: Optional[Tensor] = None, on_invalid: str = 'ignore'
 ) -> Tuple[Tensor, Tensor]:
-    r"""Compute the mean binary cross entropy between the mask of each instance's class and its target mask.
+    r"""Compute the mean binary cross entropy between each instance's predicted mask of its class and its target mask.
 
     An instance whose label is not a class is excluded from the sum and the mean.
 
@@ -314,8 +314,8 @@ def mask_cross_entropy(
         class_weight (Tensor, optional): Weight per class, shape (C,).
 
     Returns:
-        tuple[Tensor, Tensor]: the loss, shape (1,) as in both frameworks (0 without instances, where theirs is NaN),
-        and int64 counts (3,) of instances, as :func:`softmax_cross_entropy`, whose errors it raises, too.
+        tuple[Tensor, Tensor]: the loss, shape (1,) as in mmseg and mmdet (0 without instances; NaN in mmseg and mmdet),
+        and int64 counts (3,): instances seen, skipped, remapped. Raises the errors of :func:`softmax_cross_entropy`.
 
     Example:
         >>> loss, counts = mask_cross_entropy(torch.zeros(2, 3, 4, 4), torch.ones(2, 4, 4), torch.tensor([1, 80]))
@@ -329,7 +329,7 @@ def mask_cross_entropy(
 def mask_cross_entropy_and_valid(
     logits: Tensor, target: Tensor, label: Tensor, *, class_weight: Optional[Tensor], on_invalid: str
 ) -> Tuple[Tensor, Tensor]:
-    """Compute :func:`mask_cross_entropy`, and return the number of valid labels instead of the counts."""
+    """Return the loss of :func:`mask_cross_entropy`, and the number of valid labels: int64, 0-d."""
     validate_scores(logits, 'mask_pred')
     if logits.dim() < 2 or tuple(target.shape) != (logits.shape[0], *logits.shape[2:]):
         raise ValueError(
@@ -337,7 +337,7 @@ def mask_cross_entropy_and_valid(
             f'{format_shape(logits)}'
         )
     if tuple(label.shape) != (logits.shape[0],):
-        raise ValueError(f'label has shape {format_shape(label)}: one class per mask is needed, ({logits.shape[0]},)')
+        raise ValueError(f'expected label of shape ({logits.shape[0]},), one class per mask, got {format_shape(label)}')
     if label.is_floating_point():
         raise TypeError(f'label must be integer class indices, got {label.dtype}: convert with label.long()')
     channels = logits.shape[1]

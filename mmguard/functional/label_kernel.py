@@ -1,7 +1,7 @@
-"""One Triton kernel for the labels of a class loss: two launches instead of about twenty, with the same results.
+"""Triton kernel that sanitizes and counts class labels, with two launches instead of about twenty.
 
-Imported by ``mmguard.functional`` if the environment variable ``MMGUARD_TRITON`` is 1. It has run in the interpreter of
-Triton only, not yet on a GPU.
+Imported by ``mmguard.functional`` if the environment variable ``MMGUARD_TRITON`` is 1. It has run only in Triton's
+interpreter, not yet on a GPU.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from torch.library import custom_op
 from mmguard.functional import format
 from mmguard.functional.update import HIGHEST, LOWEST, TABLE_FROM
 
-#: Earlier interpreters return garbage with numpy 2.
+#: Oldest supported version of triton: earlier interpreters return garbage with numpy 2.
 OLDEST = (3, 2)
 WIDTH = HIGHEST - LOWEST + 1
 HEADER = TABLE_FROM + WIDTH
 BLOCK = 1024
-#: Most invalid labels of a block share few values: so many are added up in the block, the others one by one.
+#: Number of invalid values that a block adds up at once; labels with further values are added one by one.
 ROUNDS = 3
 
 _failed = False
@@ -65,7 +65,7 @@ def _labels_kernel(  # type: ignore[no-untyped-def]
 
 
 def launch(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> Tensor:
-    """Run the kernel; see :func:`sanitize_labels`."""
+    """Run the kernel, and return the buffer of :func:`sanitize_labels`."""
     given = given.contiguous()
     given = given.view(torch.uint8) if given.dtype == torch.bool else given
     buffer = torch.empty(HEADER + given.numel(), dtype=torch.int64, device=given.device)
@@ -80,7 +80,7 @@ def launch(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> T
 
 
 def compute(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> Tensor:
-    """Compute the same with PyTorch's operations."""
+    """Compute the buffer of :func:`sanitize_labels` with PyTorch's operations."""
     found = format.sanitize_by_operations(given, num_classes, ignore_index, 'clip' if clips else 'ignore')
     kept, counts = found.count_by_value()
     return torch.cat((torch.stack((kept, found.count_valid())), counts, found.target.flatten()))

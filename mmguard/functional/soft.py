@@ -27,7 +27,7 @@ class Distributions(NamedTuple):
     """Result of ``sanitize_distributions``."""
 
     target: Tensor  #: The dtype and shape of the input, excluded rows set to 0.
-    excluded: Tensor  #: bool, (N, *): is not a distribution and is left out.
+    excluded: Tensor  #: bool, (N, *): True for rows that are not a distribution.
     counts: Tensor  #: int64, shape (3,): elements seen, skipped and remapped.
 
 
@@ -59,7 +59,7 @@ def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore')
         nothing = (whole == 0).squeeze(dim)
         target = torch.where(invalid.unsqueeze(dim), positive / whole.masked_fill(whole == 0, 1), target)
         excluded, remapped = invalid & nothing, (invalid & ~nothing).sum()
-    # Sums: torch < 2.1 cannot count_nonzero a tensor without data.
+    # sum(), since torch < 2.1 cannot count_nonzero a meta tensor.
     skipped = excluded.sum()
     counts = torch.stack(
         (
@@ -72,7 +72,7 @@ def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore')
 
 
 def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
-    """Raise ``LabelGuardError`` if ``invalid`` has any True. It synchronizes, so it is for debugging."""
+    """Raise ``LabelGuardError`` if any element of ``invalid`` is True. Use for debugging only: it synchronizes."""
     if not invalid.any():
         return
     rows = target.movedim(dim, -1)[invalid]
@@ -89,7 +89,7 @@ def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
 
 
 def _describe_faults(rows: Tensor) -> List[str]:
-    """Describe the faults of rows (M, C), each counted under one fault."""
+    """Return the faults of invalid rows (M, C) with counts, ``['2 that add up to 2']``; each row counts once."""
     finite = rows.isfinite().all(1)
     negative = finite & (rows < 0).any(1)
     sums = rows[finite & ~negative].double().sum(1)
@@ -97,7 +97,7 @@ def _describe_faults(rows: Tensor) -> List[str]:
     if not finite.all():
         faults.append(f'{int((~finite).sum()):,} with NaN or infinity')
     if negative.any():
-        faults.append(f'{int(negative.sum()):,} with negative parts, the least {rows[negative].min().item():.4g}')
+        faults.append(f'{int(negative.sum()):,} with negative values, the least {rows[negative].min().item():.4g}')
     if sums.numel():
         low, high = sums.min().item(), sums.max().item()
         span = f'{low:.4g}' if low == high else f'{low:.4g} to {high:.4g}'
@@ -114,17 +114,17 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
     finite = rows[rows.isfinite().all(1)]
     sums = finite.sum(1)
     if ((finite == 0) | (finite == 255)).all() and (finite > 0).any():
-        return 'Masks of 0 and 255, one per class: target / 255'
+        return 'These look like masks of 0 and 255, one per class: use target / 255'
     if ((finite == 0) | (finite == 1)).all() and (sums > 1.5).any():
         return f'{_MULTILABEL_ADVICE}; otherwise divide each row by its sum: target / target.sum({dim}, keepdim=True)'
     if finite.numel() and (finite < 0).any():
-        return f'These look like logits, or come from a cubic resize: target.softmax({dim}), or clamp(min=0) first'
+        return f'Use target.softmax({dim}) for logits; after a cubic resize use target.clamp(min=0) first'
     if finite.numel() and (sums == 0).all():
         return (
-            "A row of zeros does not name a class; to exclude such elements, train with on_invalid='ignore'. "
+            "A row of zeros has no class: to exclude such elements, train with on_invalid='ignore'. "
             f'{_MULTILABEL_ADVICE}'
         )
-    return f'A row must hold one probability per class: target / target.sum({dim}, keepdim=True), target.softmax({dim})'
+    return f'A row must add up to 1: use target / target.sum({dim}, keepdim=True), or target.softmax({dim}) for logits'
 
 
 def compute_soft_loss(

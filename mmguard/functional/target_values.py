@@ -29,8 +29,8 @@ from mmguard.text import plural
 def find_likely_cause(
     target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
 ) -> Optional[str]:
-    """Return the likely cause and its correction, ``'MG115 The labels count from 1: ...'``; ``None`` if unknown."""
-    # Imported only once something is wrong: training does not need it.
+    """Return the likely cause and correction of invalid values, ``'MG115 The labels count ...'``, or ``None``."""
+    # Imported only after a label was invalid: training does not need these modules.
     from mmguard.facts.labels import MapFacts
     from mmguard.findings import LabelFacts
     from mmguard.findings.engine import diagnose_for
@@ -77,18 +77,18 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
     words = f'All {target.numel():,} targets are valid: {plural(len(seen), "class")} {ends} of {classes}.'
     if ignored:
         words += (
-            f' {ignored:,} of them ({_format_share(ignored, target)}) are {ignore_index} and ignored: other code that '
-            f'reads these labels must exclude them first, valid = target != {ignore_index} (own one-hot vectors of '
-            f'Dice or a metric, class weights looked up by label, a confusion matrix).'
+            f' {ignored:,} of them ({_format_share(ignored, target)}) are {ignore_index} and ignored. Other code that '
+            f'indexes by label (one-hot vectors for Dice, class weights, a confusion matrix) must exclude them first: '
+            f'valid = target != {ignore_index}.'
         )
     if 0 <= ignore_index < classes:
         words += (
-            f' ignore_index={ignore_index} is one of the {classes} classes. This excludes its targets, not its output: '
-            f'the score stays in the softmax, and every other target pushes it down. If it is not a class, give it no '
-            f'output ({classes - 1} channels and an ignore_index outside of them).'
+            f' ignore_index={ignore_index} is one of the {classes} classes. Its targets are excluded, but its score '
+            f'stays in the softmax, and every other target pushes it down. If it is not a class, use {classes - 1} '
+            f'channels and an ignore_index outside of them.'
         )
     elif ignored and target.dim() > 2:
-        words += f' If no file holds {ignore_index}, it is the fill value of padding or of a rotation, as it should be.'
+        words += f' If no file holds {ignore_index}, it is the expected fill value of padding or of a rotation.'
     if target.dim() > 2 and len(target) > 1 and seen == [0, 1] and classes > 2:
         words += (
             f' Only 0 and 1 of {classes} classes occur: if every batch looks like this, were ToTensor and .long() '
@@ -104,9 +104,9 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
     seen, ignored = _list_classes(target, ignore_index), int((target == ignore_index).count_nonzero())
     if seen == [0] and ignored and ignore_index == VOID:
         _warn(
-            f'of {classes} classes only 0 occurs, next to the ignored 255 ({_format_share(ignored, target)}). In '
-            f'0/255 masks 255 is the foreground, and is never trained: target = (target > 0).long(). If 255 is void or '
-            f'padding, check that other batches hold other classes'
+            f'only class 0 of {classes} and the ignored 255 ({_format_share(ignored, target)}) occur. In 0/255 masks '
+            f'255 is the foreground, and is never trained: use target = (target > 0).long(). If 255 marks unlabeled '
+            f'pixels or padding, check that other batches hold other classes'
         )
     elif seen == [0]:
         _warn(
@@ -118,7 +118,7 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
         _warn(
             f'{_format_share(ignored, target)} of the targets are ignored (ignore_index={ignore_index}), and only '
             f'{len(seen)} of {classes} classes occur. If every batch looks like this, a map from ids to classes (of '
-            f'another data set?) sends most values there, or ignore_index is a class'
+            f'another data set?) converts most values to ignore_index, or ignore_index is a class'
         )
 
 
@@ -127,8 +127,8 @@ def warn_of_swallowed(target: Tensor, ignore_index: float) -> None:
     ignored = target == ignore_index
     if ignore_index == VOID and ignored.any() and not target.masked_fill(ignored, 0).any():
         _warn(
-            f'only 0 occurs, next to the ignored 255 ({_format_share(int(ignored.count_nonzero()), target)}). In '
-            f'0/255 masks 255 is the foreground, and is never trained: (target > 0).float()'
+            f'only 0 and the ignored 255 ({_format_share(int(ignored.count_nonzero()), target)}) occur. In 0/255 masks '
+            f'255 is the foreground, and is never trained: use (target > 0).float()'
         )
 
 
@@ -146,11 +146,11 @@ def _warn(text: str) -> None:
 
 
 HALF = 0.5
-_WHOLE_ADVICE = 'All values are whole: target.long()'
+_WHOLE_ADVICE = 'All values are whole numbers: use target.long()'
 
 
 def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bool = False) -> None:
-    """Check that class indices are integers, classes, and not all ignored; with one channel, 0 or 1."""
+    """Check that class indices are integers in [0, C) (with one channel, 0 or 1), and not all ignored."""
     if target.is_floating_point() or target.dtype.is_complex:
         words = _describe_fractions(target)
         if not (squeezed and words == _WHOLE_ADVICE):  # MONAI's masks are floating point
@@ -167,9 +167,9 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
         )
         raise LabelGuardError(
             f"{what}: PyTorch's mean over no targets is NaN, and so are all weights after the next step. If every "
-            f'batch looks like this, a map from ids to classes (of another data set?) sends your values to the ignored '
-            f'one, or ignore_index is a class: look at the values that the file holds. If only some crops do, leave '
-            f'them out, or use mmguard.functional.cross_entropy, which gives 0 with gradient 0',
+            f'batch looks like this, look at the values in a file: a map from ids to classes (of another data set?) '
+            f'converts them to ignore_index, or ignore_index is a class. If only some crops do, skip these crops, or '
+            f'use mmguard.functional.cross_entropy, which returns 0 with gradient 0',
             [Tally(total=target.numel())],
         )
     if not invalid.any():
@@ -198,11 +198,11 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
 
 
 def check_floats(logits: Tensor, target: Tensor) -> None:
-    """Check that PyTorch's binary losses accept the dtype: their own message does not name the target."""
+    """Check that a binary target is floating point; PyTorch's own error does not name the target."""
     if not target.is_floating_point():
         raise TargetTypeError(
-            f'{describe_pair(logits, target)}; the values are right, but binary losses expect floats: target.float(). '
-            f'mmguard.functional.binary_cross_entropy_with_logits takes them as they are'
+            f'{describe_pair(logits, target)}; the values are valid, but PyTorch expects floats: use target.float(). '
+            f'mmguard.functional.binary_cross_entropy_with_logits also accepts integers'
         )
 
 
@@ -214,22 +214,22 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
         return
     found = values[invalid]
     if found.is_floating_point() and found.isnan().any():
-        advice = 'NaN for a missing label: ignore_index=float("nan") in the loss, or fill it in'
+        advice = 'If NaN marks missing labels, pass ignore_index=float("nan") to the loss, or fill them in'
     elif (found == 255).all() and (values == 1).any():
-        advice = 'If 255 is void, next to 0 and 1: ignore_index=255'
+        advice = 'If 255 marks unlabeled pixels, pass ignore_index=255'
     elif (found == 255).all():
-        advice = 'A 0/255 mask: (target > 0).float(); if 255 is void: ignore_index=255'
+        advice = 'For a 0/255 mask, use (target > 0).float(); if 255 marks unlabeled pixels, pass ignore_index=255'
     elif found.min() > 0 and found.max() == 255 and (found > 127).double().mean() > HALF:
-        advice = 'A 0/255 mask with values in between: (target > 127).float(), and resize masks only with nearest'
+        advice = 'For a 0/255 mask with values in between, use (target > 127).float(), and resize only with nearest'
     elif (found == -1).all():
-        advice = '-1 for a missing label: ignore_index=-1'
+        advice = 'If -1 marks missing labels, pass ignore_index=-1'
     elif (values == values.round()).all():
         advice = (
-            'Whole numbers above 1 look like class indices, or counts: mmguard.functional.cross_entropy takes class '
-            'indices; for counts, (target > 0).float() says whether there is any'
+            'Whole numbers above 1 look like class indices or counts. Pass class indices to '
+            'mmguard.functional.cross_entropy; turn counts into 0 or 1 with (target > 0).float()'
         )
     else:
-        advice = 'Each target is the probability of one label; target.sigmoid() converts logits to probabilities'
+        advice = 'Each target must be a probability: convert logits with target.sigmoid()'
     raise LabelGuardError(
         f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1], between '
         f'{found.min().item():g} and {found.max().item():g}; first at {_list_positions(invalid)}. {advice}',
@@ -239,11 +239,11 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
 
 
 def _describe_fractions(target: Tensor) -> str:
-    """Describe the likely origin of floating point class indices, and how to convert them back."""
+    """Describe the likely origin of floating point class indices, and how to convert them to integers."""
     values = target.detach().double()
     finite = values[values.isfinite()]
     if finite.numel() < values.numel():
-        return f'{values.numel() - finite.numel():,} of {values.numel():,} are NaN or infinite: look at the loader'
+        return f'{values.numel() - finite.numel():,} of {values.numel():,} are NaN or infinite: check the data loader'
     if (finite == finite.round()).all():
         return _WHOLE_ADVICE
     shown = ', '.join(f'{value:.4g}' for value in finite[finite != finite.round()].unique()[:4].tolist())
@@ -273,6 +273,6 @@ def _list_positions(invalid: Tensor) -> str:
 
 
 def _suggest_ways(cause: Optional[str]) -> str:
-    """Suggest corrections, and how to train in the meantime."""
-    without = "train on without them: mmguard.functional.cross_entropy(..., on_invalid='ignore')"
+    """Describe the likely cause, if any, and how to train without the invalid targets."""
+    without = "train without them: mmguard.functional.cross_entropy(..., on_invalid='ignore')"
     return f'To {without}' if cause is None else f'Likely cause: {cause.rstrip(".")} (to {without})'

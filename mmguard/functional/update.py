@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mmguard.labels.tally import Tally
 
-#: Values that are counted individually: those of 8-bit maps, off-by-one labels and negative marks. Others are rare.
+#: Values that are counted individually: those of 8-bit maps, off-by-one labels and negative markers. Others are rare.
 LOWEST, HIGHEST = -256, 1023
 #: Offset of the table in the result of :data:`kernel`: kept, valid, seen, skipped and remapped come first.
 TABLE_FROM = 5
@@ -41,7 +41,7 @@ def count_values(label: Tensor) -> Tensor:
 
 
 def read_tally(counts: Tensor) -> Tally:
-    """Read running counts: elements seen, skipped and remapped, then the table of invalid values, if any.
+    """Return the ``Tally`` of a tensor of counts: seen, skipped, remapped, then the table of invalid values, if any.
 
     Example:
         >>> read_tally(torch.cat((torch.tensor([6, 3, 0]), count_values(torch.tensor([11, 11])))))
@@ -67,5 +67,5 @@ def build_counts(seen: Union[int, Tensor], valid: Tensor, on_invalid: str) -> Te
 
 
 def count_for_factor(is_valid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """Count the elements that an ``avg_factor`` includes: the valid ones, and all of them."""
+    """Return how many valid elements, and how many elements in all, an ``avg_factor`` counts: int64, 0-d."""
     return (counts_for_factor & is_valid).sum(), counts_for_factor.sum()

@@ -8,7 +8,7 @@ from torch import Tensor
 
 MULTILABEL = 'mmguard.functional.binary_cross_entropy_with_logits'
 
-#: Number of classes -> data set: says where class weights of a wrong length were copied from.
+#: Number of classes -> data set from which class weights of this length were probably copied.
 CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Context', 150: 'ADE20K', 171: 'COCO-Stuff'}
 
 
@@ -21,17 +21,17 @@ class TargetTypeError(TypeError, RuntimeError):
 
 
 class Interface(NamedTuple):
-    """Names of scores and targets in a family of losses, its exceptions, and its messages as templates."""
+    """Argument names, exceptions and message templates of PyTorch's losses, or of OpenMMLab's."""
 
     scores: str
     target: str
     takes_vectors: bool  #: True if scores may have the shape (C), without a batch.
     value_error: Type[ValueError]
     type_error: Type[TypeError]
-    shape: str  #: Class indices do not have the shape of the elements.
-    dtype: str  #: Class indices are not integers.
-    dense: str  #: There is not one target per score.
-    class_weight: str  #: There is not one weight per class.
+    shape: str  #: Message for class indices whose shape does not match the scores.
+    dtype: str  #: Message for class indices that are not integers.
+    dense: str  #: Message for dense targets whose shape is not that of the scores.
+    class_weight: str  #: Message for class weights of the wrong length.
 
 
 #: ``torch.nn.functional``.
@@ -42,8 +42,8 @@ TORCH = Interface(
     TargetShapeError,
     TargetTypeError,
     '{pair}; expected a target of shape {elements}: {advice}',
-    '{pair}; class indices are integers. Whole numbers: target.long(). Fractions: was a label map resized bilinearly '
-    '(use nearest), or divided by 255 (ToTensor is for images)?',
+    '{pair}; class indices are integers. Convert whole numbers with target.long(). For fractions: was a label map '
+    'resized bilinearly (use nearest), or divided by 255 (ToTensor is for images)?',
     '{pair}; expected a target of the shape of the logits: {advice}',
     'expected weight of shape ({classes},), one per class, background included, got {shape}. {advice}To weight each '
     'element, use reduction="none" and multiply',
@@ -89,7 +89,7 @@ def holds_probabilities(logits: Tensor, target: Tensor) -> bool:
 def validate_tensors(logits: Any, target: Any) -> None:
     for name, given in (('logits', logits), ('target', target)):
         if not isinstance(given, Tensor):
-            raise TypeError(f'{name} must be a Tensor, got {type(given).__name__}: torch.as_tensor({name}) makes one')
+            raise TypeError(f'{name} must be a Tensor, got {type(given).__name__}: use torch.as_tensor({name})')
     if not logits.is_floating_point():
         order = ' They seem to be in the wrong order: the logits come first.' if target.is_floating_point() else ''
         raise TargetTypeError(f'logits must be floating point scores, got {describe_tensor(logits)}.{order}')
@@ -111,7 +111,7 @@ def validate_class_target(logits: Tensor, target: Tensor, api: Interface = TORCH
 
 
 def validate_class_shape(logits: Tensor, target: Tensor, api: Interface = TORCH) -> None:
-    r"""Check the shape () or (N, \*) of class indices against logits (C) or (N, C, \*); OpenMMLab's need (N, C)."""
+    r"""Check the shape () or (N, \*) of class indices against logits (C) or (N, C, \*); OpenMMLab requires a batch."""
     if api.takes_vectors:
         validate_logits(logits)
     else:
@@ -145,7 +145,7 @@ def validate_class_weight(weight: Optional[Tensor], classes: int, api: Interface
 
 
 def validate_weight(weight: Optional[Tensor], target: Tensor) -> None:
-    """Check that element weights match the labels (sizes equal or 1), or are a scalar."""
+    """Check that element weights have the shape of the labels (sizes of 1 are broadcast), or are a scalar."""
     if weight is None or weight.dim() == 0:
         return
     fits = weight.dim() == target.dim() and all(w in (1, t) for w, t in zip(weight.shape, target.shape))
@@ -222,7 +222,7 @@ def validate_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
 
 def validate_label_smoothing(label_smoothing: float) -> None:
     if not 0 <= label_smoothing <= 1:
-        raise TargetShapeError(f'label_smoothing must lie between 0 and 1, got {label_smoothing}')
+        raise TargetShapeError(f'label_smoothing must be in [0, 1], got {label_smoothing}')
 
 
 def validate_reduction(reduction: Any) -> None:
@@ -254,9 +254,9 @@ def describe_pair(logits: Tensor, target: Tensor) -> str:
 def _suggest_dense_target(logits: Tensor, target: Tensor) -> str:
     if logits.dim() > 1 and tuple(target.shape) == get_elements_shape(logits):
         if logits.shape[1] == 1:
-            return 'add the channel, target.unsqueeze(1), or take it off, logits.squeeze(1)'
+            return 'add the channel with target.unsqueeze(1), or remove it with logits.squeeze(1)'
         return (
-            'these look like class indices: mmguard.functional.cross_entropy takes them, or make them one-hot, '
+            'these look like class indices: pass them to mmguard.functional.cross_entropy, or make them one-hot, '
             f'torch.nn.functional.one_hot(target, {logits.shape[1]}).movedim(-1, 1)'
         )
     if target.dim() == logits.dim() and tuple(target.movedim(-1, 1).shape if target.dim() > 1 else ()) == tuple(
@@ -267,7 +267,7 @@ def _suggest_dense_target(logits: Tensor, target: Tensor) -> str:
 
 
 def _suggest_target(logits: Tensor, target: Tensor, name: str, scores_name: str) -> str:
-    """Suggest a correction if a class target does not match."""
+    """Return advice for class indices whose shape does not match the scores."""
     expected, shape, scores = get_elements_shape(logits), tuple(target.shape), tuple(logits.shape)
     if len(shape) == len(scores) > 1:
         if shape == (scores[0], 1, *scores[2:]):

@@ -18,7 +18,7 @@ from mmguard.labels.tally import LABEL_GUARD, Tally, find_instances, find_map, g
 from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.nn.counting import CountsLabels
 
-#: Length of a list in a transform above which it is not a pipeline, but data.
+#: Maximum number of transforms in a pipeline: a longer list in a transform is data.
 LONGEST_PIPELINE = 1_000
 
 
@@ -30,7 +30,7 @@ def unwrap(model: Any) -> nn.Module:
 
 
 def get_built_loop(runner: Any, mode: str = 'train') -> Any:
-    """Return the loop of a mode; ``None`` if not built. Unlike ``runner.train_loop``, never build it."""
+    """Return the loop of a mode, ``None`` if it is not built; unlike ``runner.train_loop``, this never builds it."""
     from mmengine.runner import BaseLoop  # not above: importing it registers the hooks
 
     loop = getattr(runner, f'_{mode}_loop')
@@ -51,7 +51,7 @@ def get_loaders(runner: Any, mode: str) -> List[Any]:
 
 
 def get_dataset(runner: Any, mode: str) -> Any:
-    """Return the dataset of a loop; for several data loaders, an object that wraps all of theirs."""
+    """Return the dataset of a loop; with several data loaders, an object with all datasets in ``datasets``."""
     found = [getattr(loader, 'dataset', None) for loader in get_loaders(runner, mode)]
     return found[0] if len(found) == 1 else SimpleNamespace(datasets=[one for one in found if one is not None])
 
@@ -63,7 +63,7 @@ def find_guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
 
 
 def walk_assigners(model: nn.Module) -> Iterator[Any]:
-    """Yield the assigners of all heads, which hold them as attributes, or in lists."""
+    """Yield the assigners of all heads, from attributes with ``assigner`` in the name, which may be lists."""
     for module in model.modules():
         for name, value in vars(module).items():
             if 'assigner' in name:
@@ -76,10 +76,10 @@ def find_offending(
     on_invalid: str = 'ignore',
     counts: Optional[Tally] = None,
 ) -> ByKind:
-    """Find the samples whose labels a loss has to sanitize, given its valid labels by kind.
+    """Return the tallies of the samples that a loss has to sanitize, by kind; ``spaces`` has the loss's valid labels.
 
-    If the pixels of the samples differ from what the loss counted (``counts``), it saw other labels (a second map,
-    sampled points), and they are left out.
+    If the pixels of the samples do not add up to the loss's own ``counts``, the loss saw other labels (a second map,
+    sampled points), and the tallies of pixels are left out.
     """
     rules: Dict[str, Any] = {kind: space.build_rule(on_invalid) for kind, space in spaces.items()}
     found = group_tallies()
@@ -133,7 +133,7 @@ def walk_pipelines(dataset: Any) -> Iterator[List[Any]]:
 
 
 def find_wrapped(dataset: Any) -> List[Any]:
-    """Return the datasets inside a wrapper; an empty list for one that reads files itself."""
+    """Return the datasets inside a wrapper; an empty list for a dataset that reads files itself."""
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
     return [wrapped for wrapped in inner if wrapped is not None]
 
@@ -154,7 +154,7 @@ def collect_rules(dataset: Any) -> List[BaseRule]:
 def _walk_transforms(value: Any, seen: Set[int]) -> Iterator[Any]:
     """Yield every transform and every list of transforms in a pipeline, at any depth.
 
-    Transforms hold others in any attribute: a list, a dict of branches, a list of lists.
+    A transform may have inner transforms in any attribute: a list, a dict of branches, a list of lists.
     """
     if id(value) in seen:
         return
@@ -171,7 +171,7 @@ def _walk_transforms(value: Any, seen: Set[int]) -> Iterator[Any]:
 
 
 def is_pipeline(items: List[Any]) -> bool:
-    """True if a list holds transforms; any object that can be called is one."""
+    """True if a list has at least one transform, which is any callable object."""
     return len(items) <= LONGEST_PIPELINE and any(map(_is_transform, items))
 
 
@@ -180,7 +180,7 @@ def _is_transform(item: Any) -> bool:
 
 
 def describe_valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
-    """Describe the valid labels of a loop for ``label_guard.json``: those of its guards and of the guarded losses."""
+    """Describe the valid labels of a loop's guards and guarded losses, for ``label_guard.json``."""
     model = unwrap(model)
     losses = find_guarded_losses(model) if with_losses else ()
     return {
@@ -201,7 +201,7 @@ def find_naming_roots(dataset: Any) -> List[str]:
 
 
 def _find_data_roots(dataset: Any) -> Iterator[str]:
-    """Yield the data root of each dataset; an empty one for a dataset that reads files itself and has no root."""
+    """Yield the data root of each dataset; an empty string for a dataset that reads files itself and has no root."""
     root, wrapped = getattr(dataset, 'data_root', None), find_wrapped(dataset)
     if (isinstance(root, str) and root) or not wrapped:
         yield root if isinstance(root, str) else ''
@@ -220,9 +220,10 @@ _KEEP = (default_collate, pseudo_collate)
 
 
 def keep_reports(loader: Any) -> bool:
-    """Wrap a loader's collate function, if it may drop the reports of the samples, so that the batch keeps them.
+    """Wrap a loader's collate function, if it may drop the samples' reports, so that batches keep them.
 
-    One that makes a tensor of all labels of a batch drops file names and tallies. True if it is wrapped now.
+    A function that stacks all labels of a batch in one tensor drops file names and tallies. Returns True if this call
+    wrapped it.
     """
     collate = getattr(loader, 'collate_fn', None)
     stock = collate.func if isinstance(collate, partial) else collate
@@ -259,7 +260,7 @@ class KeepsReports:
 
 
 def _collect_reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
-    """Yield a report per sample: its file, the tallies, and empty instances if it has none to train on."""
+    """Yield a report per sample: its file names, tallies, and an empty ``gt_instances`` if no instance is left."""
     for sample in samples:
         report = BaseDataElement()
         for key in ('img_path', 'seg_map_path', LABEL_GUARD):
@@ -272,7 +273,7 @@ def _collect_reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement
 
 
 def select_trained(data_batch: Any) -> List[Any]:
-    """Return the labeled samples: mmdet's semi-supervised detectors name the others ``unsup_...``."""
+    """Return the labeled samples of a batch; semi-supervised detectors name the unlabeled ones ``unsup_...``."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if isinstance(samples, dict):
         samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]
@@ -281,9 +282,9 @@ def select_trained(data_batch: Any) -> List[Any]:
 
 
 def select_evaluated(data_batch: Any) -> List[Any]:
-    """Return each sample once: test-time augmentation makes several views of it, with the same labels.
+    """Return each sample of a batch once, even if test-time augmentation makes several views of it.
 
-    Several samples of one file (tiles of a large image) are several samples.
+    Several samples of one file (tiles of a large image) are all returned.
     """
     parts: Sequence[Any] = data_batch if isinstance(data_batch, (list, tuple)) else [data_batch]
     if isinstance(data_batch, dict) and 'data_samples' in data_batch:

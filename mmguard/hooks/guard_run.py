@@ -1,4 +1,4 @@
-"""Guards for a built run: its losses, assigners and pipelines, as ``mmguard apply`` would write them."""
+"""Guards put into the losses, assigners and pipelines of a built run, where ``mmguard apply`` would write them."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from mmguard.nn.counting import CountsLabels
 
 #: Key of the built object in the dict that describes a transform.
 _OBJECT = '__built__'
-#: Attributes of transforms that decide where guards go; named as the arguments.
+#: Arguments of transforms, kept as attributes of the same name, that decide where guards are inserted.
 _ARGUMENTS = ('meta_keys', 'with_seg', 'keep_ignored')
 _WORKERS_RUN_NOTE = (
-    'train_dataloader: its workers already run with the old pipeline, and cannot be restarted, because '
-    '{}. The guarded losses skip invalid labels; write the guards into the config (`mmguard apply`) to have files named'
+    'train_dataloader: its workers already run with the unguarded pipeline, and cannot be restarted, because '
+    '{}. The guarded losses skip invalid labels. To have files named, write the guards into the config: `mmguard apply`'
 )
 
 
 class GuardedRun(NamedTuple):
     """Changes made by :func:`guard_run`, and what it left unchanged."""
 
-    changed: List[str]  #: A line for each thing that was guarded, as one would write it into the config.
-    left: List[str]  #: A line for each thing that stays, and the reason.
+    changed: List[str]  #: A line for each guarded loss, assigner or pipeline, as in a config.
+    left: List[str]  #: A line for each part that stays unguarded, with the reason.
 
 
 def guard_run(runner: Any, options: Mapping[str, Any] = MappingProxyType({})) -> GuardedRun:
     """Guard the unguarded losses and pipelines of a run in place. A second call changes nothing.
 
-    Only what is built is guarded: a test loop is guarded once ``runner.test()`` has built it. ``options`` are
+    Only built loops are guarded: a test loop is guarded once ``runner.test()`` has built it. ``options`` are
     ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
     """
     config = ReadConfig(name_types(runner.cfg.to_dict()))
@@ -80,7 +80,7 @@ def _guard_pipelines(
 ) -> Tuple[GuardedRun, bool]:
     """Describe the built pipelines as a config, insert guards, build the new transforms, and set the assigners.
 
-    The second value is True if the training has a new transform.
+    Returns the lines of :class:`GuardedRun`, and True if the training pipeline has a new transform.
     """
     lists: Dict[str, List[_Steps]] = {}
     tree: Dict[str, Any] = {key: config.part(key) for key in ('model', 'data_preprocessor', 'train_cfg')}
@@ -106,12 +106,12 @@ def _guard_pipelines(
 class _Steps(NamedTuple):
     """A built list of transforms, with the dicts that describe them."""
 
-    described: List[Dict[str, Any]]  #: One for each transform; guards are inserted here.
-    built: List[Any]  #: The transforms, of a Compose or of a wrapper of data sets.
-    types: Any  #: Names that a wrapper keeps for the transforms of ``built``, in the same order; or ``None``.
+    described: List[Dict[str, Any]]  #: A dict for each transform; guards are inserted here.
+    built: List[Any]  #: The transforms of a Compose or of a data set wrapper.
+    types: Any  #: ``pipeline_types`` of the data set wrapper: the type names of ``built``; or ``None``.
 
     def write(self) -> bool:
-        """Build the inserted transforms, and pass on changed ``meta_keys``; return True if anything was inserted."""
+        """Build the inserted transforms, and set changed ``meta_keys``; return True if a transform was inserted."""
         for step in self.described:
             transform: Any = step.get(_OBJECT)
             if 'meta_keys' in step and step['meta_keys'] is not transform.meta_keys:
@@ -156,7 +156,7 @@ def _describe_transform(transform: Any, lists: List[_Steps]) -> Dict[str, Any]:
 
 
 def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
-    """Yield the lists of transforms inside a transform: a Compose, several, or a dict of branches."""
+    """Yield (name, transforms) of each list in an attribute: a Compose, a list, or a list or dict of Composes."""
     if isinstance(getattr(value, 'transforms', None), list):
         yield name, value.transforms
     elif isinstance(value, list) and is_pipeline(value):
@@ -169,11 +169,11 @@ def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
 
 
 def restart_loader(runner: Any) -> List[str]:
-    """Restart the training's data loader, if it runs already, with the same order of samples; return why it cannot be.
+    """Restart the training's data loader, if it already runs, with the same sample order; return reasons why it cannot.
 
-    ``IterBasedTrainLoop`` starts it when it is built. With workers, the sampler is built again from the config, with
-    the seed of the run, because the old one has already handed out the indices that the first workers fetched in
-    advance. The random state is restored, so that all later draws are unchanged.
+    ``IterBasedTrainLoop`` starts its loader when the loop is built. With workers, the sampler is built again from the
+    config, with the seed of the run, because the old sampler has already handed out the indices that the first workers
+    fetched in advance. The random state is restored, so that all later draws are unchanged.
     """
     from mmengine.runner import loops
 
@@ -215,17 +215,17 @@ _LOSS_ARGUMENTS = (
 class GuardedModel(NamedTuple):
     """Changes made by :func:`guard_model`, and the losses that it left unchanged."""
 
-    changed: List[str]  #: Path of a loss in the model, its type and that of its guard.
-    left: List[str]  #: Path of a loss that stays, and the reason.
+    changed: List[str]  #: A line for each guarded loss: path in the model, type, type of its guard.
+    left: List[str]  #: A line for each loss that stays unguarded: path in the model, and the reason.
 
 
 def guard_model(model: nn.Module, on_invalid: str = 'ignore') -> GuardedModel:
     """Replace the stock losses of class labels in a model by guarded ones, in place.
 
     The selection is that of ``mmguard apply``. A CrossEntropyLoss (exactly that type) is rebuilt as
-    GuardedCrossEntropyLoss from its attributes, any other loss gets a GuardedLoss around it. A loss that several places
-    share stays one. Guarded losses stay as they are, so a second call changes nothing. ``on_invalid='drop'``, which is
-    for instances, counts as ``'ignore'``.
+    GuardedCrossEntropyLoss from its attributes, any other loss gets a GuardedLoss around it. A loss shared by several
+    modules gets one shared guard. Guarded losses do not change, so a second call changes nothing.
+    ``on_invalid='drop'``, which is for instances, counts as ``'ignore'``.
     """
     changed: List[str] = []
     left: List[str] = []
@@ -240,13 +240,13 @@ def guard_model(model: nn.Module, on_invalid: str = 'ignore') -> GuardedModel:
         if id(loss) not in guards:
             try:
                 guards[id(loss)] = _build_guard(loss, decision, 'ignore' if on_invalid == 'drop' else on_invalid)
-            except TypeError as error:  # no guard can keep the contract for it
+            except TypeError as error:  # the loss cannot be guarded
                 left.append(found.describe_left(place, str(error)))
                 return False
         guard = guards[id(loss)]
         owner, _, key = place.rpartition('.')
         model.get_submodule(owner)._modules[key] = guard
-        written = f'Guarded{found.name}'  # what a config would have; the guard keeps the built loss
+        written = f'Guarded{found.name}'  # the type to write in a config; here the guard wraps the built loss
         known = hasattr(_get_module(decision), written)
         changed.append(f'{place}: {found.name} -> {written if known else guard._get_name()}')
         return True
@@ -279,7 +279,7 @@ def _build_guard(loss: nn.Module, decision: LossDecision, on_invalid: str) -> nn
 
 
 def _replace_in_containers(model: nn.Module, guards: Dict[int, nn.Module]) -> None:
-    """Replace the losses also in plain lists, tuples and dicts of a module."""
+    """Replace guarded losses also in attributes that are plain lists, tuples or dicts."""
     for module in model.modules():
         for name, value in list(vars(module).items()):
             if not name.startswith('_') and isinstance(value, (list, tuple, dict)):

@@ -1,4 +1,4 @@
-"""Hook that reports what the guards did."""
+"""Hook that logs invalid labels skipped or remapped by guards."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ from mmguard.text import visible
 
 
 class LabelGuardHook(Hook):
-    """Hook that logs what guards in the pipeline and guarded losses skipped or remapped, exactly and per iteration.
+    """Hook that logs per iteration how many labels the guards in the pipeline and the losses skipped or remapped.
 
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
     ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped``, ``guard/mapped_pixels`` (what the
     user's own ``label_map`` changed, not invalid labels) and ``guard/empty_images`` (images without any instance), each
-    as soon as it is not 0; those of validation are called ``guard/val/skipped_pixels`` and so on. They are sums over
-    all ranks and over the iterations since a LoggerHook showed them last. Logs one line for each of the first three
-    offending iterations, then one per interval of the LoggerHook. Writes one JSON line per offending iteration to
+    as soon as it is not 0; in validation ``guard/val/skipped_pixels`` and so on. Scalars are sums over all ranks and
+    over the iterations since a LoggerHook last showed them. Logs one line for each of the first three offending
+    iterations, then one per interval of the LoggerHook. Writes one JSON line per offending iteration to
     ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on), which
     ``mmguard.read_log`` reads; ``label_guard.json`` next to it says which labels were valid and has the sums over all
     iterations. At the first invalid labels it names the likely cause; after a loop of any mode it prints a table.
@@ -74,11 +74,11 @@ class LabelGuardHook(Hook):
             exceeds it; with several ranks it is checked when a LoggerHook shows the scalars or a checkpoint is saved.
         guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
             write them into the config; a line in the log names each. Defaults to False.
-        label_map (dict[int, int], optional): Of the guards that ``guard=True`` puts into the pipelines: raw value ->
-            class, or ``ignore_index``. It is that of the pixels where a pipeline has label maps.
-        on_invalid (str, optional): Of the guards that ``guard=True`` puts in: ``'ignore'``, ``'drop'`` (instances
+        label_map (dict[int, int], optional): For the guards that ``guard=True`` puts into the pipelines: raw value ->
+            class, or ``ignore_index``. Applies to pixels if the pipeline has label maps, otherwise to instances.
+        on_invalid (str, optional): For the guards that ``guard=True`` puts in: ``'ignore'``, ``'drop'`` (instances
             only), ``'clip'`` or ``'raise'``. Defaults to what the model supports.
-        ignore_index (int, optional): Of the guards of pixels. Defaults to that of the head.
+        ignore_index (int, optional): For the guards of pixels. Defaults to the head's ``ignore_index``.
 
     Raises:
         ValueError, TypeError: An argument out of range.
@@ -110,9 +110,7 @@ class LabelGuardHook(Hook):
         given = {'label_map': label_map, 'on_invalid': on_invalid, 'ignore_index': ignore_index}
         self._guard_options = {name: value for name, value in given.items() if value is not None}
         if self._guard_options and not guard:
-            raise ValueError(
-                f'{", ".join(self._guard_options)}: only the guards of guard=True take it, got guard=False'
-            )
+            raise ValueError(f'{", ".join(self._guard_options)}: has no effect without guard=True, got guard=False')
         if on_invalid is not None:
             check_on_invalid(on_invalid, InstanceRule.choices)
         # The guards check the rest: only they know the number of classes.
@@ -123,11 +121,11 @@ class LabelGuardHook(Hook):
         self._console = ConsoleLines()
         #: Sums of this rank that are not added up over ranks yet, in the order of ``Stats.vector``.
         self._rank_counts: List[int] = []
-        #: Lines of ``guard=True``, kinds whose likely cause, and modes whose missing reports were logged.
+        #: What was logged once: lines of ``guard=True``, kinds with a likely cause, modes without reports.
         self._said: Set[str] = set()
 
     def before_run(self, runner: Any) -> None:
-        self._take_place(runner)
+        self._move_before_readers(runner)
         if self.guard:
             self._guard(runner)
         self._log = run_log_of(runner)
@@ -139,8 +137,8 @@ class LabelGuardHook(Hook):
             put_back_run(loop)
         self._log.close()
 
-    def _take_place(self, runner: Any) -> None:
-        """Remove other hooks of this class, and run before those that show or save what this one counts."""
+    def _move_before_readers(self, runner: Any) -> None:
+        """Remove other LabelGuardHooks, and move this one before the hooks that show or save its counts."""
         hooks: List[Hook] = runner.hooks
         for other in [hook for hook in hooks if isinstance(hook, LabelGuardHook) and hook is not self]:
             hooks.remove(other)
@@ -163,7 +161,7 @@ class LabelGuardHook(Hook):
 
     @contextmanager
     def _keep_sums(self) -> Iterator[None]:
-        """Write the sums if a loop ends by an exception."""
+        """Write the run's sums to ``label_guard.json`` even if a loop ends by an exception."""
         try:
             yield
         except BaseException:
@@ -247,15 +245,15 @@ class LabelGuardHook(Hook):
             runner.visualizer.add_scalars({f'{prefix}{tag}': number for tag, number in tags.items()}, step=iteration)
 
     def _read_losses(self, runner: Any) -> Dict[str, Tally]:
-        """Read all device counters with one copy."""
+        """Return {name: tally} of the guarded losses, with one copy of all counters from the device."""
         present = take_tallies(self._losses)
-        if has_unread_counts():  # of a loss that has replaced another while training
+        if has_unread_counts():  # of a loss that replaced an earlier one during training
             self._losses = find_guarded_losses(runner.model)
             present.update(take_tallies(self._losses))
         return present
 
     def _find_offending(self, runner: Any, samples: List[Any], losses: Dict[str, Tally]) -> ByKind:
-        """Find the files of labels that only a loss met, and no guard in the pipeline."""
+        """Return the tallies of samples whose invalid labels only a loss saw, not a guard in the pipeline."""
         for name in (name for name, count in losses.items() if count):
             spaces = from_loss(unwrap(runner.model), name)
             on_invalid = getattr(self._losses[name], 'on_invalid', 'ignore')
@@ -318,7 +316,7 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
 
     def _see(self, runner: Any, mode: str, place: Dict[str, int], stats: Stats, samples: List[Any]) -> None:
-        """Log an iteration: a line each for the first with invalid labels, and the likely cause for the very first."""
+        """Log an iteration: a line for each of the first three offending ones, the likely cause for the first only."""
         self._log.see(mode, place, stats, [get_source(sample) for sample in samples])
         for problem in self._log.take_problems():
             runner.logger.warning(f'guard: {visible(problem)}')
@@ -346,7 +344,7 @@ class LabelGuardHook(Hook):
             )
 
     def _close(self, runner: Any, mode: str) -> None:
-        """End a loop, and log its result."""
+        """End the record of a loop, and log its closing table."""
         self._log.end(mode)
         warn_of_problems(runner)
         self._write(runner, self._console.end_loop(mode, self._log.modes[mode], self._log.lines))

@@ -1,4 +1,4 @@
-"""Hook that keeps ranks in step."""
+"""Hook that fills in the losses that only some ranks have."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from mmguard.log.messages import describe_filled
 
 
 class RankGuardHook(HookAroundTraining):
-    """Hook that keeps ranks in step if only some of them have a loss.
+    """Hook that lets distributed training continue if only some ranks have a loss.
 
     Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 24 bytes of each rank,
-    from host to host; no GPU waits). What a rank lacks becomes a zero that depends on all trainable parameters, so that
-    DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. Rank 0 reports
-    which rank lacked what, on the console and in ``label_guard.jsonl``. A rank that ends by an error notifies the
+    from host to host; no GPU waits). A missing loss becomes a zero that depends on all trainable parameters, so that
+    DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters on all ranks. Rank 0 reports
+    which rank lacked which loss, on the console and in ``label_guard.jsonl``. A rank that ends by an error notifies the
     others, which then do not wait for it. On one GPU nothing happens.
 
     Args:
-        timeout (float): Seconds after which an absent rank is named, by ``AbsentRankError``.
+        timeout (float): Seconds to wait for a rank, after which ``AbsentRankError`` names it.
 
     Raises:
         ValueError: ``timeout`` is not positive.
@@ -100,7 +100,7 @@ class RankGuardHook(HookAroundTraining):
         return agreed.losses
 
     def _keep(self, runner: Any, filled: Sequence[RankLosses]) -> None:
-        """Record the losses that any rank lacked in the run's log, on rank 0."""
+        """Write the losses that any rank lacked to the run's log, on rank 0."""
         if dist.get_rank() == 0:
             run_log_of(runner).add_filled_losses('train', self._place, filled)
             warn_of_problems(runner)
@@ -116,7 +116,7 @@ def _replace_method(undo: ExitStack, owner: Any, name: str, method: Any) -> None
 
 
 def explain_error(error: Exception, model: Any) -> str:
-    """Explain DistributedDataParallel's error about missing gradients, with names and a remedy; empty for others."""
+    """Return names and a remedy for DistributedDataParallel's error about missing gradients; '' for other errors."""
     if 'Expected to have finished reduction' not in str(error):
         return ''
     names = [name for name, _ in list_trainable(model)]

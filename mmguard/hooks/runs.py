@@ -1,4 +1,4 @@
-"""Shared by the hooks of a run: its log, sums over ranks, scalars and warnings, and contexts around a training."""
+"""Functions that several hooks use: the run's log, sums over ranks, scalars, warnings, contexts around a training."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def run_log_of(runner: Any) -> RunLog:
 
 
 def warn_of_problems(runner: Any) -> None:
-    """Warn of log files that cannot be written; each once."""
+    """Warn once of each log file that cannot be written."""
     for problem in _LOGS[runner].take_problems():
         runner.logger.warning(f'guard: {visible(problem)}')
 
 
 def get_train_position(runner: Any, loop: Any, batch_idx: int) -> Dict[str, int]:
-    """Return the iteration as the console counts it: over the loop, or in the epoch if logs go by epoch."""
+    """Return ``{'iter': ...}`` as on the console; with logs by epoch also ``'epoch'``, and ``'step'`` over all."""
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
     return {'iter': loop.iter + 1}
@@ -70,9 +70,9 @@ class Schedule:
         self._savers = [hook for hook in hooks if isinstance(hook, CheckpointHook) and not hook.by_epoch]
         #: True if this process is the only rank.
         self.is_alone = dist.get_world_size() == 1
-        self._length = 0  # of a stream
+        self._length = 0  # if the dataset is a stream
         with suppress(TypeError):
-            self._length = len(get_loaders(runner, 'train')[0])  # LoggerHook only supports this one
+            self._length = len(get_loaders(runner, 'train')[0])  # LoggerHook only uses the first loader
 
     def is_logged(self, batch_idx: int) -> bool:
         """True if a LoggerHook shows the scalars after this iteration, see ``LoggerHook.after_train_iter``."""
@@ -85,7 +85,7 @@ class Schedule:
         return False
 
     def is_added_up(self, runner: Any, batch_idx: int) -> bool:
-        """True if ranks add up their counts, although no logger shows them; they wait for each other in this case."""
+        """True if ranks sum their counts, and so wait for each other, although no logger shows the sums."""
         return (
             self.is_alone
             or batch_idx + 1 == self._length
@@ -93,13 +93,13 @@ class Schedule:
         )
 
 
-#: Keys of the message hub, which checkpoints contain: sums of all ranks over the run; those that were not shown yet.
-#: Both are in the order of ``Stats.vector``.
+#: Keys of the message hub, saved in checkpoints: sums over all ranks since the start of the run, and since a logger
+#: last showed them; in the order of ``Stats.vector``.
 RUN_TOTALS_KEY, PENDING_TOTALS_KEY = 'label_guard', 'label_guard_unshown'
 
 
 def add_to_run(message_hub: Any, numbers: List[int]) -> List[int]:
-    """Add to the sums of all ranks, also those of a resumed run; return the sums since the start of the run."""
+    """Add ``numbers`` to the sums of all ranks; return the sums since the start of the run, also before a resume."""
     info = message_hub.runtime_info
     for key in (PENDING_TOTALS_KEY, RUN_TOTALS_KEY):
         totals = info.get(key, ())
@@ -113,7 +113,7 @@ def add_to_run(message_hub: Any, numbers: List[int]) -> List[int]:
 
 
 def take_pending(message_hub: Any) -> List[int]:
-    """Return the sums that no logger has shown yet; from now on they count as shown."""
+    """Return the sums that no logger has shown yet, and reset them."""
     numbers = message_hub.runtime_info.get(PENDING_TOTALS_KEY, [])
     message_hub.update_info(PENDING_TOTALS_KEY, [])
     return numbers
@@ -144,7 +144,7 @@ HISTORY = 10_000
 
 
 def write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]:
-    """Set what loggers show next; return tag -> number, without counters that were always 0."""
+    """Write the scalars that loggers show next; return tag -> number, without counters that were always 0."""
     scalars, tags = runner.message_hub.log_scalars, {}
     for name, number in zip(SCALARS, numbers):
         # LoggerHook drops the leading mode: without a second one, validation and training would be one curve.
@@ -185,7 +185,7 @@ class HookAroundTraining(Hook):
 
 
 def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[Any]]) -> None:
-    """Run the loop's next ``run`` within a context; that of an owner for a training that never began is replaced.
+    """Run the loop's next ``run`` within a context, instead of any unused earlier context of the same owner.
 
     mmengine calls no hook when a training ends by an exception, wherever it is raised: loading, a step, validation,
     Ctrl-C. The original ``loop.run`` is restored before the training runs. Contexts of later owners are nested in those
@@ -227,11 +227,11 @@ class _RunWithin:
 
 
 def start_warnings(runner: Any) -> List[str]:
-    """Return a line for each mismatch between the guards of a run and its model or data, with all places to change.
+    """Return a warning for each mismatch between the guards of a run and its model or data.
 
     A run that was built only from objects has no config, and gets no warning.
     """
-    # Only needed at the start.
+    # Not above: only needed at the start.
     from mmguard.config.agreement import FACTS, find_start_faults
     from mmguard.config.read import ReadConfig
 
@@ -257,7 +257,7 @@ def start_warnings(runner: Any) -> List[str]:
 
 
 def check_reports_arrive(logger: Any, dataset: Any) -> None:
-    """Warn if a guard before a Pack transform loses its report because the meta_keys lack it.
+    """Warn if a Pack transform drops the report of an earlier guard: its meta_keys lack ``'label_guard'``.
 
     Raises:
         LabelGuardError: A guard after the Pack transform would apply the same ``label_map`` again.
@@ -341,27 +341,27 @@ _ALWAYS = ('CenterRegionAssigner',)
 
 def describe_background(model: nn.Module) -> Optional[str]:
     """Return the warning that ignored instances are trained as background; ``None`` if they are not."""
-    blind: Set[str] = set()
-    deaf: Set[str] = set()
+    disabled: Set[str] = set()
+    unable: Set[str] = set()
     for assigner in walk_assigners(model):
         name = type(assigner).__name__
         threshold = getattr(assigner, 'ignore_iof_thr', None)
         if name in _ALWAYS or (threshold is not None and threshold > 0):
             continue
-        (deaf if threshold is None else blind).add(name)
-    if blind:
+        (unable if threshold is None else disabled).add(name)
+    if disabled:
         return translate(
             'instances with an invalid label were marked as ignored, but {assigners} does not use ignored instances '
             '(ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every assigner '
             "of the model's train_cfg",
-            assigners=', '.join(sorted(blind)),
+            assigners=', '.join(sorted(disabled)),
         )
-    if deaf:
+    if unable:
         return translate(
             'instances with an invalid label were marked as ignored, but {assigners} does not support ignored '
-            "instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels makes that "
-            'explicit; only correct labels can change it',
-            assigners=', '.join(sorted(deaf)),
+            "instances: they are trained as background. Only correct labels change this; on_invalid='drop' in "
+            'GuardInstanceLabels makes it explicit',
+            assigners=', '.join(sorted(unable)),
         )
     return None
 
@@ -371,13 +371,13 @@ MIXING = ('CachedMixUp', 'CachedMosaic', 'CopyPaste', 'MixUp', 'Mosaic', 'Random
 
 
 def describe_mixing(dataset: Any) -> Optional[str]:
-    """Return the warning that files named by the log may not hold the labels, as images are mixed; else ``None``."""
+    """Return the warning that the log may name a wrong file, since the pipeline mixes images; else ``None``."""
     steps = (type(step).__name__ for pipeline in walk_pipelines(dataset) for step in pipeline)
     found = sorted({name for name in steps if name in MIXING})
     if not found:
         return None
     return translate(
-        'the pipeline mixes images ({transforms}): counts are exact, but a named file is the first of those mixed, and '
-        'the invalid label may be in another. `mmguard scan CONFIG` names the files that hold them',
+        'the pipeline mixes images ({transforms}): counts are exact, but the log names only the first of the mixed '
+        'images, and the invalid label may be in another. `mmguard scan CONFIG` names the files with invalid labels',
         transforms=', '.join(found),
     )

@@ -3,7 +3,7 @@
 Imports :mod:`mmguard.files`, :mod:`mmguard.text` and numpy; no torch, no framework.
 """
 
-#: Default ignore_index of label maps in both frameworks.
+#: Default ignore_index of label maps in mmseg and mmdet.
 VOID = 255
 #: Key of a label map for every value that the map does not name, except the ignored one.
 OTHERS = '*'

@@ -12,7 +12,7 @@ from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Reasons to take out an instance, by code. 0 is a valid box; only then is the label checked.
+#: Reasons to exclude an instance, by code. 0 is a valid box; the label is checked only for valid boxes.
 BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')
 
 LABEL_REASON = 'label'
@@ -48,9 +48,9 @@ class SanitizedInstances(NamedTuple):
 
 
 class InstanceRule(BaseRule):
-    """Rule for instances: labels in ``[min_label, num_classes)`` are valid; no value means ignored.
+    """Rule for instances: labels in ``[min_label, num_classes)`` are valid, without an ignored label.
 
-    An ignored instance (a crowd) is not trained on, so its label is not checked; its box is, because assigners use it.
+    An ignored instance (a crowd) is not trained on, so only its box is checked, because assigners use it.
     ``on_invalid='ignore'`` moves an instance with an invalid label to the ignored ones, ``'drop'`` removes it,
     ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Invalid boxes cannot be clamped: those
     instances are removed (or raise). ``min_label`` is 1 where a detector keeps 0 for the background.
@@ -76,10 +76,10 @@ class InstanceRule(BaseRule):
         faults: Optional[np.ndarray] = None,
         source: Optional[str] = None,
     ) -> SanitizedInstances:
-        """Sanitize the instances of one image, labels (N,), which are never modified.
+        """Sanitize the labels (N,) of the instances of one image; the array is never modified.
 
-        ``ignored`` (bool, (N,)) are those that are not trained on, ``faults`` the index of each box's fault in
-        ``BOX_REASONS``.
+        ``ignored`` (bool, (N,)) is True for instances that are not trained on; ``faults`` (int, (N,)) is the index of
+        each box's fault in ``BOX_REASONS``.
         """
         sanitized = self._apply_map(labels)
         invalid = (sanitized < self.min_label) | (sanitized >= self.num_classes)
@@ -130,8 +130,8 @@ class InstanceRule(BaseRule):
         return LabelGuardError(
             f'{tally.source or "instances"}: {tally.skipped:,} of {tally.total:,} instances are invalid: '
             f'{describe_reasons(tally)}; first at {first}. Valid labels are {self.min_label}..{self.num_classes - 1}, '
-            f'a valid box has {self.valid_box}. Correct the annotation, map the label with label_map, or train on '
-            f'without these instances with on_invalid={self.choices[0]!r}',
+            f'a valid box has {self.valid_box}. Correct the annotation, map the label with label_map, or train '
+            f'without these instances: on_invalid={self.choices[0]!r}',
             [tally],
             [(position,) for position in positions[:5]],
         )
@@ -158,7 +158,7 @@ NOT_FINITE, NO_AREA, OUTSIDE = (BOX_REASONS.index(f'box_{name}') for name in ('n
 def find_corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
     """Return the index in ``BOX_REASONS`` of the first fault of each box (x1, y1, x2, y2): int8 (N,); 0: no fault.
 
-    ``sizes`` are height and width of the image, or (N, 2) of each box's; infinite if unknown: then no box counts as
+    ``sizes`` are height and width of the image, or (N, 2) of each box's image. With infinite sizes (unknown) no box is
     outside.
 
     Example:

@@ -1,6 +1,6 @@
 """Selection of the losses to guard, in a config or in a built model.
 
-Parts of a config and modules have the same interface, :class:`Node`.
+Parts of a config and modules are visited through the same interface, :class:`Node`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any, Callable, Iterable, NamedTuple, Optional, Tuple, Union
 
 from mmguard.compat.stack import GUARDED_FRAMEWORKS
 
-#: Refused only because another registered class guards it.
+#: Reason for losses that ``GuardedLoss`` refuses only because a registered class guards them.
 USE_OWN_CLASS_REASON = (
-    "it has a guarded class of its own, which also corrects its own faults. Write type='GuardedCrossEntropyLoss' "
+    "a guarded class exists for it, which also corrects errors of the stock loss. Write type='GuardedCrossEntropyLoss' "
     'with the same arguments'
 )
 _NO_LABELS_REASON = 'its target does not hold class labels, so no label can be out of range. Use it as it is'
@@ -32,7 +32,7 @@ _OF_MMDET = {
     _BOXES_REASON: _BOX_LOSSES,
     _NO_LABELS_REASON: ('KnowledgeDistillationKLDivLoss',),
     _IDENTITIES_REASON: ('AssociativeEmbeddingLoss', 'L2Loss', 'MarginL2Loss', 'TripletLoss'),
-    'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
+    'it builds its own classification loss. Guard that loss: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
 }
 
 #: ``'scope.Class'`` of a stock loss that ``GuardedLoss`` refuses -> the reason.
@@ -47,7 +47,7 @@ REASONS = {
     'mmseg.SiLogLoss': _NO_LABELS_REASON,
     **{f'mmdet.{name}': reason for reason, names in _OF_MMDET.items() for name in names},
 }
-#: Stock losses whose targets are dense, so that no label indexes anything.
+#: Stock losses with dense targets, which are never used as class indices.
 DENSE = ('mmdet.VarifocalLoss', 'mmdet.DiceLoss', 'mmdet.GaussianFocalLoss', 'mmdet.MultiPosCrossEntropyLoss')
 
 #: Arguments and attributes of heads whose loss takes no class labels, whatever its type.
@@ -71,9 +71,9 @@ class LossDecision(NamedTuple):
     """Decision on how to guard a loss."""
 
     is_cross_entropy: bool = False  #: True if it is replaced by GuardedCrossEntropyLoss.
-    is_wrapped: bool = False  #: True if a GuardedLoss around it may guard it.
+    is_wrapped: bool = False  #: True if a GuardedLoss may wrap it.
     framework: str = 'mmseg'  #: The scope of the guard: ``'mmseg'`` or ``'mmdet'``.
-    reason: str = ''  #: Reason if it is left unchanged; empty if labels cannot hurt it.
+    reason: str = ''  #: Reason if it is left unchanged; empty if invalid labels do no harm to the loss.
 
     @property
     def is_guarded(self) -> bool:
@@ -83,7 +83,7 @@ class LossDecision(NamedTuple):
 class Node(NamedTuple):
     """A part of a config, or a module."""
 
-    name: str  #: Name of its class; empty for what only contains parts: a list, a dict without a type.
+    name: str  #: Name of its class; empty for a pure container: a list, a dict without a type.
     cls: Optional[type]  #: Its class; ``None`` if unknown.
     scope: str  #: Framework in which its type is looked up.
     children: Iterable[Tuple[Union[str, int], Any]]  #: (key, part) for each part inside.
@@ -98,7 +98,7 @@ class SelectedLoss(NamedTuple):
     decision: LossDecision
 
     def describe_left(self, place: str, reason: str = '') -> str:
-        """Return a line that says why it is left unchanged."""
+        """Return a line that says why the loss at ``place`` is left unchanged."""
         return f'{place}: {self.name} is left unchanged: {reason or self.decision.reason}'
 
 
@@ -121,11 +121,11 @@ def visit_losses(
     is_loss: bool = False,
     is_stock: bool = False,
 ) -> None:
-    """Visit the losses that are not guarded yet, those that cannot be guarded included, each with the decision.
+    """Call ``visit`` with each loss that is not guarded yet, including losses that cannot be guarded.
 
-    The losses inside of one that turns out not to be guardable are visited, too. ``visit`` guards a loss if the
-    decision is to guard it, and returns True if that was possible. ``owner`` is the nearest part around ``part`` that
-    has a class; with ``is_stock`` only losses of the frameworks are visited.
+    ``visit`` returns True if it guarded the loss. If it fails although the decision is to guard the loss, the losses
+    inside of it are visited, too. ``owner`` is the nearest part around ``part`` that has a class; with ``is_stock``
+    only losses of the frameworks are visited.
     """
     node = open_node(part, path)
     if is_loss and node.name:
@@ -139,7 +139,7 @@ def visit_losses(
     skips_loss = node.cls is not None and not is_loss and _find_name(node.cls, _HEADS_WITHOUT_LOSS) != ''
     if skips_loss:
         visit(SelectedLoss(path, part, node.name, LossDecision(reason=_NO_LOSS_REASON)))
-    # A head without classes may build the loss that it has by default, and never call it.
+    # A head with with_cls=False may build its default loss_cls, and never calls it.
     with_cls = part.get('with_cls') if isinstance(part, dict) else getattr(part, 'with_cls', None)
     for key, child in node.children:
         if key not in _WITHOUT_CLASSES and not (key == 'loss_cls' and (skips_loss or with_cls is False)):
@@ -166,7 +166,7 @@ def _find_name(cls: type, names: Any) -> str:
 
 
 def decide(cls: type, scope: str = '') -> LossDecision:
-    """Decide how to guard a loss of a class, built in a ``scope`` if its own package is not a framework's."""
+    """Decide how to guard a loss of a class; ``scope`` is the framework if the class is of another package."""
     names = [f'{get_package(base)}.{base.__name__}' for base in inspect.getmro(cls)]
     package, _, name = names[0].partition('.')
     framework = next((one for one in (package, scope) if one in GUARDED_FRAMEWORKS), 'mmseg')

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple
 
-#: A label is the position of the category in the list, counted from 0, or the ``category_id`` itself, or the place
-#: of that id among COCO's own ids (``remap_mscoco_category`` of RT-DETR, D-FINE and DEIM).
+#: Label of a category: its position in the list, counted from 0, or its ``category_id``, or the index of this id in
+#: ``COCO_IDS`` (``remap_mscoco_category`` of RT-DETR, D-FINE and DEIM).
 POSITIONS, IDS, COCO = NUMBERINGS = 'positions', 'ids', 'coco'
 #: The ids of COCO's own 80 categories, in the order of their labels.
 COCO_IDS = tuple(i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83))
@@ -16,7 +16,7 @@ class Framework(NamedTuple):
 
     title: str  #: Its name as people write it.
     labels: str  #: ``'positions'`` or ``'ids'``.
-    ascending: bool = False  #: Positions are those in the ascending order of ids, not in the order of the file.
+    ascending: bool = False  #: True if positions follow the ascending order of ids, not the order of the file.
     min_label: int = 0  #: The first class; a label below it is trained as background.
     spare: int = 0  #: Number of outputs that the model has beyond ``num_classes``; their labels are valid, too.
 
@@ -38,7 +38,7 @@ FRAMEWORKS: Dict[str, Framework] = {
     'd-fine': Framework('D-FINE', IDS),
     # Intellindust-AI-Lab/DEIM and DEIMv2, engine/data/dataset/coco_dataset.py: D-FINE's.
     'deim': Framework('DEIM', IDS),
-    # formats/coco/rfdetr.py says which of both; rfdetr/models/lwdetr.py: num_classes = args.num_classes + 1.
+    # formats/coco/rfdetr.py has the versions and layouts; rfdetr/models/lwdetr.py: num_classes = args.num_classes + 1.
     'rf-detr': Framework('RF-DETR (from 1.5 on, of a Roboflow layout)', POSITIONS, ascending=True, spare=1),
     # transformers/models/detr/image_processing_detr.py, and the processors of similar models: DETR's.
     'transformers': Framework('Hugging Face transformers', IDS),
@@ -48,7 +48,7 @@ FRAMEWORKS: Dict[str, Framework] = {
 
 
 def get_framework_titles(labels: str) -> str:
-    """Return the titles of the frameworks with a numbering.
+    """Return the titles of the frameworks that use a numbering, separated by commas.
 
     Example:
         >>> get_framework_titles('positions')

@@ -1,4 +1,4 @@
-"""Valid labels, and numpy code that sanitizes arrays (torch: ``functional.format``)."""
+"""Rules that define valid labels and sanitize numpy arrays (for tensors see ``functional.format``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AT_ONCE = 1 << 22
 
 
 class ValidLabels:
-    """Labels that are valid at one place: the integers in ``[min_label, num_classes)``, and ``ignore_index``."""
+    """Definition of valid labels: the integers in ``[min_label, num_classes)``, and ``ignore_index``."""
 
     num_classes: int
     ignore_index: Optional[int]
@@ -92,13 +92,13 @@ class BaseRule(ValidLabels):
         return apply_label_map(self.label_map, value, self.ignore_index)
 
     def drop_map(self: Rule) -> Rule:
-        """Return the rule without its map, for labels that are already mapped."""
+        """Return a copy of the rule without ``label_map``, for labels that are already mapped."""
         rule = copy.copy(self)
         rule.label_map = {}
         return rule
 
     def to_json(self) -> Dict[str, Any]:
-        """Convert to plain data for a run's record."""
+        """Convert to plain data for ``label_guard.json``."""
         return {
             'kind': self.kind,
             'num_classes': self.num_classes,
@@ -145,7 +145,8 @@ class LabelRule(BaseRule):
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
         """Sanitize an integer (or bool) label array of any shape, which is not modified.
 
-        Returns ``label`` itself if nothing changed, and its tally; a wider dtype if ``ignore_index`` does not fit.
+        Returns the array (``label`` itself if nothing changed) and its tally. The dtype is wider if ``ignore_index``
+        does not fit.
         """
         if label.dtype == np.bool_:
             label = label.astype(np.uint8)  # not a view: pillow's arrays store True as the byte 255
@@ -230,14 +231,14 @@ def build_label_error(
     message = (
         f'{tally.source or "labels"}: {tally.skipped + tally.remapped:,} of {tally.total:,} labels are invalid: '
         f'{describe_values(tally.values, others=tally.other_values)}; first at {", ".join(map(str, positions))}. '
-        f'Valid labels are 0..{num_classes - 1}{ignored}. Correct the file, map the value with label_map, or train on '
-        "without these labels with on_invalid='ignore'"
+        f'Valid labels are 0..{num_classes - 1}{ignored}. Correct the file, map the value with label_map, or train '
+        "without these labels: on_invalid='ignore'"
     )
     return LabelGuardError(message, [tally], positions)
 
 
 def count_values(label: np.ndarray, most: int = 0) -> Dict[int, int]:
-    """Count the values of an integer array: value -> count, ascending; of very many values the ``most`` frequent."""
+    """Return value -> count of an integer array, ascending; of a very wide range only the ``most`` frequent values."""
     if not label.size:
         return {}
     low, high = int(label.min()), int(label.max())
@@ -260,7 +261,7 @@ def count_values(label: np.ndarray, most: int = 0) -> Dict[int, int]:
 
 
 def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) -> str:
-    """Describe values (value -> count), the most frequent first; ``others`` is the count of values that are left out.
+    """Describe values (value -> count), the most frequent first; ``others`` counts elements with further values.
 
     Example:
         >>> describe_values({11: 2503}), describe_values({1: 1, 2: 5}, limit=1, others=7)
@@ -302,12 +303,12 @@ def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
 
 @lru_cache(maxsize=None)
 def _get_unsigned(dtype: Any) -> Tuple[Any, int]:
-    """Return the unsigned dtype of the same size, and the largest value of a signed one."""
+    """Return the unsigned dtype of the same size as a signed one, and the largest value of the signed one."""
     return np.dtype(dtype.str.replace('i', 'u')), np.iinfo(dtype).max
 
 
 def _widen_dtype(value: int, dtype: Any) -> Any:
-    """Return ``dtype``, or the narrowest signed dtype that also fits ``value``: 255 + 1 must not wrap to a class."""
+    """Return ``dtype``, or the narrowest signed dtype that also fits ``value``: 256 in uint8 would wrap to class 0."""
     limits = np.iinfo(dtype)
     if limits.min <= value <= limits.max:
         return dtype

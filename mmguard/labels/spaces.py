@@ -1,17 +1,17 @@
 """Valid labels and their origin: a head, a run's record, an option. Nothing here needs mmengine or torch.
 
-:func:`mmguard.config.parts.from_config` returns those of a config tree, :func:`from_model` those of a built model.
-Heads of a config and built heads have the same interface, :class:`Head`.
+:func:`mmguard.config.parts.from_config` reads them from a config tree, :func:`from_model` from a built model. Heads of
+a config and built heads have the same interface, :class:`Head`.
 
-- Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head of one sigmoid
-  channel tells 0 from 1.
-- Semantic heads of mmdet do the same with maps of stuff. That of Panoptic FPN has ``num_stuff_classes + 1`` channels,
-  but its maps hold things and stuff: it makes one class of all things itself.
-- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; they leave out
-  255 and all other labels of a map. mmseg's heads of these names take classes only from maps.
+- Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head with one sigmoid
+  channel has the classes 0 and 1.
+- Semantic heads of mmdet do the same with maps of stuff. Panoptic FPN's has ``num_stuff_classes + 1`` channels, but its
+  maps hold things and stuff: the head itself merges all things into one class.
+- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps, if there are any; they skip 255
+  and all other labels of a map. mmseg's heads of these names take classes only from maps.
 - Heads of boxes, masks and queries index their scores by the label of an instance.
-- Region proposals are class agnostic: their losses get zeros in place of labels. Heads that read the names of the
-  classes look a label up among the names. Both take what the data set lists.
+- Region proposals are class agnostic: their losses get zeros instead of labels. Open-vocabulary heads look a label up
+  among the class names. For both, the classes of the data set are valid.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ OPTION = '--num-classes'
 
 @dataclass(frozen=True)
 class Space(ValidLabels):
-    """Labels of one kind accepted at one place."""
+    """Valid labels of one kind (pixels or instances) for one head, guard or option."""
 
     kind: str  #: ``'pixels'`` or ``'instances'``.
     num_classes: int  #: Number of classes, without a background after the last one.
     place: str  #: Origin of the number: ``'model.decode_head.num_classes'``.
     ignore_index: Optional[int] = None  #: For label maps.
     min_label: int = 0  #: 1 if a detector reserves 0 for the background.
-    label_map: Mapping[int, int] = field(default_factory=dict)  #: Raw value -> class, as a guard maps it.
+    label_map: Mapping[int, int] = field(default_factory=dict)  #: Raw value -> class: the map of a guard.
 
     def build_rule(self, on_invalid: str = 'ignore') -> BaseRule:
         """Build the rule that finds invalid labels, without ``label_map``."""
@@ -47,7 +47,7 @@ class Space(ValidLabels):
         return LabelRule(self.num_classes, VOID if self.ignore_index is None else self.ignore_index, on_invalid)
 
     def to_json(self) -> Dict[str, Any]:
-        """Convert to plain data for a run's record."""
+        """Convert to plain data for ``label_guard.json``."""
         return {'kind': self.kind, 'num_classes': self.num_classes, 'ignore_index': self.ignore_index}
 
 
@@ -68,7 +68,7 @@ class LabelSpaces:
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
     def override(self, other: LabelSpaces) -> LabelSpaces:
-        """Return a copy in which ``other`` overrides the heads."""
+        """Return a copy in which the fields of ``other`` that are not empty replace those of this object."""
         return replace(self, **{name: value for name, value in vars(other).items() if value})
 
     def find_disagreeing(self, kind: str) -> List[Space]:
@@ -80,7 +80,7 @@ class LabelSpaces:
 def from_options(
     num_classes: Optional[int] = None, ignore_index: Optional[int] = None, default: Optional[LabelSpaces] = None
 ) -> LabelSpaces:
-    """Apply the user's options, which override everything else; ``ignore_index`` is that of label maps.
+    """Return ``default`` with the user's options instead of its own values; ``ignore_index`` is for label maps.
 
     Example:
         >>> from_options(num_classes=19).pixels.is_valid(255)
@@ -97,7 +97,7 @@ def from_options(
 
 
 def read_label_map(record: Any) -> Dict[int, int]:
-    """Read a label map, raw value -> class, without the key ``'*'``; empty if it is not a label map."""
+    """Read a label map, raw value -> class, without the key ``'*'``; empty if ``record`` is not a label map."""
     try:
         return {int(raw): int(label) for raw, label in (record or {}).items() if raw != OTHERS}
     except (AttributeError, TypeError, ValueError):
@@ -105,9 +105,9 @@ def read_label_map(record: Any) -> Dict[int, int]:
 
 
 def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> LabelSpaces:
-    """Read which labels were valid in a loop: from its guards, or from a loss that met invalid ones (``offended``).
+    """Return the valid labels of a loop, from its guards, or from the losses in ``offended``, which found invalid ones.
 
-    ``record`` is the mode of the loop in ``label_guard.json``, and may hold anything.
+    ``record`` is the mode of the loop in ``label_guard.json``; malformed parts are skipped.
     """
     guards, losses = record.get('guards'), record.get('losses')
     guards = guards if isinstance(guards, list) else []
@@ -160,13 +160,13 @@ class Head(Protocol):
 
     @property
     def path(self) -> str:
-        """Place in a config, ``'model.roi_head.bbox_head[0]'``, or in a model, ``'roi_head.bbox_head.0'``."""
+        """Path in a config, ``'model.roi_head.bbox_head[0]'``, or in a model, ``'roi_head.bbox_head.0'``."""
 
     def get(self, key: str, fallback: Any = None) -> Any:
         """Return an argument of the head."""
 
     def is_a(self, *names: str) -> bool:
-        """Return True if its class or a base class has one of these names."""
+        """Return True if the head's class or a base class has one of these names."""
 
 
 def split_path(path: str) -> List[str]:
@@ -205,7 +205,7 @@ def build_spaces(head: Head) -> Iterator[Space]:
 
 
 def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
-    """Collect the valid labels of a model's heads."""
+    """Collect the valid labels of a model's heads; if no head has classes, the class ``names`` define them."""
     heads = list(heads)
     found = tuple(space for head in heads for space in build_spaces(head))
     instances = _choose_leading(found, 'instances')
@@ -216,7 +216,7 @@ def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named
 
 
 def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """Return the smallest space in the most relevant group; ``None`` if no space is of this kind."""
+    """Return the space with the fewest classes among heads of the first name in ``GROUPS`` that is present."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:
@@ -252,7 +252,7 @@ def _find_ignore_index(head: Head, group: str) -> int:
 
 
 def find_ignore_index(loss: Any) -> int:
-    """Return the label that a loss (of a config, built, or the first of several) ignores; else ``NOT_IGNORED``."""
+    """Return the ``ignore_index`` of a loss (a config, a module, or the first of a list); else ``NOT_IGNORED``."""
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
     if isinstance(loss, dict):
@@ -267,7 +267,7 @@ def _as_int(value: Any) -> Optional[int]:
 
 
 class _ModuleHead:
-    """A module with the interface of a config part."""
+    """A module with the interface :class:`Head`."""
 
     def __init__(self, path: str, module: Any) -> None:
         self.path = path
@@ -281,7 +281,7 @@ class _ModuleHead:
 
 
 def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
-    """Return the valid labels of a model's heads; the class ``names`` are used if no head tells classes apart."""
+    """Return the valid labels of a model's heads; if no head has classes, the class ``names`` define them."""
     heads = (_ModuleHead(name, module) for name, module in model.named_modules())
     ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head'))
     return collect_label_spaces(ends, names, 'the classes of the data set')
@@ -290,8 +290,8 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
 def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
     """Return the valid labels of a loss (``'decode_head.loss_decode.0'``) as {kind: space}, from the head that owns it.
 
-    A ``num_classes`` of the loss itself overrides that of its head. A loss outside of known heads may be of either
-    kind. Empty if nothing counts classes, as for region proposals.
+    The loss's own ``num_classes`` overrides that of its head. A loss outside of known heads gets a space of each kind.
+    Empty if no module has a number of classes, as for region proposals.
     """
     loss, *owners = _walk_up(model, loss_name)
     own = _find_first_int([loss.module], 'num_classes')
@@ -313,7 +313,7 @@ def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
 
 
 def _walk_up(model: Any, name: str) -> Iterator[_ModuleHead]:
-    """Yield a module and the modules around it, the model last."""
+    """Yield a module, its parent, and so on up to the model."""
     parts = name.split('.')
     for depth in range(len(parts), -1, -1):
         path = '.'.join(parts[:depth])

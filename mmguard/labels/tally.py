@@ -125,7 +125,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, record: Any) -> Tally:
-        """Read ``to_json`` back.
+        """Build a tally from the dict of ``to_json``.
 
         Raises:
             ValueError: The record is malformed; the message says why.
@@ -145,7 +145,7 @@ def get_tallies(sample: Any) -> Dict[str, Tally]:
 
 
 def read_counts(counts: Dict[str, Any]) -> Tally:
-    """Return the tally of one kind in the record of a sample."""
+    """Build the tally of one kind from the record of a sample."""
     return Tally(**{name: value for name, value in counts.items() if name != LABEL_MAP})
 
 
@@ -167,12 +167,12 @@ def _join_sources(left: Optional[str], right: Optional[str]) -> Optional[str]:
 
 
 class LabelGuardError(ValueError):
-    """Labels that must not be trained on.
+    """Error raised for invalid labels, with counts and positions as data.
 
     Args:
-        message (str): The fault, its place, and advice.
-        tallies (Sequence[Tally]): The failure cases as data: file, values and counts. Empty where the error
-            crossed a process border (a dataloader worker passes on only the message).
+        message (str): The fault, the file or tensor, and advice.
+        tallies (Sequence[Tally]): The failure cases as data: file, values and counts. Empty if the error comes from a
+            dataloader worker, which passes on only the message.
         positions (Sequence[tuple]): Indices of the first invalid elements in the label array.
     """
 
@@ -196,12 +196,12 @@ def find_map(sample: Any) -> Optional[Tuple[Any, str]]:
 
 
 def find_instances(sample: Any) -> Optional[Any]:
-    """Return the instances of a sample; ``None`` without annotations, when they have no fields."""
+    """Return the ``gt_instances`` of a sample; ``None`` if the sample has none, or they have no fields."""
     instances = sample.get('gt_instances')
     return instances if instances is not None and instances.keys() else None
 
 
-#: Keys of the path: of the label file, else of the image.
+#: Keys of a sample's file: the label file, otherwise the image.
 _KEYS = ('seg_map_path', 'img_path')
 
 
@@ -250,7 +250,7 @@ Record = Dict[str, Dict[str, Any]]
 
 
 def adapt_rule(rule: Rule, sample: Any) -> Rule:
-    """Return the rule for a sample: without its label map if an earlier guard has applied the same one."""
+    """Return the rule, without its label map if an earlier guard has applied the same map to the sample."""
     if not rule.label_map:
         return rule
     record: Record = sample.get(LABEL_GUARD) or {}
@@ -274,7 +274,7 @@ def _join_record(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, i
     if kind in joined:
         tally = read_counts(joined[kind]).merge_second_guard(tally)
     mapped = dict(label_map) or joined.get(kind, {}).get(LABEL_MAP)
-    # mmengine makes deep copies of it for every batch, so what is not needed is left out.
+    # mmengine makes deep copies of the record for every batch, so counts of 0 are left out.
     counts = {name: value for name, value in vars(tally).items() if value}
     joined[kind] = {**counts, **({LABEL_MAP: mapped} if mapped else {})}
     return joined

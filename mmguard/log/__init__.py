@@ -1,4 +1,4 @@
 """Statistics of a run: accumulated, written as JSON lines and records, read back, and described.
 
-Imports :mod:`mmguard.labels` and what is below it; no framework.
+Imports :mod:`mmguard.labels` and the packages below it; no framework.
 """

@@ -22,7 +22,7 @@ _SURPLUS = 10
 
 
 class FlightRecord:
-    """JSON-lines file of bounded size that keeps at least the last ``capacity`` batches; an existing one is replaced.
+    """JSON-lines file of bounded size with at least the last ``capacity`` batches; replaces an existing file.
 
     Each line is passed to the operating system immediately, so none is missing after a kill. A line that could not be
     written, e.g. on a full disk, is written with the next one; ``error`` is the reason. The process holds a lock on the
@@ -40,7 +40,7 @@ class FlightRecord:
         self._put(b'')
 
     def write(self, **entry: Any) -> None:
-        """Append a line: a batch (``samples``), or how training ended (``reason``)."""
+        """Append a line: a batch (``samples``), or the end of the training (``reason``)."""
         self._put(_encode_line(entry))
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class FlightRecord:
             self._file = None
 
     def remove(self) -> None:
-        """Remove the file: training ended well."""
+        """Remove the file, after a training that ended well."""
         self.close()
         with contextlib.suppress(OSError):
             os.unlink(self.path)
@@ -83,7 +83,7 @@ def _encode_line(entry: Dict[str, Any]) -> bytes:
     return encode_line({**entry, 'time': time.strftime('%Y-%m-%dT%H:%M:%S%z')})
 
 
-#: Reasons for a training that recorded no end.
+#: Values of ``Flight.reason`` if the end of the training is not recorded.
 KILLED, RUNNING = 'killed', 'still going on'
 #: Limit of the first line of a record, in bytes.
 _LARGEST = 1 << 10
@@ -98,7 +98,7 @@ class FlightSample:
 
 @dataclass
 class FlightBatch:
-    """A batch: its samples in their order, and its iteration as the console counts."""
+    """A batch: its samples in their order, and its iteration as on the console."""
 
     samples: List[FlightSample]
     iter: Optional[int] = None
@@ -120,7 +120,7 @@ class Flight:
     rank: int = 0  #: Rank of the process.
     iter: Optional[int] = None  #: The last iteration.
     time: str = ''  #: Time of the last line.
-    reason: str = ''  #: How training ended; ``KILLED`` or ``RUNNING`` without a recorded end. Empty: unreadable.
+    reason: str = ''  #: How training ended; ``KILLED`` or ``RUNNING`` if no end is recorded. Empty: unreadable.
     exception: Optional[RecordedException] = None  #: The exception that ended it.
     batches: List[FlightBatch] = field(default_factory=list)  #: The oldest first.
     unread: UnreadParts = field(default_factory=UnreadParts)  #: Parts that could not be understood.
@@ -166,7 +166,7 @@ def read_flight(path: str) -> Flight:
 
 
 def _read_capacity(file: BinaryIO, path: str) -> int:
-    """Check the first line and return how many batches the record keeps. The file is rewound."""
+    """Check the first line, rewind the file, and return how many batches the record keeps."""
     head: Dict[str, Any] = {}
     with contextlib.suppress(ValueError):
         head = parse_object(file.readline(_LARGEST))
@@ -174,7 +174,7 @@ def _read_capacity(file: BinaryIO, path: str) -> int:
     if 'capacity' not in head:
         raise ValueError(f'{path}: not a flight record. Expected a {FLIGHT}, which FlightRecorderHook writes')
     if head.get('format') != FORMAT:
-        raise ValueError(f'{path}: format {head.get("format")!r:.40}, this mmguard reads {FORMAT}')
+        raise ValueError(f'{path}: expected format {FORMAT}, got {head.get("format")!r:.40}')
     capacity = head['capacity']
     return capacity if isinstance(capacity, int) and capacity > 0 else 0
 

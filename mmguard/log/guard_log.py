@@ -25,7 +25,7 @@ from mmguard.log.statistics import KINDS, SCALARS, Stats
 from mmguard.text import visible
 
 _MODES = ('train', 'val', 'test')
-#: Number of files in the text of a mode and kind.
+#: Number of files that ``str(GuardLog)`` lists per mode and kind.
 _WORST = 20
 #: Counters in the data frame. The other scalars may be positive in clean iterations, which have no line.
 COUNTERS = SCALARS[:6]
@@ -46,7 +46,7 @@ def read_log(path: Union[str, Path]) -> GuardLog:
 
 
 class GuardLog:
-    """Log of the labels that a run skipped or remapped, see :func:`read_log`; as text, its worst files and its sums.
+    """Log of the labels that a run skipped or remapped, see :func:`read_log`; ``str()`` has the worst files and sums.
 
     Attributes:
         folder (Path): The folder of its files.
@@ -79,10 +79,10 @@ class GuardLog:
         return _import_optional('pandas', 'to_frame()').DataFrame(rows, columns=['mode', 'step', 'iter', *COUNTERS])
 
     def files(self) -> List[Dict[str, Any]]:
-        """Return a dict per file with something skipped or remapped, for each mode and kind the worst first.
+        """Return a dict per file with skipped or remapped labels, for each mode and kind the worst first.
 
-        Its keys are ``mode``, ``kind`` (``'pixels'`` or ``'instances'``), ``source`` (as in the log), ``path`` (to open
-        it, if it is found), ``skipped``, ``remapped`` and ``values``.
+        The keys are ``mode``, ``kind`` (``'pixels'`` or ``'instances'``), ``source`` (as in the log), ``path`` (to open
+        the file, if it is found), ``skipped``, ``remapped`` and ``values``.
         """
         return [
             dict(
@@ -102,7 +102,7 @@ class GuardLog:
     def totals(self, mode: str) -> Stats:
         """Return the sums of a mode over all iterations, or over the logged ones if the record is missing."""
         lines, totals = self.lines[mode], self.run.modes[mode].totals
-        if lines.sums and not totals:  # the record is missing, or that of a training that died in its first minute
+        if lines.sums and not totals:  # the record is missing, or empty: the training died in its first minute
             totals = lines.totals()
         kinds = dict(totals.kinds)
         for kind, tally in totals.kinds.items():
@@ -140,8 +140,8 @@ class GuardLog:
         return list(axes[:, 0])
 
     def _iterate_rows(self) -> List[Tuple[Tuple[str, int, int], List[int]]]:
-        """Return mode, step and iteration, and the counts in the order of ``COUNTERS``."""
-        # The last number of a key counts runs: one that continues in the same folder may repeat an iteration.
+        """Return a row per iteration: (mode, step, iteration), and the counts in the order of ``COUNTERS``."""
+        # The last number of a key counts runs: a run that continues in the same folder may repeat an iteration.
         rows: Dict[Tuple[str, int, int, int], List[int]] = {}
         for lines in self._logs:
             times: Counter = Counter()

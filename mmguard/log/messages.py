@@ -1,4 +1,4 @@
-"""Lines and tables of the log, when they are due, and the warning about unreported guards."""
+"""Texts of the log: lines, tables, their rate limits, and the warning about unreported guards."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mmguard.log.run_log import ModeStats
 from mmguard.log.statistics import KINDS, Stats
 from mmguard.text import align_right, plural, quantity, visible_name
 
-#: In place of the file of a sample without a path.
+#: Shown instead of the file of a sample without a path.
 NO_FILE = Message("unknown, as meta_keys of the Pack transform lack 'img_path'")
 _UNITS = {'pixels': Message('px'), 'instances': Message('instances')}
 
 
 def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> Message:
-    """Describe the iterations of a line, as the console counts them.
+    """Describe the iterations of a log line, numbered as on the console.
 
     Example:
         >>> describe_place('train', {'iter': 11}, {'iter': 50}), describe_place('val', {'iter': 7}, {'iter': 7})
@@ -44,7 +44,7 @@ def _add_epoch(place: Dict[str, int], iterations: Message) -> Message:
 
 
 def describe_offence(where: str, stats: Stats) -> str:
-    """Return the line for a reader about one iteration, or about several since the last line.
+    """Return the console line about invalid labels in one iteration, or in all iterations since the last line.
 
     ``iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: data/camvid/trainannot/0001TP.png`` or
     ``iters 11-50: 31,204 px skipped (0.8 %, value 11) in 57 of 80 images, worst: data/camvid/trainannot/0016E5.png``.
@@ -78,7 +78,7 @@ def describe_offence(where: str, stats: Stats) -> str:
 
 
 def _describe_amount(stats: Stats, tally: Tally, unit: Message, details: List[str], agent: str = '') -> str:
-    """Format ``2 of 9 instances skipped (value 600; 1 box without area)``; for several iterations, the share."""
+    """Return ``2 of 9 instances skipped (value 600; 1 box without area)``; for several iterations with a share."""
     skipped, remapped = '{count:,} of {total:,} {unit} skipped', '{count:,} of {total:,} {unit} remapped'
     if stats.iterations > 1:
         skipped, remapped = '{count:,} {unit} skipped', '{count:,} {unit} remapped'
@@ -93,14 +93,14 @@ def _describe_amount(stats: Stats, tally: Tally, unit: Message, details: List[st
 
 
 def _list_values(tallies: List[Tally]) -> List[str]:
-    """Return ``['values 11, 24']``, or an empty list."""
+    """Return the invalid values of tallies as ``['values 11, 24']``, or an empty list."""
     values = sorted({value for tally in tallies for value in tally.values})
     shown = ', '.join(map(str, values[:6])) + (', ...' if len(values) > 6 else '')
     return [join(' ', (plural(len(values), 'value'), shown))] if values else []
 
 
 def summarize_loop(mode: str, loop: ModeStats, limit: int, log: str) -> str:
-    """Summarize a loop, with the ``limit`` files of each kind with the most invalid labels; empty if none was seen."""
+    """Summarize a loop, with the ``limit`` worst files of each kind; an empty string if no label was seen."""
     totals = loop.totals()
     worst = {kind: (loop.find_worst(kind, limit), loop.files.count_files(kind)) for kind in KINDS}
     lines = summarize_mode(mode, totals, worst)
@@ -110,9 +110,9 @@ def summarize_loop(mode: str, loop: ModeStats, limit: int, log: str) -> str:
 
 
 def summarize_mode(mode: str, totals: Stats, worst: Mapping[str, Tuple[List[Tally], int]], ranks: int = 1) -> List[str]:
-    """Return the sums of a mode, after a table of the worst files of each kind: those shown, and the number of all.
+    """Return the lines about a mode: a table of the worst files of each kind, then the sums.
 
-    One line if all labels are valid; empty if none was seen.
+    ``worst``: kind -> files to show, number of all files. One line if all labels are valid; none if no label was seen.
     """
     if not (totals or totals.filled):
         return [valid] if (valid := describe_valid(mode, totals)) else []
@@ -125,7 +125,7 @@ def summarize_mode(mode: str, totals: Stats, worst: Mapping[str, Tuple[List[Tall
 
 
 def format_files(title: str, worst: Sequence[Tally], hidden: int) -> List[str]:
-    """Return the rows of a table of files, a line each: long names are not cut, so that they can be copied."""
+    """Return the rows of a table of files; long names are not cut, so that they can be copied."""
     heads = [align_right(translate(word), 12) for word in ('skipped', 'remapped')]
     rows = [title, f'{"".join(heads)}  {translate("file (values)")}']
     for tally in worst:
@@ -145,7 +145,7 @@ def _describe_values(tally: Tally) -> str:
 
 
 def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
-    """Return the sums of a loop over ``ranks`` processes, one line per counted thing."""
+    """Return the sums of a loop over ``ranks`` processes: lines for pixels, instances, losses, files and iterations."""
     among = '' if totals.iterations else Message(' in the offending iterations')
     lines: List[str] = []
     for kind in KINDS:
@@ -192,7 +192,7 @@ def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
 
 
 def describe_reasons_by_kind(tallies: Dict[str, Tally]) -> List[str]:
-    """Describe values and box faults over all files, one line per kind that has any."""
+    """Return a line per kind (pixels, instances) with the invalid values and box faults of all files."""
     described = {kind: describe_reasons(tally) for kind, tally in tallies.items()}
     return [translate(join(': ', (Message(kind), words))) for kind, words in described.items() if words]
 
@@ -227,7 +227,7 @@ def list_filled(filled: Dict[str, Dict[str, int]]) -> List[str]:
 
 
 def describe_skipped_ratio(ratio: float, limit: float, worst: Sequence[Tally]) -> str:
-    """Explain why a training stops at ``max_skipped_ratio``."""
+    """Return the error message of a training that exceeds ``max_skipped_ratio``."""
     return translate(
         '{share:.3g} % of the labels seen so far were skipped, more than max_skipped_ratio={limit}: {files}. '
         'Correct the labels, or raise the limit',
@@ -241,18 +241,18 @@ def format_percent(part: int, total: int) -> str:
     return f'{100 * part / total:.3g} %' if total else '0 %'
 
 
-#: Rank, names of losses, samples.
+#: Rank, names of the losses that it lacked, samples.
 OneRank = Tuple[int, Sequence[str], Sequence[str]]
 
 
 def describe_filled(filled: Sequence[OneRank]) -> str:
     """Return ``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
     lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {list_names(files)})' for rank, losses, files in filled]
-    return f'{list_names(lacks, "; ")}; filled with zeros to keep the ranks in step. Most often a batch has no targets'
+    return f'{list_names(lacks, "; ")}; filled with zeros to keep ranks in step. Usual cause: a batch without targets'
 
 
 def describe_unreached(names: Sequence[str]) -> str:
-    """Describe the parameters without a gradient, with advice."""
+    """Return a warning about parameters that no loss reaches, with advice."""
     return (
         f'no loss of any rank reaches {quantity(len(names), "parameter")}: {list_names(names)}. That is expected if '
         'the first batch has no targets. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
@@ -261,7 +261,7 @@ def describe_unreached(names: Sequence[str]) -> str:
 
 
 def list_names(items: Sequence[str], between: str = ', ') -> str:
-    """List the first eight items."""
+    """Join the first eight items, and the number of further ones."""
     more = [f'and {len(items) - 8:,} more'] if len(items) > 8 else []
     return between.join([*map(visible_name, items[:8]), *more]) or 'unknown'
 
@@ -271,7 +271,7 @@ SINGLES, WORST = 3, 20
 
 
 class ConsoleLines:
-    """Lines about the invalid labels of a run; each method returns one, or an empty text."""
+    """Console lines about the invalid labels of a run; each method returns a line, or an empty string."""
 
     def __init__(self) -> None:
         #: Mode -> the iterations that have no line yet: the first, the last, and their statistics.
@@ -280,8 +280,8 @@ class ConsoleLines:
         self._closed: Set[Tuple[str, bool]] = set()
 
     def add(self, mode: str, place: Dict[str, int], stats: Stats) -> str:
-        """Add an iteration; return its line if it is one of the first offences."""
-        if self._singles_left:  # no line is due about the iterations before
+        """Add an iteration; return its line if it is one of the first with invalid labels."""
+        if self._singles_left:  # earlier iterations without a line had only valid labels
             self._windows.pop(mode, None)
             if not stats:
                 return ''
@@ -302,7 +302,7 @@ class ConsoleLines:
         return describe_offence(join('', ('guard: ', describe_place(mode, begin, end))), window) if window else ''
 
     def end_loop(self, mode: str, loop: ModeStats, log: str) -> str:
-        """Return the result of a loop: in full the first time, then on one line."""
+        """Return the summary of a loop; for a repeated validation or test, only the line about the last iterations."""
         line, result = self.end_window(mode), (mode, bool(loop.sums))
         if mode != 'train' and result in self._closed:
             return line
@@ -362,7 +362,7 @@ def warn_unreported(guard: str) -> None:
         _WARNED_RUNS.add(run[0])
         run[1](
             translate(
-                'guard: {guard} takes out invalid labels, but nothing reports them: this run has no LabelGuardHook. '
+                'guard: {guard} excludes invalid labels, but nothing reports them: this run has no LabelGuardHook. '
                 "Add dict(type='LabelGuardHook') to custom_hooks",
                 guard=guard,
             )

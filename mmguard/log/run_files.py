@@ -1,4 +1,4 @@
-"""Reader of the files of a run: its lines and their sums by mode, and its records."""
+"""Reader of the files of a run: the lines of the log, their sums by mode, and the records."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ class FilledRank:
 
 @dataclass
 class LogLine:
-    """One iteration that had something skipped or remapped, as ``Stats.to_line`` writes it."""
+    """Line about an iteration with skipped or remapped labels, as ``Stats.to_line`` writes it."""
 
     mode: str  #: ``'train'``, ``'val'`` or ``'test'``.
-    iter: int  #: The iteration as the console counts.
+    iter: int  #: The iteration as on the console.
     step: Optional[int] = None  #: For a validation: the iteration of the training.
     total: int = 0
     skipped_pixels: int = 0
@@ -140,17 +140,17 @@ def read_logs(paths: List[Path], unread: UnreadParts) -> Iterator[LogLine]:
 
 
 class LoggedStats(ModeStats):
-    """Statistics of the lines of one mode, in which only iterations with something skipped or remapped are logged."""
+    """Statistics of the lines of one mode; only iterations with skipped or remapped labels have a line."""
 
     def __init__(self) -> None:
         super().__init__(detailed=None)
         self.first_filled: Dict[int, Tuple[int, List[str]]] = {}
-        #: Place, iteration and log -> lines; those of several runs follow each other.
+        #: Place, iteration and log -> number of lines: more than 1 if several runs write to the log.
         self._times: Counter = Counter()
         self._last: Dict[Tuple[str, Optional[str]], Tally] = {}
 
     def add_line(self, line: LogLine, log: int = 0) -> None:
-        """Add an iteration of one rank, from the log with that number."""
+        """Add a log line; ``log`` is the number of its file (one file per rank)."""
         for filled in line.filled:
             self.first_filled.setdefault(filled.rank, (line.place, filled.samples))
             self.sums.add_filled_losses(filled.rank, filled.losses)
@@ -164,10 +164,10 @@ class LoggedStats(ModeStats):
         self.add(stats, {'iter': line.iter})
 
     def _restore_values(self, kind: str, tally: Tally) -> Tally:
-        """Return the tally of a file; one logged without values gets those of its previous line."""
+        """Return the tally of a file, with the values of the file's previous line if it was logged without values."""
         count, before = tally.skipped + tally.remapped, self._last.get((kind, tally.source))
         if count and not (tally.values or tally.reasons or tally.other_values):
-            if before is None:  # that line is missing
+            if before is None:  # the previous line is missing
                 tally.other_values = count
             else:
                 is_single = len(before.values) == 1
@@ -178,7 +178,7 @@ class LoggedStats(ModeStats):
         return tally
 
     def count_iterations(self) -> int:
-        """Return the number of iterations with anything skipped or remapped; each counts once over all ranks."""
+        """Return the number of iterations with skipped or remapped labels; each counts once over all ranks."""
         most: Dict[Tuple[int, int], int] = {}
         for (place, number, _), times in self._times.items():
             most[place, number] = max(most.get((place, number), 0), times)
@@ -199,7 +199,7 @@ def sum_lines(*logs: Iterable[LogLine]) -> Dict[str, LoggedStats]:
 
 
 class NotALog(CannotRun):
-    """Reason why there is nothing to report on, as text for the user."""
+    """Error if a path has no log of mmguard; the message is for the user."""
 
 
 @dataclass
@@ -213,7 +213,7 @@ class RunFiles:
 
 
 def find_run(target: Path) -> RunFiles:
-    """Find the files of the run of a log, a ``label_guard.json`` or a flight record; in a folder, of the newest run.
+    """Find all files of a run, given one of them (log, record, flight record), or a folder: its newest run.
 
     Raises:
         NotALog: Nothing was found.
@@ -230,7 +230,7 @@ def find_run(target: Path) -> RunFiles:
 
 
 def _find_newest(folder: Path) -> RunFiles:
-    # The files of every rank count: rank 0 may have met nothing.
+    # The files of every rank count: rank 0 may have no invalid label, and so no log.
     runs: Dict[Path, RunFiles] = {}
     age: Dict[Path, float] = {}
     # The renamed files of an earlier run end in .old.
@@ -269,7 +269,7 @@ def _strip_rank(path: Path) -> Path:
 
 
 def _find_ranks(first: Path) -> List[Path]:
-    """Return a file and the existing files of the other ranks in its folder."""
+    """Return the existing ones of ``a.json``, ``a.rank1.json``, ``a.rank2.json``, ..., given ``a.json``."""
     ranks = {_parse_rank(path, first): path for path in first.parent.glob('*')}
     found = [ranks[rank] for rank in sorted(rank for rank in ranks if rank is not None)]
     return [path for path in (first, *found) if path.is_file()]
@@ -370,7 +370,7 @@ def _read(path: Path) -> _RecordJson:
     with open_regular(path) as file:
         record = decode(_RecordJson, parse_object(file.read(_LONGEST)))
     if record.format != RECORD_FORMAT:
-        raise ValueError(f'format {record.format}, this mmguard reads {RECORD_FORMAT}')
+        raise ValueError(f'expected format {RECORD_FORMAT}, got {record.format}')
     return record
 
 

@@ -1,4 +1,4 @@
-"""Writer of a run: its JSON lines, and the sums of its modes."""
+"""Writer of the files of a run: its JSON lines, and the sums of its modes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mmguard.language import translate
 from mmguard.log.statistics import DETAILED, PerFileStats, Stats
 from mmguard.version import __version__
 
-#: The file of lines, that of the sums, and the flight record.
+#: File names of the lines, of the sums, and of the flight record.
 NAME, RECORD, FLIGHT = 'label_guard.jsonl', 'label_guard.json', 'label_guard_flight.jsonl'
 #: Limit of the file of lines, in MB (2**20 bytes).
 MAX_MB = 256
@@ -28,7 +28,7 @@ EVERY = 60.0
 #: Limit of a record that is continued, in bytes.
 _LARGEST = 1 << 20
 
-_FULL_NOTE = 'limit reached: no further lines, label_guard.json goes on with the sums'
+_FULL_NOTE = 'limit reached: no further lines, the sums continue in label_guard.json'
 
 
 class JsonLines:
@@ -83,7 +83,7 @@ class JsonLines:
 
 
 def encode_line(record: Dict[str, Any]) -> bytes:
-    """Encode a record as one line."""
+    """Encode a record as one line of JSON."""
     return _encode(record) + b'\n'
 
 
@@ -106,8 +106,8 @@ def name_for_rank(name: str, rank: int) -> str:
 class ModeStats:
     """Statistics of one mode of a run, for the current loop and all earlier ones.
 
-    Files are named relative to ``roots``; ``sums`` are those of the loop, without the number of files; ``files`` has
-    the counts of every file in the loop, and all files of the mode.
+    ``sums`` are the sums of the current loop, without the number of files. ``files`` has the counts of every file in
+    the current loop, and the names of all files of the mode, relative to ``roots``.
     """
 
     def __init__(self, detailed: Optional[int] = DETAILED) -> None:
@@ -115,7 +115,7 @@ class ModeStats:
         self.sums = Stats()
         self.files = PerFileStats(detailed)
         self._earlier = Stats()
-        #: The last iteration of each loop (for a validation, of the training) -> its iterations.
+        #: Last iteration of each loop (for a validation, training iteration) -> number of its iterations.
         self._ends: Dict[str, int] = {}
         self._place: Dict[str, int] = {}
 
@@ -127,9 +127,9 @@ class ModeStats:
         self.files.start_loop()
 
     def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str] = ()) -> Optional[Stats]:
-        """Add an iteration (:meth:`RunLog.see`); return it for its line, ``None`` if nothing was skipped or remapped.
+        """Add an iteration; return its statistics for the log line, ``None`` if nothing was skipped or remapped.
 
-        In the line file names are shortened, and values are left out that a file had last time.
+        In the line, file names are relative, and values are left out if the file had the same ones last time.
         """
         self._place = place
         self.files.see(map(self.shorten, sources))
@@ -164,7 +164,7 @@ class ModeStats:
         )
 
     def to_json(self) -> Dict[str, Any]:
-        """Convert the sums of all loops, where each of them ended, and the last iteration to plain data."""
+        """Convert the sums of all loops, the end of each loop, and the last iteration to plain data."""
         return {'loops': self._list_ends(), 'totals': self.totals(self._earlier + self.sums).to_json(), **self._place}
 
     def _list_ends(self) -> Dict[str, int]:
@@ -175,7 +175,7 @@ class ModeStats:
 class RunLog:
     """Writer of ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and your own loops.
 
-    The sums are in a file of their own, because readers of the log (``pandas.read_json(lines=True)``, ``jq``) rely on
+    The sums have their own file, because readers of the log (``pandas.read_json(lines=True)``, ``jq``) rely on
     one iteration per line. They are written at the start and the end of a loop, and once a minute in between. A run
     that continues in the same folder adds its sums to those of the file; a file that cannot be read is kept, and the
     run gets ``label_guard.2.json`` and ``label_guard.2.jsonl``. Every rank other than 0 has its own files. Nothing is
@@ -221,14 +221,14 @@ class RunLog:
     def see(self, mode: str, place: Dict[str, int], stats: Stats, sources: Iterable[str] = ()) -> None:
         """Add an iteration, and write its line if it has invalid labels.
 
-        ``place`` is ``iter`` as the console counts, and where that restarts, ``step``; ``sources`` are all files that
-        were seen.
+        ``place`` has ``iter`` as on the console, and ``step`` (the training iteration) if ``iter`` restarts;
+        ``sources`` are all files of the iteration.
         """
         shown = self.modes[mode].add(stats, place, sources)
         self._write_line({} if shown is None else {'mode': mode, **place, **shown.to_line()})
 
     def add_filled_losses(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
-        """Report ranks that lacked losses in this iteration, and trained with zeros in their place."""
+        """Write a line about ranks that lacked losses in this iteration, and trained with zeros instead."""
         if mode not in self.modes:
             self.begin(mode)
         for rank, losses, _ in filled:
@@ -244,12 +244,12 @@ class RunLog:
             self.write()
 
     def end(self, mode: str) -> None:
-        """End a loop."""
+        """Record that the loop of a mode has ended, and write the sums."""
         self._run['modes'][mode]['ended'] = True
         self.write()
 
     def write(self) -> None:
-        """Write the sums, if there are any: the whole file, or nothing."""
+        """Write the sums to ``label_guard.json`` if a loop has begun: the whole file, or nothing."""
         if not self.modes:
             return
         self._written = time.monotonic()
@@ -265,7 +265,7 @@ class RunLog:
             self._error = error
 
     def _read_earlier(self) -> List[Any]:
-        """Return the earlier runs of the record; use the next names if a file cannot be read or continued."""
+        """Return the earlier runs in the record; if it cannot be continued, use ``label_guard.2.json`` and so on."""
         for number in count(2):
             try:
                 for path in (self.lines, self.record):
@@ -293,7 +293,7 @@ class RunLog:
             if error is not None:
                 problems[path] = translate('{file} cannot be written: {error}', file=path, error=error)
         if self._lines.is_full:
-            template = '{file} has reached its limit and gets no further lines; the sums go on in {record}'
+            template = '{file} has reached its limit and gets no further lines; the sums continue in {record}'
             problems['full'] = translate(template, file=self.lines, record=self.record)
         if self._kept:
             template = '{file} is not continued ({error}) and kept as it is: this run is recorded in {record}'

@@ -38,7 +38,7 @@ ByKind = Dict[str, List[Tally]]
 
 
 def group_tallies(pixels: Sequence[Tally] = (), instances: Sequence[Tally] = ()) -> ByKind:
-    """Return tallies as {kind: tallies}."""
+    """Return ``{'pixels': [...], 'instances': [...]}``."""
     return {'pixels': list(pixels), 'instances': list(instances)}
 
 
@@ -55,17 +55,17 @@ class Stats:
     """
 
     iterations: int = 0  #: Iterations seen.
-    offending_iterations: int = 0  #: Iterations with something skipped or remapped.
-    files: int = 0  #: Label files seen; summed over ranks, one that several ranks have seen counts several times.
-    offending_files: int = 0  #: Files with something skipped or remapped.
-    #: Kind -> its sum. For a loop it includes the values, also those that only a loss met.
+    offending_iterations: int = 0  #: Iterations with skipped or remapped labels.
+    files: int = 0  #: Label files seen; in a sum over ranks, a file counts once for each rank that saw it.
+    offending_files: int = 0  #: Files with skipped or remapped labels.
+    #: Kind -> its sum. For a loop the sum includes the values, also those that only a loss saw.
     kinds: Dict[str, Tally] = field(default_factory=lambda: {'pixels': Tally(), 'instances': Tally()})
     losses: Dict[str, Tally] = field(default_factory=dict)  #: Guarded loss -> its counts.
     empty_images: int = 0  #: Images without any instance, annotated so or emptied by a guard.
     #: Loss -> rank -> iterations in which the rank lacked it, and trained with a zero in its place.
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
     samples: int = 0  #: Images seen. This and the following are kept only until the next report.
-    offending_samples: int = 0  #: Images with something skipped or remapped.
+    offending_samples: int = 0  #: Images with skipped or remapped labels.
     offending: ByKind = field(default_factory=group_tallies)  #: Kind -> tallies of offending images, in batch order.
     #: Images that a loss had to sanitize, because no guard in the pipeline did.
     loss_samples: ByKind = field(default_factory=group_tallies)
@@ -82,7 +82,7 @@ class Stats:
         return stats.end_iteration()
 
     def add_image(self, record: Record) -> None:
-        """Add the counts that guards left in an image; its values, if any is invalid, stay in ``offending``."""
+        """Add the counts that guards left in an image; append its tallies to ``offending`` if a label is invalid."""
         self.samples += 1
         is_offending = False
         for kind, counts in record.items():
@@ -98,17 +98,17 @@ class Stats:
         self.offending_samples += is_offending
 
     def add_losses(self, losses: Dict[str, Tally]) -> None:
-        """Add the counts of the guarded losses in this iteration."""
+        """Set the counts of the guarded losses, and count the iteration."""
         self.losses = losses
         self.end_iteration()
 
     def add_loss_samples(self, samples: ByKind) -> None:
-        """Add the images that the losses had to sanitize."""
+        """Set the tallies of the images that the losses had to sanitize."""
         self.loss_samples = samples
         self.offending_samples = max(self.offending_samples, *map(len, samples.values()))
 
     def end_iteration(self) -> Stats:
-        """Count what was added as one iteration."""
+        """Count the added images and losses as one iteration, and return the statistics."""
         self.iterations, self.offending_iterations = 1, int(bool(self))
         return self
 
@@ -161,7 +161,7 @@ class Stats:
             images.update({kind: _condense_tallies(tallies) for kind, tallies in images.items()})
 
     def vector(self) -> List[int]:
-        """Return the numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
+        """Return the counts that ranks sum, in the order of ``SCALARS`` and ``SEEN``."""
         pixels, instances = self.kinds['pixels'], self.kinds['instances']
         skipped = remapped = total = 0
         for loss in self.losses.values():
@@ -181,7 +181,7 @@ class Stats:
         ]
 
     def to_line(self) -> Dict[str, Any]:
-        """Convert the counts of an iteration, and its images, to the fields of a line of the log."""
+        """Return the counts of an iteration, and the tallies of its images, as fields of a JSON line."""
         pixels, instances = self.kinds['pixels'], self.kinds['instances']
         record: Dict[str, Any] = {
             **dict(zip(SCALARS[:4], self.vector())),
@@ -217,7 +217,7 @@ class Stats:
 
     @classmethod
     def from_json(cls, record: Any) -> Stats:
-        """Read ``to_json`` back.
+        """Build statistics from the dict of ``to_json``.
 
         Raises:
             ValueError: The record is malformed; the message says why.
@@ -229,7 +229,7 @@ class Stats:
 
 @dataclass
 class LossRecord:
-    """Counts of a guarded loss, as JSON has them."""
+    """Counts of a guarded loss in a JSON file."""
 
     seen: int = 0
     skipped: int = 0
@@ -238,7 +238,7 @@ class LossRecord:
 
 @dataclass
 class _StatsRecord:
-    """Sums of a loop, as JSON has them."""
+    """Sums of a loop in a JSON file."""
 
     pixels: Tally
     instances: Tally
@@ -278,7 +278,7 @@ def _list_images(tallies: ByKind) -> List[Dict[str, Any]]:
 class PerFileStats:
     """Counts of every file of a mode; a million offending files take less than 300 MB.
 
-    The values of files far from the worst are dropped first, unless ``detailed`` is None; names and counts stay.
+    The values of at least the ``detailed`` worst files are kept (None: of all files), and the counts of all files.
     """
 
     def __init__(self, detailed: Optional[int] = DETAILED) -> None:
@@ -287,12 +287,12 @@ class PerFileStats:
         #: Kind -> (files, 3): skipped and remapped in the current loop, and a hash of the last offence.
         self._counts: Dict[str, np.ndarray] = {}
         self._details: Dict[str, Dict[str, Tally]] = {}
-        #: (files,): True for those that offended in an earlier loop.
+        #: (files,): True for files with invalid labels in an earlier loop.
         self._offended = np.zeros(0, bool)
         self.start_loop()
 
     def start_loop(self) -> None:
-        """Reset the counts, not the files."""
+        """Reset the counts of all files; keep their names."""
         self._offended = self._find_offending()
         self._counts = {kind: np.zeros((0, 3), np.int64) for kind in KINDS}
         self._details = {kind: {} for kind in KINDS}
@@ -302,7 +302,7 @@ class PerFileStats:
 
     @property
     def offending(self) -> int:
-        """Number of files with something skipped or remapped, in this loop or an earlier one."""
+        """Number of files with skipped or remapped labels, in this loop or an earlier one."""
         return int(self._find_offending().sum())
 
     def see(self, names: Iterable[str]) -> None:
@@ -310,10 +310,10 @@ class PerFileStats:
             self._indices.setdefault(name, len(self._indices))
 
     def add(self, kind: str, tally: Tally) -> bool:
-        """Add what was skipped or remapped in a file, ``tally.source``; return True if the log needs only its counts.
+        """Add the tally of a file, ``tally.source``; return True if its invalid values are the same as last time.
 
-        The file has the same invalid values as last time. Of several values the counts must be equal, too; that of a
-        single value follows from the sums.
+        The log then needs only the sums. The counts of several values must be equal, too; the count of a single value
+        follows from the sums.
         """
         name, offence = str(tally.source), _hash_offence(tally)
         index = self._indices.setdefault(name, len(self._indices))
@@ -330,7 +330,7 @@ class PerFileStats:
         return repeats
 
     def find_worst(self, kind: str, number: Optional[int] = None) -> List[Tally]:
-        """Return the files with the most skipped or remapped elements, or all of them; equal ones by name."""
+        """Return the ``number`` files (or all) with the most skipped or remapped elements; equal counts by name."""
         sums, names = self._counts[kind][:, :2].sum(axis=1), list(self._indices)
         found = [(-int(sums[index]), names[index]) for index in np.flatnonzero(sums)]
         return [
@@ -358,7 +358,7 @@ class PerFileStats:
 
 
 def _hash_offence(tally: Tally) -> int:
-    """Hash the values of a tally; return 0 for box faults, which the log never abbreviates."""
+    """Hash the invalid values of a tally; return 0 for box faults, which the log never abbreviates."""
     if tally.reasons.keys() - {LABEL_REASON}:
         return 0
     is_single = len(tally.values) == 1 and not tally.other_values

@@ -1,6 +1,6 @@
-"""Registered losses. The names here follow mmseg's rules; mmdet's are in :mod:`mmguard.losses.mmdet`.
+"""Losses registered with mmengine. Those here average like mmseg's; for mmdet's see :mod:`mmguard.losses.mmdet`.
 
-Imports :mod:`mmguard.nn`, :mod:`mmguard.functional`, what is below them, and mmengine.
+Imports :mod:`mmguard.nn`, :mod:`mmguard.functional`, the packages below them, and mmengine.
 """
 
 from mmguard.losses.guarded_loss import RootGuardedLoss as GuardedLoss

@@ -91,9 +91,9 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         class_weight (list[float], Tensor or path, optional): One weight per class; a path may be a ``.npy``,
             ``.json`` or ``.yaml`` file (a pickle is refused).
-        ignore_index (int, optional): The label to ignore, unless a call brings its own. ``None``: -100.
+        ignore_index (int, optional): The label to ignore, unless a call passes another. ``None``: -100.
         loss_weight (float): Factor of the loss.
-        loss_name (str): Name of the loss item; one that starts with ``loss_`` is trained on.
+        loss_name (str): Name of the loss item; it must start with ``loss_`` to be trained on.
         avg_non_ignore (bool): Exclude ignored elements from the mean.
         on_invalid (str): Treatment of a label that is neither a class nor ``ignore_index``: ``'ignore'``
             (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronizes).
@@ -104,7 +104,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
     average_by_class_weight: bool
-    #: True if that average counts the weight of an ignored label that is a class, unless ``avg_non_ignore``.
+    #: True if the average includes the class weight of an ignored label that is a class, unless ``avg_non_ignore``.
     ignored_labels_weigh: bool = True
     #: In mmdet's sigmoid mode the label ``num_classes`` is the background.
     background: bool
@@ -168,7 +168,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             weight (Tensor, optional): Weight per label element; in mask mode the class of each instance, (N,).
             avg_factor (float or Tensor, optional): Denominator of the mean.
             reduction_override (str, optional): Replaces ``reduction``.
-            ignore_index (int, optional): Replaces that of the constructor.
+            ignore_index (int, optional): Replaces the constructor's ``ignore_index``.
 
         Raises:
             ValueError, TypeError: Shapes or dtypes that do not fit.
@@ -233,8 +233,8 @@ class CrossEntropyBase(CountsLabels, nn.Module):
     def _get_weights(self, cls_score: Tensor) -> Optional[Tensor]:
         """Return the class weights in float32 on the device of the scores; ``None`` without weights.
 
-        The list is the source. The tensor made from it is kept, because ``new_tensor(list)``, as in the frameworks, is
-        a blocking copy in every step. It is not a buffer: what moves, casts, fills, averages or broadcasts buffers
+        The tensor made from the list is kept, because ``new_tensor(list)``, as in mmseg and mmdet, is a blocking copy
+        in every step. The tensor is not a buffer, because code that moves, casts, fills, averages or broadcasts buffers
         (``to_empty``, ``half``, FSDP, averaged models) would change the weights.
         """
         weights, made = self._class_weight, self._made_weights

@@ -16,23 +16,23 @@ from mmguard.losses.guards import GUARD_BY_NAME, build_guard
 from mmguard.nn.counting import CountsLabels
 from mmguard.text import shorten
 
-#: Some losses return parts, as a dict.
+#: Result of a loss; some losses return a dict of parts.
 Result = Union[Tensor, Dict[str, Tensor]]
 
 
 class GuardedLossBase(CountsLabels, nn.Module):
-    """Guard of any loss against any label: sanitizes labels, calls the loss, keeps the result on the graph.
+    """Wrapper around a loss that sanitizes the labels, calls the loss, and keeps the result on the graph.
 
-    Valid labels give the loss's own value; a batch without any label to train on gives 0 with gradient 0. What heads
-    read from a loss (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) is read from the wrapped one, and set there:
-    a loss may be changed while training. ``isinstance`` sees the guard as the loss that it wraps: some heads choose
-    their targets by it.
+    Valid labels give the loss's own value; a batch without any label to train on gives 0 with gradient 0. Attributes
+    that heads read or set (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) are those of the wrapped loss, also if
+    they change during training. ``isinstance`` sees the guard as the wrapped loss, because some heads choose their
+    targets by the class of the loss.
 
     Args:
         loss (str, type, dict or nn.Module): The loss: its type, built in the current scope with ``arguments``, its
             config, or the loss itself.
         num_classes (int, optional): Valid labels are ``[0, num_classes)``. ``None``: the channels of the scores.
-        ignore_index (int, optional): The label to ignore, unless a call brings its own. ``None``: the
+        ignore_index (int, optional): The label to ignore, unless a call passes another. ``None``: the
             loss's own (``ignore_index`` or ``ignore_label``).
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
         arguments: Arguments of the loss, written next to its type. mmdet's heads read some of them there before the
@@ -64,7 +64,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
             if arguments:
                 raise TypeError(
                     f'{", ".join(arguments)}: the loss is already built ({type(loss).__name__}), it does not take '
-                    'more arguments. Give them to the loss, or give its type'
+                    'more arguments. Pass the arguments to the loss, or pass its type instead'
                 )
             self._hold(loss)
         else:
@@ -74,7 +74,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         self.guard = build_guard(self.loss)
         parameters = inspect.signature(self.loss.forward).parameters
         names = list(parameters)
-        #: Names of the arguments from ``ignore_index`` on, and the number of those between the label and it.
+        #: Names of the loss's arguments from ``ignore_index`` on, and the number of arguments between label and it.
         self._named = names[names.index('ignore_index') :] if 'ignore_index' in names[2:] else []
         self._unnamed = len(names) - len(self._named) - 2
         self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
@@ -82,10 +82,10 @@ class GuardedLossBase(CountsLabels, nn.Module):
         self._delegate_attributes()
 
     def _hold(self, loss: nn.Module) -> None:
-        """Hold the loss as an attribute, not as a child, and share its contents.
+        """Set the loss as an attribute, not as a child module, and share its parameters, buffers and modules.
 
-        So parameters, buffers and modules have the names of the loss, also in a ``state_dict``: what some losses
-        accumulate (SeesawLoss, EQLV2Loss, GHMC) can be loaded from a stock checkpoint, and by stock code from ours.
+        Their names in a ``state_dict`` are then those of the stock loss, so that checkpoints load in both directions:
+        some losses accumulate state (SeesawLoss, EQLV2Loss, GHMC).
         """
         self.__dict__['loss'] = loss
         for held in ('_parameters', '_buffers', '_modules', '_non_persistent_buffers_set'):
@@ -105,7 +105,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         self._delegate_attributes()
 
     def _delegate_attributes(self) -> None:
-        """Add properties that forward what is set on the guard to the loss.
+        """Add properties that read and set the attributes of the loss.
 
         They are properties of the class because torch 2.1 cannot compile a module with its own ``__setattr__``.
         """
@@ -145,7 +145,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     @property
     def ignore_index(self) -> Optional[int]:
-        """The label to ignore: that given to the guard, else the loss's; ``None`` if neither has one."""
+        """The label to ignore: the guard's argument, otherwise the loss's own; ``None`` if neither has one."""
         own = self._own_ignore_index
         return getattr(self.loss, 'ignore_index', None) if own is None else own
 
@@ -163,8 +163,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
         r"""Call the loss with sanitized labels.
 
         ``label`` holds class indices (N, \*) of an integer dtype, or another target of the loss: a pair of labels and
-        qualities, or dense targets (passed through: they index nothing). One of ``args`` may be the ``ignore_index``,
-        as the loss takes it; keywords that are ``None`` and unknown to the loss are left out.
+        qualities, or dense targets (passed through: they are not used as indices). One of ``args`` may be the
+        ``ignore_index``, if the loss accepts it; keywords that are ``None`` and unknown to the loss are left out.
 
         Raises:
             ValueError, TypeError: Shapes or dtypes that do not fit.
@@ -201,13 +201,13 @@ class GuardedLossBase(CountsLabels, nn.Module):
         if self.guard.background and self.num_classes != of_scores:
             raise ValueError(
                 f'num_classes={self.num_classes}, but scores of shape {format_shape(pred)} distinguish {of_scores} '
-                f'classes, and the label after the last of them is the background. Set num_classes of GuardedLoss to '
-                f'that of the head, or leave it out'
+                f'classes, and label {of_scores} is the background. Set num_classes of GuardedLoss to that of the '
+                f'head, or leave it out'
             )
         if self.num_classes > of_scores:
             raise ValueError(
                 f'num_classes={self.num_classes}, but scores of shape {format_shape(pred)} distinguish {of_scores} '
-                f'classes: a label in between would crash the loss. Set num_classes of GuardedLoss to that of the head'
+                f'classes: label {of_scores} would crash the loss. Set num_classes of GuardedLoss to that of the head'
             )
         return self.num_classes
 
@@ -236,7 +236,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
 
 def merge_arguments(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
-    """Merge the config of a loss with the arguments next to it."""
+    """Merge ``loss=dict(...)`` with the arguments written next to it; raise if both set one to different values."""
     twice = [name for name in arguments if name in loss and not _is_same(loss[name], arguments[name])]
     if twice:
         both = ', '.join(f'{name}={loss[name]!r} and {name}={arguments[name]!r}' for name in twice)
@@ -280,7 +280,7 @@ class RootGuardedLoss(GuardedLossBase):
 
 
 def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[str, type]:
-    """Build a class ``GuardedX`` for each loss X of a framework, which is not imported: name -> class.
+    """Return {name: class} with a class ``GuardedX`` for each loss X of a framework, without importing the framework.
 
     ``GuardedX(**arguments)`` is ``base('X', **arguments)``: it takes the arguments of X, and ``num_classes``,
     ``ignore_index`` and ``on_invalid`` of the guard. The class for a loss that cannot be guarded raises the reason
@@ -293,7 +293,7 @@ def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -
         if package != scope or reason is USE_OWN_CLASS_REASON:
             continue
         make = _make_guarded(stock, base) if reason is None else _make_refused(stock, reason)
-        doc = f"{scope}'s {stock}, safe against any label; see :class:`GuardedLoss`." if reason is None else reason
+        doc = f"Guarded version of {scope}'s {stock}; see :class:`GuardedLoss`." if reason is None else reason
         made = type(f'Guarded{stock}', (make,), {'__module__': module, '__doc__': doc})
         found[made.__name__] = made
     return found

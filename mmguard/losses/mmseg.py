@@ -8,11 +8,11 @@ from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
-    """mmseg's CrossEntropyLoss, guarded against any label.
+    """Guarded version of mmseg's CrossEntropyLoss.
 
     With valid labels value and gradient are those of ``mmseg.CrossEntropyLoss``; class weights together with ignored
-    pixels, which crash there, follow ``torch.nn.functional.cross_entropy``. Invalid labels are excluded. The
-    arguments are those of :class:`~mmguard.losses.cross_entropy.CrossEntropyBase`.
+    pixels, which crash mmseg, follow ``torch.nn.functional.cross_entropy``. Invalid labels are excluded. See
+    :class:`~mmguard.losses.cross_entropy.CrossEntropyBase` for the arguments.
     """
 
     average_by_class_weight = True

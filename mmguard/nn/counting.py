@@ -53,12 +53,12 @@ def take_counts_of(loss: Any) -> None:
 
 
 def has_unread_counts() -> bool:
-    """Return True if a guarded loss has counted labels that no hook has read: it is new in its model, or in none."""
+    """Return True if no hook has read the counts of a guarded loss, because it is new in its model, or in no model."""
     return bool(_unread)
 
 
 def format_report(name: str, tally: Tally) -> str:
-    """Return one line about the losses of a name.
+    """Return the line that reports the counts of all losses of a class.
 
     Example:
         >>> format_report('CrossEntropyLoss', Tally(total=196608, skipped=2503, values={11: 2500, 12: 3}))
@@ -83,11 +83,11 @@ def _report() -> None:
 
 
 class AddsCounts:
-    """Mixin of modules: adds up the counts of training calls, without waiting for the device.
+    """Mixin of losses that adds up the counts of training calls, without waiting for the device.
 
     Calls in evaluation mode or without gradient are not counted: validation is not training, and a hard-example
-    sampler reads the losses under ``no_grad`` before the training call sees the same labels. What activation
-    checkpointing computes again is counted once.
+    sampler reads the losses under ``no_grad`` before the training call sees the same labels. Calls that activation
+    checkpointing repeats are counted once.
 
     The sum is not a buffer: a state_dict stays the stock one, DDP would overwrite a buffer with that of rank 0, and an
     average of models would average it.
@@ -132,10 +132,10 @@ class AddsCounts:
 
 
 class KeepsTally(AddsCounts):
-    """Mixin of the losses: elements seen, skipped and remapped over all training calls, and their values.
+    """Mixin of losses that counts elements seen, skipped and remapped over all training calls, and invalid values.
 
-    What was skipped or remapped since the last reset is also logged at the end of the process that made the loss, in
-    one line (logger ``mmguard``).
+    At the end of the process that made the loss, one line (logger ``mmguard``) reports the elements skipped or
+    remapped since the last reset.
     """
 
     #: Counts that a copy, or an unpickled loss, got from the original, which reports them.
@@ -179,10 +179,10 @@ class KeepsTally(AddsCounts):
 
 
 class CountsLabels(AddsCounts):
-    """Mixin of the guarded losses: elements seen, skipped and remapped since the hook last read them.
+    """Mixin of guarded losses that counts elements seen, skipped and remapped since the hook last read the counts.
 
-    Calls in evaluation mode are counted, too: a frozen head may stay in it while its loss trains the rest.
-    Only the number of valid elements needs the device: the host knows how many were seen.
+    Calls in evaluation mode are counted, too, because the loss of a frozen head may train the rest of the model.
+    Only valid elements are counted on the device, because the host knows how many elements were seen.
 
     Attributes:
         sources (list[str], optional): Files of the samples of the current batch; the hook sets them, so that
@@ -240,7 +240,7 @@ def take_tallies(losses: Mapping[str, CountsLabels]) -> Dict[str, Tally]:
         if taken is not None:
             present[name] = taken
             on_device += (number for number in taken if isinstance(number, Tensor))
-    # stack() takes as long as the rest.
+    # No stack() for a single number: it takes as long as the rest.
     read = iter(torch.stack(on_device).tolist() if len(on_device) > 1 else [one.item() for one in on_device])
     tallies = {}
     for name, (given, _) in present.items():

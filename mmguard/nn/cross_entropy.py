@@ -1,4 +1,4 @@
-"""Drop-in replacements for ``torch.nn``'s cross entropies, except for ``torch.jit.script``."""
+"""Drop-in replacements for ``torch.nn``'s cross entropies; ``torch.jit.script`` is not supported."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mmguard.nn.counting import KeepsTally
 
 
 class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
-    """``torch.nn.CrossEntropyLoss``; invalid targets are excluded.
+    """``torch.nn.CrossEntropyLoss`` that excludes invalid targets.
 
-    :func:`mmguard.functional.cross_entropy` defines what is valid, where the two differ, and ``on_invalid``. The other
+    See :func:`mmguard.functional.cross_entropy` for valid targets, differences to PyTorch and ``on_invalid``. The other
     arguments, buffers and state_dict are the stock ones, so checkpoints load in both directions.
 
     Example:
@@ -59,10 +59,10 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
 
 
 class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
-    """``torch.nn.BCEWithLogitsLoss``; targets outside [0, 1], NaN included, are excluded.
+    """``torch.nn.BCEWithLogitsLoss`` that excludes targets outside [0, 1], NaN included.
 
-    :func:`mmguard.functional.binary_cross_entropy_with_logits` has the details, with ``ignore_index`` and
-    ``on_invalid``. The other arguments, buffers and state_dict are the stock ones.
+    See :func:`mmguard.functional.binary_cross_entropy_with_logits` for ``ignore_index`` and ``on_invalid``. The other
+    arguments, buffers and state_dict are the stock ones.
 
     Example:
         >>> criterion = BCEWithLogitsLoss(ignore_index=-1)

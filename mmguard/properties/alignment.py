@@ -78,9 +78,12 @@ def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[i
 
 
 def describe_difference(
-    image: np.ndarray, figure: np.ndarray, kind: str, is_map: bool, ignored: Sequence[int] = (255,)
+    image: np.ndarray, figure: np.ndarray, kind: str, is_map: bool, ignored: Sequence[int] = (255,), two: bool = True
 ) -> Optional[str]:
-    """Describe how an image (H, W[, C]) differs from its label's figure (H, W); ``None`` if it cannot be seen."""
+    """Describe how an image (H, W[, C]) differs from its label's figure (H, W); ``None`` if it cannot be seen.
+
+    ``two``: the figure was drawn with two values, so that values between them come from interpolation.
+    """
     height, width = figure.shape
     if not is_map:  # the image may be padded, masks get their padding in the batch
         rest = [part.reshape(-1, *image.shape[2:]) for part in (image[height:], image[:height, width:])]
@@ -89,7 +92,7 @@ def describe_difference(
     if figure.shape != image.shape[:2]:
         return f'the image is {image.shape[:2]} and its {kind} {figure.shape}'
     values, counts = np.unique(figure[~np.isin(figure, ignored)], return_counts=True)
-    low, high = sorted(values[np.argsort(counts)[-2:]]) if is_map and len(values) > 3 else (0, 0)
+    low, high = sorted(values[np.argsort(counts)[-2:]]) if is_map and two and len(values) > 3 else (0, 0)
     between = [int(value) for value in values if low < value < high]
     if len(between) > 1:  # between the two most frequent values
         return f'the {kind} was interpolated: it holds new values, such as {", ".join(map(str, between[:4]))}'

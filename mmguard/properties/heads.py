@@ -165,11 +165,8 @@ def _sum_by_image(program: Program, classes: List[int], seed: int) -> Dict[str, 
             for call in calls:
                 gradient, rows = call.get_gradient(), tables.setdefault(call.name, {})
                 for axis in (-1, 1):
-                    if gradient is not None and gradient.shape[axis] - program.num_classes in (
-                        0,
-                        1,
-                    ):  # the last output may be the background
-                        # The lowered outputs depend on the chosen anchors.
+                    # The last output may be the background; the lowered outputs depend on the chosen anchors.
+                    if gradient is not None and gradient.shape[axis] - program.num_classes in (0, 1):
                         row = gradient.clamp(max=0).movedim(axis, -1).flatten(0, -2).sum(0)
                         rows[label] = rows[label] + row if label in rows else row
                         break

@@ -37,40 +37,43 @@ class StepOutput(NamedTuple):
 
 
 def check_moves(program: Program) -> List[Result]:
-    """Draw the same figure into images and labels after loading, and compare both after each step."""
+    """Draw a figure into images and labels, then paint images from their labels; compare both after each step."""
     dataset = program.build_dataset('train')
     tries = max(DRAWN_LOADS, program.samples)
     indices = select_indices(len(dataset), tries)
     wrong: Dict[str, Result] = {}
     known: Counter = Counter()
-    failures = 0  # a data set may try a thousand samples before it fails
-    for number in range(tries):
-        steps = _load_traced(program, dataset, indices[number % len(indices)], number)
+    painted = failures = 0  # a data set may try a thousand samples before it fails
+    for number in range(tries + len(indices) * program.has_label_map):
+        is_drawn = number < tries
+        steps = _load_traced(program, dataset, indices[number % len(indices)], number, is_drawn)
         failures += not steps
         for kind in steps[-1].figures if steps else ():
-            found = _judge(kind, [seen for seen in steps if kind in seen.figures], program.ignore_values())
+            found = _judge(kind, [seen for seen in steps if kind in seen.figures], program.ignore_values(), is_drawn)
             if found is not None:
-                known[kind] += 1
+                known[kind] += is_drawn
+                painted += not is_drawn
                 if found:
                     wrong.setdefault(kind, broken(*found))
         if failures > 1 or program.seconds_left() < 0:
             break
     if not known:
         raise DoesNotApply('no step loads an image with its labels, or nothing of the figure was left in the image')
-    return [
-        wrong.get(kind) or ran(kind, f'a figure drawn into {quantity(count, "load")} of your data', dict(tries=count))
-        for kind, count in known.items()
-    ]
+    words = {kind: f'a figure drawn into {quantity(count, "load")} of your data' for kind, count in known.items()}
+    if painted:
+        words[_MAP] += f', and {quantity(painted, "image")} painted from the label map'
+    return [wrong.get(kind) or ran(kind, words[kind], dict(tries=count)) for kind, count in known.items()]
 
 
-def _load_traced(program: Program, dataset: Any, index: int, seed: int) -> List[StepOutput]:
-    """Load a sample with a figure drawn into it, and return image and labels after each step."""
+def _load_traced(program: Program, dataset: Any, index: int, seed: int, is_drawn: bool = True) -> List[StepOutput]:
+    """Load a sample with a drawn figure or a painted image, and return image and labels after each step."""
     rng, highest = np.random.default_rng(seed), max(_VALUES, len(program.get_class_names())) - 1
     steps: List[StepOutput] = []
 
     def on_step(step: Any, results: Any) -> Any:
         results = step(results)
-        if _draw(results, rng, min(highest, 254)) or steps:
+        shows = _draw(results, rng, min(highest, 254)) if is_drawn else _paint(results, program.ignore_values())
+        if shows or steps:
             steps.extend(look(type(step).__name__, results))
         return results
 
@@ -110,19 +113,37 @@ def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
         boxes = draw_boxes(rng, height, width) if has_boxes else []
         pattern = fill_boxes(boxes, height, width) if boxes else draw_field(rng, height, width)
         figure = results[_DRAWN] = _Figure(pattern, boxes)
-        shown = np.where(pattern > 0, BRIGHT, DARK) + rng.integers(-12, 13, pattern.shape)
-        shown = shown[..., None] if image.ndim == 3 else shown
-        results['img'] = np.broadcast_to(shown, image.shape).astype(image.dtype)
+        _show(results, np.where(pattern > 0, BRIGHT, DARK) + rng.integers(-12, 13, pattern.shape))
     if not has_labels or getattr(getattr(results.get('gt_bboxes'), 'tensor', None), 'shape', (4,))[-1] != 4:
         return False
     label = results.get('gt_seg_map')
     if figure.boxes:
         _replace_instances(results, figure.boxes, *figure.pattern.shape)
     if label is not None:
-        rows, columns = (np.arange(new) * old // new for new, old in zip(label.shape[:2], figure.pattern.shape))
-        results['gt_seg_map'] = figure.pattern[np.ix_(rows, columns)].astype(label.dtype) * highest
+        results['gt_seg_map'] = _resize(figure.pattern, label.shape).astype(label.dtype) * highest
     results[_DRAWN] = figure._replace(has_labels=True)
     return True
+
+
+def _paint(results: Any, ignored: Tuple[int, ...]) -> bool:
+    """Replace an image by the gray levels of its own label map once that is loaded; True if it now is."""
+    image, label = (results.get(key) for key in ('img', 'gt_seg_map')) if isinstance(results, dict) else (None, None)
+    if not isinstance(image, np.ndarray) or not isinstance(label, np.ndarray) or label.ndim != 2 or _DRAWN in results:
+        return False
+    levels = np.where(np.isin(label, ignored), 0.0, label)
+    _show(results, _resize(DARK + (BRIGHT - DARK) * levels / max(1.0, levels.max()), image.shape))
+    results[_DRAWN] = True
+    return True
+
+
+def _show(results: Dict[str, Any], gray: np.ndarray) -> None:
+    image = results['img']
+    results['img'] = np.broadcast_to(gray[..., None] if image.ndim == 3 else gray, image.shape).astype(image.dtype)
+
+
+def _resize(plane: np.ndarray, shape: Tuple[int, ...]) -> np.ndarray:
+    rows, columns = (np.arange(new) * old // new for new, old in zip(shape, plane.shape))
+    return plane[np.ix_(rows, columns)]
 
 
 def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, width: int) -> None:
@@ -169,14 +190,14 @@ def preprocess(program: Program, sample: Any, training: bool = True) -> Optional
     return type(preprocessor).__name__, packed
 
 
-def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...]) -> Optional[Tuple[Any, ...]]:
+def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...], is_drawn: bool) -> Optional[Tuple[Any, ...]]:
     """Return arguments of ``broken`` that name the first step from which on image and label differ.
 
     Return ``()`` if image and label match, ``None`` if the figure cannot be seen.
     """
     named = None
     for seen in reversed(steps):
-        found = describe_difference(seen.image, seen.figures[kind], kind, kind == _MAP, ignored)
+        found = describe_difference(seen.image, seen.figures[kind], kind, kind == _MAP, ignored, is_drawn)
         if found == '':  # earlier steps may have made a shift that a later one reversed
             break
         if found:  # a crop may hide it

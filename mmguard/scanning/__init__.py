@@ -1,1 +1,1 @@
-"""Scans: planning, running on several processes, diagnosis, and copies with an edit."""
+"""Scans of data sets: plans, worker processes, diagnosis, and scans with an edit applied."""

@@ -1,4 +1,4 @@
-"""Data sets in an mmdet config, found without building them: their files, and how they read them."""
+"""Data sets of an mmdet config, found without building them: their files, classes and filters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mmguard.text import describe_error
 
 @dataclass
 class DetDataset:
-    """One data set of a config, unwrapped."""
+    """One data set of an mmdet config, without wrappers such as RepeatDataset."""
 
     path: str  #: Path in the config, ``'train_dataloader.dataset.datasets[0]'``.
     type: str  #: Name of its type.
@@ -71,8 +71,8 @@ def scan_detection_config(
     if not known:
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
-            f'no data set of {split!r} can be scanned: {types}. mmguard can scan those that derive from CocoDataset, '
-            f'LVISDataset and XMLDataset (VOC, without a parse_data_info of its own). {TAKE_SAMPLES_ADVICE}'
+            f'no data set of {split!r} can be scanned: {types}. mmguard scans data sets derived from CocoDataset, '
+            f'LVISDataset or XMLDataset (VOC, if parse_data_info is not overridden). {TAKE_SAMPLES_ADVICE}'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
@@ -95,7 +95,7 @@ _SETTINGS = (
 
 
 def merge_facts(parts: Sequence[LabelFacts]) -> LabelFacts:
-    """Merge the facts of data sets that are trained as one: counts are summed, lists joined."""
+    """Merge the facts of data sets that a training concatenates: counts are summed, lists joined."""
     return parts[0] if len(parts) == 1 else _merge(parts)  # type: ignore[no-any-return]
 
 
@@ -121,7 +121,7 @@ def _merge(values: Sequence[Any], name: str = '') -> Any:
 
 
 def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> LabelFacts:
-    """Scan the files of one data set the way its type reads them."""
+    """Scan the files of one data set in the format that its type reads."""
     facts = _scan_files(dataset, num_classes)
     metainfo = dataset.settings.get('metainfo')
     classes = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
@@ -154,7 +154,7 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask_loader: boo
 
 
 def _has_usual_images(cls: Any) -> bool:
-    """Return True unless a class outside of the frameworks builds the paths of images itself."""
+    """Return True if a framework's ``parse_data_info`` builds the paths of the images, not a user's."""
     return cls is None or cls.parse_data_info.__module__.partition('.')[0] in SCOPES
 
 
@@ -166,7 +166,7 @@ def _find_segments(dataset: DetDataset) -> str:
 
 
 def _find_maps(dataset: DetDataset) -> Optional[Tuple[str, str]]:
-    """Return the folder and suffix of the label maps that its pipeline loads; ``None`` if it loads none."""
+    """Return folder and suffix of the label maps that the data set's pipeline loads; ``None`` if it loads none."""
     prefix, steps = dataset.settings.get('data_prefix'), dataset.settings.get('pipeline')
     folder = prefix.get('seg') if isinstance(prefix, Mapping) else None
     loads = any(isinstance(step, Mapping) and step.get('with_seg') is True for step in steps or ())
@@ -177,7 +177,7 @@ def _find_maps(dataset: DetDataset) -> Optional[Tuple[str, str]]:
 
 def _ask(dataset: DetDataset, samples: List[CocoSample]) -> LoaderFacts:
     if dataset.family not in ('coco', 'voc'):
-        return LoaderFacts(unknown=Message('{type} is not run on a part of its files', type=dataset.type))
+        return LoaderFacts(unknown=Message('mmguard does not run {type} on a part of its files', type=dataset.type))
     return ask_dataset(dataset, samples, lambda part: _scan_files(part, None, ask_loader=False))
 
 
@@ -229,7 +229,7 @@ def _build_dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str)
 
 
 def _find_family(cls: Any) -> str:
-    """Return the format that a class reads; empty if unknown, or if the class itself decides where its files are."""
+    """Return the format that a data set class reads; empty if unknown, or if the class finds its files differently."""
     if cls is None:
         return ''
     # Compare base names: a data set in the user's own file may derive from mmdet's.
@@ -309,7 +309,7 @@ def ask_dataset(
     except ImportError as error:
         return LoaderFacts(unknown=describe_error(error, 160))
     except Exception as error:  # a user-defined class may raise anything
-        steps, facts.unknown = [], f'its pipeline cannot be built ({describe_error(error, 160)})'
+        steps, facts.unknown = [], f'the pipeline cannot be built ({describe_error(error, 160)})'
     with temporary_folder() as folder:
         for number, sample in enumerate(samples):
             path = os.path.join(folder, f'{number}{os.path.splitext(dataset.ann_file)[1]}')

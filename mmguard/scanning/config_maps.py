@@ -1,4 +1,4 @@
-"""Data sets in an mmseg config, and a few of their label maps as loaded by its own loader."""
+"""Data sets of an mmseg config, and a few of their label maps as loaded by the config's own pipeline."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mmguard.text import describe_error, quantity
 
 _FRAMEWORKS = ('mmcv', 'mmengine', 'mmseg', 'mmdet')
 
-#: Note for a data set whose files are not read.
+#: Advice for a data set that mmguard cannot scan.
 TAKE_SAMPLES_ADVICE = (
     '`mmguard trace CONFIG --samples 50` checks samples of a built data set that derives from BaseDataset of '
     f'mmengine; for any other data set, {CHECK_TARGET_ADVICE}'
@@ -44,7 +44,7 @@ def compare_with_loader(
     settings: MapSettings,
     root: Optional[str] = None,
 ) -> LoaderFacts:
-    """Load all samples of a built data set up to their annotations, and compare their values with the scan's."""
+    """Load the annotations of every sample of a built data set, and compare their values with the scan's."""
     from mmengine.dataset import Compose
     from mmseg.registry import TRANSFORMS
 
@@ -53,9 +53,9 @@ def compare_with_loader(
             warnings.simplefilter('ignore')
             steps = build_loading_steps(pipeline, TRANSFORMS)
     except Exception as error:  # a user's class may raise anything
-        return LoaderFacts(unknown=Message('its pipeline cannot be built ({error})', error=describe_error(error, 160)))
+        return LoaderFacts(unknown=Message('the pipeline cannot be built ({error})', error=describe_error(error, 160)))
     if not steps:
-        return LoaderFacts(unknown=Message('no transform of its pipeline loads annotations'))
+        return LoaderFacts(unknown=Message('no transform of the pipeline loads annotations'))
     facts = LoaderFacts()
     settings = replace(settings, guard_map=())  # a guard maps values after the loader
     table, invalid = settings.table(), np.array(settings.find_invalid_values())
@@ -85,7 +85,7 @@ def _load_values(dataset: Any, place: int) -> Dict[int, int]:
 
 
 def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Callable[[], Mapping[int, int]]) -> None:
-    """Load a sample, and compare its values with the scan's counts for its file."""
+    """Load a sample, and record in ``facts`` if its {value: count} differs from the scan's ``counts``."""
     try:
         loaded = load()
     except Exception as error:  # a user's class may raise anything
@@ -97,9 +97,9 @@ def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Call
 
 
 def build_loading_steps(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
-    """Build the transform that loads annotations, and the user's transforms before it; empty if nothing loads them.
+    """Build the annotation loader of a pipeline and the user's transforms before it; return [] without a loader.
 
-    The frameworks' own steps before it only change the image, which is not decoded here.
+    The frameworks' own transforms before the loader change only the image, which is not decoded here.
     """
     steps: List[Step] = []
     for transform in pipeline:
@@ -121,7 +121,7 @@ class SplitSet(NamedTuple):
 
 
 def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> List[SplitSet]:
-    """Return the data sets of the splits, each once, without wrappers (concatenated, repeated, mixed)."""
+    """Return the data sets of the splits without wrappers (concatenated, repeated, mixed), equal ones once."""
     found: List[SplitSet] = []
     for split in splits:
         loaders = config.get(f'{split}_dataloader')
@@ -143,7 +143,7 @@ def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> Lis
 def unwrap(
     path: str, dataset: Any, outer_pipeline: Sequence[Mapping[str, Any]] = ()
 ) -> Iterator[Tuple[str, Mapping[str, Any], List[Mapping[str, Any]]]]:
-    """Yield path, config and pipeline of each data set in wrappers; their pipelines follow its own."""
+    """Yield path, config and pipeline of each wrapped data set; pipelines of wrappers follow its own pipeline."""
     if isinstance(dataset, (list, tuple)):
         for number, one in enumerate(dataset):
             yield from unwrap(f'{path}[{number}]', one, outer_pipeline)
@@ -165,7 +165,7 @@ def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Map
 
 
 def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> Tuple[str, str, Pairs]:
-    """Return loader and backend of a label map in the first steps of a pipeline, and the label map of a guard."""
+    """Return the type of a pipeline's annotation loader, its image backend, and the label_map of GuardSegLabels."""
     loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Pairs
     for transform in pipeline:
         name = get_type_name(transform.get('type'))
@@ -178,9 +178,9 @@ def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> Tuple[str, str, Pair
 
 
 class ConfigSource(MapSource):
-    """A data set of an mmseg config: the files that its own class lists, with its own label map.
+    """Source of the label maps that the data set class of an mmseg config lists.
 
-    The number of classes is that of the head, or without ``num_classes`` that of the names in the data set.
+    ``num_classes`` is that of the head; if it is ``None``, the class names of the data set are counted.
 
     Raises:
         Exception: Raised by the data set's class if it does not find its files.
@@ -216,7 +216,7 @@ class ConfigSource(MapSource):
             # An ending that is only a file type does not distinguish label maps, and a copy is a PNG.
             self.suffix = ending if not ending.startswith('.') else ''
         if not pairs:
-            raise ValueError(f'it does not list any file: {_describe_places(dataset)}')
+            raise ValueError(f'no files found with {_describe_places(dataset)}')
         self._dataset, self._pipeline = dataset, split.pipeline
         dataset.data_list = [dataset.data_list[place] for place in select_spread(labelled)]
         if isinstance(named, str):
@@ -247,7 +247,7 @@ class ConfigSource(MapSource):
 
 
 def _describe_places(dataset: Any) -> str:
-    """Return the places where a data set looks for its files."""
+    """Return the settings that say where a data set looks for its files, as ``"ann_file='train.txt', ..."``."""
     places = [f'{key}={value!r}' for key, value in getattr(dataset, 'data_prefix', {}).items()]
     keys = ('ann_file', 'img_suffix', 'seg_map_suffix')
     return ', '.join(places + [f'{key}={getattr(dataset, key)!r}' for key in keys if getattr(dataset, key, None)])

@@ -41,13 +41,13 @@ def count_cores() -> int:
 
 
 def create_mapper(processes: Optional[int] = None) -> Mapper:
-    """Return the mapper for this machine: by default one process per core, or none if one is enough."""
+    """Return a mapper with this number of worker processes (default: one per core); 1 scans in this process."""
     number = processes or count_cores()
     return scan_here if number == 1 else LocalProcesses(number)
 
 
 class LocalProcesses:
-    """Runner of chunks in processes. A file that kills its process (a decoder, lack of memory) is reported as such."""
+    """Mapper that scans chunks of files in local processes, and reports a file that kills its process."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
@@ -77,9 +77,9 @@ class LocalProcesses:
 def run_ahead(
     submit: Callable[[List[Any]], Future], source: Iterator[List[Any]], ahead: int, broken: List[List[Any]]
 ) -> Iterator[Tuple[List[Any], Future]]:
-    """Start chunks, at most ``ahead`` at once, and yield each with its future when that is done.
+    """Start chunks, at most ``ahead`` at once, and yield each chunk with its future when the future is done.
 
-    No more are submitted once ``broken`` holds a chunk: one that was not taken, or that the caller has put there.
+    No more chunks are started when ``broken`` contains one that ``submit`` refused, or that the caller has added.
     """
     waiting: Dict[Future, List[Any]] = {}
     try:
@@ -104,7 +104,7 @@ def run_ahead(
 def run_suspects(chunk: List[Any], settings: Task) -> Iterator[Any]:
     """Run a chunk again after a process died: in a process of its own, or file by file if that process dies, too.
 
-    One after the other: in parallel, files that are not to blame would be reported.
+    Files run one after the other: in a parallel pool, one crash would break the runs of other files, too.
     """
     try:
         with _pool(1) as pool:
@@ -146,7 +146,7 @@ def _submit(pool: ProcessPoolExecutor, settings: Task, chunk: List[Any]) -> Futu
 
 @contextmanager
 def _delay_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C."""
+    """Delay Ctrl-C (SIGINT) until the context ends."""
     if not hasattr(signal, 'pthread_sigmask'):  # Windows
         yield
         return
@@ -158,7 +158,7 @@ def _delay_interrupts() -> Iterator[None]:
 
 
 def _initialize_worker() -> None:
-    """Initialize a worker process."""
+    """Make a worker process ignore Ctrl-C, share memory with its parent, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     # Garbage collection would touch, and so copy, all memory shared by the fork.
     gc.freeze()
@@ -173,22 +173,22 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-#: Chunks in flight. Executors do not tell their number of workers; with all chunks at once a million names take 1 GB.
+#: Chunks in flight. Executors do not report their number of workers; all chunks of a million names would take 1 GB.
 AHEAD = 64
 #: Seconds that a scheduler may take to answer.
 _PATIENCE = 30
 
 
 class AnyExecutor:
-    """Runner of chunks in the workers of an executor, which the caller shuts down.
+    """Mapper that scans chunks of files in the workers of an executor, which the caller shuts down.
 
-    Chunks whose worker died are run again in a process of this machine, file by file if it dies, too. If the executor
-    starts no new workers, so are the chunks that are left.
+    Chunks whose worker died are run again in a local process, file by file if that process dies, too. If the executor
+    starts no new workers, all remaining chunks run locally.
     """
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        # Part of every call: dask would return the result of an equal call before, though the files have changed.
+        # Unique argument of every call: dask would return the result of an earlier equal call, even for changed files.
         self.run = uuid.uuid4().hex
         self._looked_for = ''
 
@@ -201,7 +201,7 @@ class AnyExecutor:
                 result = future.result()
             except ModuleNotFoundError as error:
                 message = (
-                    f'a worker of the executor lacks a package: {error}. Install what is installed here there, too'
+                    f'a worker of the executor lacks a package: {error}. Install the packages of this machine there'
                 )
                 raise CannotRun(message) from error
             except BrokenExecutor:
@@ -224,7 +224,7 @@ class AnyExecutor:
             yield from LocalProcesses(1)(source, settings)
 
     def _submit(self, chunk: List[Any], settings: Task) -> Future:
-        """Start a chunk in a worker; the first with a file that exists here looks for it there, too."""
+        """Start a chunk in a worker; the first worker also checks that it sees a file that exists on this machine."""
         path = '' if self._looked_for else next((item.path for item in chunk if os.path.exists(item.path)), '')
         self._looked_for = self._looked_for or path
         return self.executor.submit(_run_chunk, self.run, settings, chunk, path)
@@ -234,7 +234,7 @@ def _run_chunk(run: str, settings: Task, chunk: List[Any], path: str) -> Any:
     if path and not os.path.exists(path):
         raise CannotRun(
             f'{path} does not exist for a worker of the executor, which runs in {os.getcwd()}. Workers need the same '
-            'paths: keep the data on a file system that all machines mount, and name them by absolute paths'
+            'paths: keep the data on a file system that all machines mount, and use absolute paths'
         )
     return settings.scan(chunk)
 

@@ -28,7 +28,7 @@ from mmguard.text import describe_error
 
 @dataclass
 class Plan:
-    """Data sets to scan, with the facts about labels."""
+    """Data sets to scan, with the options of the scan and the facts from the config."""
 
     sources: List[Source]  #: The data sets.
     config: ConfigFacts  #: Facts about labels from the config or the command line.
@@ -47,10 +47,10 @@ _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
 
 def plan_target(target: str, options: ScanOptions) -> Plan:
-    """Plan the scan of a target: an mm config (a file, or ``'mmseg::pidnet/....py'``), or files of labels.
+    """Plan the scan of a target: an OpenMMLab config (a file, or ``'mmseg::pidnet/....py'``), or label files.
 
     Raises:
-        CannotRun: The target is neither of them, does not exist, or is at a URL.
+        CannotRun: The target is neither a config nor labels, does not exist, or is a URL.
     """
     for path in (target, options.images or ''):
         check_local(path)
@@ -90,7 +90,7 @@ def _check_options(target: str, data_format: Optional[Format], options: ScanOpti
     if (options.labels or options.framework) and not (data_format is not None and data_format.numbered):
         raise CannotScan(
             f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is not a COCO '
-            'JSON. Leave them out: a config or a folder defines its own labels'
+            'JSON. Leave out both options: a config or a folder defines its own labels'
         )
 
 
@@ -169,7 +169,7 @@ def plan_config(config: ReadConfig, options: ScanOptions) -> Plan:
         if plan.sources and bare.name == 'test':  # the test labels of a challenge are not public
             plan.sources[0].notes += bare.notes
         else:
-            plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix has no seg_map_path')
+            plan.failed.append(f'{"; ".join(bare.notes)}, so nothing was read: data_prefix has no seg_map_path')
     if not plan.sources:
         raise CannotScan(
             '; '.join([*plan.failed, *config.describe_unknown_framework()]) or _describe_missing(config, options)
@@ -194,7 +194,7 @@ def _plan_detection(config: ReadConfig, current: ReadConfig, options: ScanOption
 
 
 def _add_once(plan: Plan, source: LabelSet) -> None:
-    """Add a source that has files; skip a test split that equals the validation split."""
+    """Add a source that has files; if a planned source has the same files, only extend that source's name."""
     same = next((one for one in plan.sources if source.files and getattr(one, 'files', None) == source.files), None)
     if same is not None:
         same.name += f', {source.name}'

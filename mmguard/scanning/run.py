@@ -34,7 +34,7 @@ from mmguard.text import REPORT_ADVICE, describe_error
 
 #: Label files of more bytes than this are not corrected for a trial: it would take too long.
 LARGEST = 32 << 20
-#: Minimum cost of a file, in bytes: smaller files take as long.
+#: Bytes that each file counts at least, because smaller files take as long.
 _LEAST = 4096
 
 
@@ -46,9 +46,9 @@ class SetResult(ScanResult):
     findings: List[Finding] = field(default_factory=list)  #: Its findings, the most likely first.
     notes: List[str] = field(default_factory=list)  #: Notes for the user on how it was scanned.
     known: Optional[Facts] = None  #: Facts that the findings are based on.
-    #: Codes of findings that hold here, too, but are reported at another data set.
+    #: Codes of findings that also apply to this data set, but are reported for another one.
     said_before: List[str] = field(default_factory=list)
-    hidden: List[Finding] = field(default_factory=list)  #: Findings that settings leave out.
+    hidden: List[Finding] = field(default_factory=list)  #: Findings that the user's settings hide.
 
     @property
     def roots(self) -> List[str]:
@@ -91,7 +91,7 @@ def run_plan(
 
 
 def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True) -> None:
-    """Leave out config edits that break the affected parts; without ``verify``, mark edits as unverified."""
+    """Remove config edits that break the parts that they change; without ``verify``, mark edits as unverified."""
     if plan.tree is not None:
         with open_verifier(plan.tree, plan.options.run_code, verify) as verifier:
             for result in results:
@@ -99,7 +99,7 @@ def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True
 
 
 def _diagnose(results: List[SetResult], plan: Plan) -> None:
-    """Diagnose each data set with its config; findings of the config itself go to the first, clean sets go last."""
+    """Diagnose each data set; findings of the config itself go to the first data set, clean data sets go last."""
     said: Set[Tuple[str, Tuple[str, ...]]] = set()
     if plan.tree is None:
         _compare_files(results)
@@ -124,7 +124,7 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
             note = Message('the label of a category id is unknown: pass --framework or --labels')
             result.notes.append(note)
     if not all(any(finding.is_verdict for finding in result.findings) for result in results):
-        for result in results:  # an all-clear for one split would be read as one for all
+        for result in results:  # a verdict about one split would be read as a verdict about all
             result.findings = [finding for finding in result.findings if not finding.is_verdict]
     results.sort(key=lambda result: result.is_clean)  # problems are read first
     numbers: Dict[str, int] = {}
@@ -133,7 +133,7 @@ def _diagnose(results: List[SetResult], plan: Plan) -> None:
 
 
 def _compare_files(results: Sequence[SetResult]) -> None:
-    """Tell each annotation file after the first the categories of the first."""
+    """Store the categories of the first annotation file in the facts of every other file, for comparison."""
     pairs = [(one.facts.annotations, one.facts.coco) for one in results]
     listed = [(found, coco) for found, coco in pairs if found is not None and found.names_from == 'categories']
     for _, coco in listed[1:]:
@@ -141,7 +141,7 @@ def _compare_files(results: Sequence[SetResult]) -> None:
 
 
 def list_offers(results: Sequence[SetResult]) -> List[Offer]:
-    """Return the numbered edits."""
+    """Return an :class:`Offer` for each numbered edit of the results."""
     return [
         Offer(finding, edit, result.known)
         for result in results

@@ -1,6 +1,6 @@
-"""Registered pipeline transforms.
+"""Pipeline transforms registered with mmengine.
 
-Imports :mod:`mmguard.labels`, what is below it, and mmcv; mmdet only if a sample has boxes of mmdet's classes.
+Imports :mod:`mmguard.labels`, the packages below it, and mmcv; mmdet only if a sample has boxes of mmdet's classes.
 """
 
 from mmguard.transforms.instance_labels import GuardInstanceLabels

@@ -1,4 +1,4 @@
-"""The guard of instances: boxes, labels and masks."""
+"""Transform that guards instances: boxes, labels and masks."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class GuardInstanceLabels(BaseTransform):
     """Check and sanitize the instances of an image, before or after PackDetInputs.
 
     Right after PackDetInputs, the guard sees what the loss will see, and its report always reaches the hook. Before,
-    the report travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Put the guard after transforms
+    the report needs ``'label_guard'`` in the ``meta_keys`` of PackDetInputs. Put the guard after transforms
     that mix several images (Mosaic, MixUp, CopyPaste), because they drop the reports of the mixed-in images. All fields
     of an instance stay aligned, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
     need GuardSegLabels as well.
 
-    Boxes keep their type; only those of HorizontalBoxes, and plain arrays, are checked.
+    Boxes keep their type; only HorizontalBoxes and plain arrays are checked.
 
     Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, or ``data_samples`` with ``gt_instances``. Nothing happens
     without them (a test pipeline). Added key: ``label_guard``.
@@ -53,9 +53,9 @@ class GuardInstanceLabels(BaseTransform):
             the image (and the image file, whose coordinates mmdet's test pipelines keep). Counted as skipped, under
             that reason. Defaults to True.
         keep_ignored (bool): Keep instances that the annotations ignore (crowds, difficult objects) among the
-            ignored ones. ``False`` is for the training of a model whose assigners did not use them
-            (``ignore_iof_thr=-1``), and now do because of invalid labels: valid ones are then trained as before.
-            They are counted either way. Defaults to True.
+            ignored ones. ``False`` removes them, for a model whose assigners did not use ignored instances
+            (``ignore_iof_thr=-1``) before mmguard: valid instances are then trained as before. Annotated ignored
+            instances are counted either way. Defaults to True.
 
     Raises:
         ValueError: Arguments out of range; when called, fields of different lengths, masks that do not have the
@@ -159,7 +159,7 @@ class GuardInstanceLabels(BaseTransform):
         return tally
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
-        """Return True for the usual clean image, in few steps: each first call of torch or numpy costs 10 us."""
+        """Return True for most clean images, in few steps: each first call of torch or numpy costs 10 us."""
         if (
             labels is None
             or getattr(labels, 'ndim', None) != 1
@@ -210,7 +210,7 @@ def _pick_counted(labels: Any, boxes: Any) -> Any:
 
 
 def _convert_to_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
-    """Return int64 (N,); values beyond int64 turn negative, invalid either way."""
+    """Return the labels as int64 (N,); values beyond int64 turn negative, and so stay invalid."""
     if not isinstance(labels, (torch.Tensor, np.ndarray)):
         raise TypeError(
             f'{source or "sample"}: {key} must be an integer array or tensor of shape (num_instances,), got '
@@ -274,7 +274,7 @@ def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]
         if value is not None and len(value) != instances:
             raise ValueError(
                 f'{source or "sample"}: {key} has {len(value)} elements, but there are {instances} instances. '
-                f'A transform before the guard changed one without the other'
+                f'A transform before the guard changed only one of the fields'
             )
 
 
@@ -321,12 +321,12 @@ def concatenate(first: Any, second: Any) -> Any:
 
 
 def take_instances(instances: Any, index: np.ndarray) -> Any:
-    """Return ``InstanceData`` of the instances at ``index``; its own indexing makes one slice per instance."""
+    """Return ``InstanceData`` of the instances at ``index``; mmengine's indexing would make a slice per instance."""
     return _make_like(instances, {key: take(value, index) for key, value in instances.items()})
 
 
 def append_instances(instances: Any, added: Any) -> Any:
-    """Return ``InstanceData`` with more instances; fields that only one of the two has are left out."""
+    """Return the instances of both ``InstanceData``; fields that only one of them has are left out."""
     if not len(instances):
         return added
     fields = {key: concatenate(value, added[key]) for key, value in instances.items() if key in added}
@@ -344,7 +344,7 @@ def find_box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.n
     """Return the index in ``BOX_REASONS`` of the first fault of each box (0: no fault); ``None`` if no box has a fault.
 
     Also ``None`` for a type of mmdet that is not HorizontalBoxes. Plain arrays hold (x1, y1, x2, y2), in pixels;
-    ``img_shape`` is height and width; infinite: no box counts as outside.
+    ``img_shape`` is height and width; if these are infinite, no box is outside.
     """
     if not len(boxes):
         return None
@@ -354,7 +354,7 @@ def find_box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.n
 
 
 def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
-    """Return True if a fast look at the corners shows that no box has a fault."""
+    """Return True if there are few boxes and none has a fault; False if there are many, or of another type."""
     corners = _get_corners(boxes)
     if corners is None or len(corners) > FEW_INSTANCES:
         return False

@@ -1,4 +1,4 @@
-"""The guard of semantic label maps."""
+"""Transform that guards semantic label maps."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class GuardSegLabels(BaseTransform):
     """Check and sanitize the semantic label map, before or after the Pack transform.
 
     Right after the Pack transform, the guard sees what the loss will see, and its report always reaches the hook.
-    Before, it sanitizes early (``GenerateEdge`` then draws no edges around invalid pixels), and the report travels if
-    ``'label_guard'`` is in the Pack transform's ``meta_keys``. A clean map costs about one min/max and is not copied.
+    Before, it sanitizes early (``GenerateEdge`` then draws no edges around invalid pixels), and the report needs
+    ``'label_guard'`` in the Pack transform's ``meta_keys``. A clean map costs about one min/max and is not copied.
     Put the guard after a transform that mixes several images (``RandomMosaic``), because that transform drops the
     reports of the mixed-in images.
 

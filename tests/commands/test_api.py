@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from coco_cases import ann, coco, write
+from put_file import put
 
 import mmguard
 from mmguard.cli import main
@@ -74,15 +76,9 @@ def test_scan_names_every_offending_file(maps, tmp_path):
 
 
 def test_scan_of_boxes_names_every_image(tmp_path):
-    images = [dict(id=number, file_name=f'{number}.jpg', width=9, height=9) for number in range(50)]
     boxes = [[0, 0, 4, 4]] * 10 + [[0, 0, 0, 4]] * 40
-    annotations = [
-        dict(id=number, image_id=number, category_id=1, bbox=box, area=16, iscrowd=0)
-        for number, box in enumerate(boxes)
-    ]
-    file = tmp_path / 'train.json'
-    file.write_text(json.dumps(dict(images=images, annotations=annotations, categories=[dict(id=1, name='cat')])))
-    assert mmguard.scan(file).files == {f'{number}.jpg': 1 for number in range(10, 50)}
+    record = coco([ann(number, number, box=box) for number, box in enumerate(boxes)], 50, ['cat'])
+    assert mmguard.scan(write(tmp_path, record)).files == {f'{number}.jpg': 1 for number in range(10, 50)}
 
 
 def test_a_misspelt_option_is_a_type_error(maps):
@@ -93,8 +89,7 @@ def test_a_misspelt_option_is_a_type_error(maps):
 def test_check_is_the_command(tmp_path):
     pytest.importorskip('mmseg')
     base = Path(find_spec('mmseg').origin).parent / '.mim' / 'configs' / PSPNET  # the onedl fork knows no mmseg::
-    file = tmp_path / 'mine.py'
-    file.write_text(f'_base_ = [{str(base)!r}]\nmodel = dict(auxiliary_head=dict(num_classes=11))\n')
+    file = put(tmp_path / 'mine.py', f'_base_ = [{str(base)!r}]\nmodel = dict(auxiliary_head=dict(num_classes=11))\n')
     found = mmguard.check(file, verify=False)
     assert (bool(found), [one.code for one in found.findings]) == (False, ['MG201'])
     assert found.findings[0].edits
@@ -105,8 +100,7 @@ def test_check_is_the_command(tmp_path):
 def test_dry_run_is_the_command(tmp_path):
     pytest.importorskip('mmdet')
     base = Path(find_spec('mmdet').origin).parent / '.mim' / 'configs/retinanet/retinanet_r50_fpn_1x_coco.py'
-    file = tmp_path / 'mine.py'
-    file.write_text(f'_base_ = [{str(base)!r}]\n')
+    file = put(tmp_path / 'mine.py', f'_base_ = [{str(base)!r}]\n')
     found = mmguard.dry_run(file, only=['batch-variants'], samples=0)
     assert [one['name'] for one in found.record['properties']] == ['batch-variants']
     assert bool(found) is all(one['outcome'] != 'broken' for one in found.record['properties'])
@@ -116,8 +110,7 @@ def test_dry_run_is_the_command(tmp_path):
 def test_explain_takes_a_text_or_a_path(tmp_path, maps, as_file):
     log = LOG
     if as_file:
-        log = tmp_path / 'train.log'
-        log.write_text(LOG)
+        log = put(tmp_path / 'train.log', LOG)
     found = mmguard.explain(log)
     assert (bool(found), found.findings[0].code) == (False, 'MG413')
     causes = found.record['causes']

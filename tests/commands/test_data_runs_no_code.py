@@ -51,6 +51,7 @@ def as_text(more: Dict[str, Any]) -> str:
         HIDDEN,
         as_text({'model': {'type': 'evil_module.Thing'}}),
         as_text({'model': {'type': 'EncoderDecoder', 'decode_head': [{'type': 'evil_scope.Thing'}]}}),
+        as_text({'x': {'type': 'evil_module.Thing'}}),
         as_text({'model': {'type': 'mmengine.load'}}),
         as_text({'default_scope': 'evil_scope'}),
         as_text({'model': {'type': 'EncoderDecoder', '_scope_': 'evil_scope'}}),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from label_files import write_copies
 from this_stack import base_line
 from warm import run
 
 from mmguard.findings.finding import SEVERITIES
 
-Image = pytest.importorskip('PIL.Image')
 pytest.importorskip('mmseg')
 
 CLI = 'import sys\nfrom mmguard.cli import main\nsys.exit(main(sys.argv[1:]))\n'
@@ -58,10 +58,7 @@ def run_json(folder: Path, *words: str):
 @pytest.mark.parametrize('severity', MAPS)
 def test_scan(tmp_path, severity, fail_on):
     values, options = MAPS[severity]
-    (tmp_path / 'maps').mkdir()
-    label = np.repeat(np.array(values, np.uint8), 24)[None].repeat(24, 0)
-    for number in range(8):
-        Image.fromarray(label).save(tmp_path / 'maps' / f'{number}.png')
+    write_copies(tmp_path / 'maps', np.repeat(np.array(values, np.uint8), 24)[None].repeat(24, 0))
     words = ['scan', 'maps', '--num-classes', '3', '--processes', '1', *options, '--fail-on', fail_on]
     code, found = run_json(tmp_path, *words)
     assert worst_of(found['datasets'][0]['findings']) == severity

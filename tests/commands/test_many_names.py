@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict
 
 import pytest
+from coco_cases import ann, coco, write
 from PIL import Image
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 
@@ -25,23 +26,13 @@ def write_yolo(root: Path, names: int) -> str:
 
 def write_coco(root: Path, names: int) -> str:
     root.mkdir()
-    box = {'image_id': 1, 'bbox': [0, 0, 9, 9], 'area': 81, 'iscrowd': 0}
-    record = {
-        'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 48, 'height': 32}],
-        # Each twice, written differently.
-        'categories': [{'id': n, 'name': f'{"Name" if n % 2 else "name"} {n // 2}'} for n in range(names)],
-        'annotations': [{'id': number, 'category_id': number, **box} for number in range(names)],
-    }
-    (root / 'a.json').write_text(json.dumps(record))
-    return str(root / 'a.json')
+    twice = [f'{"Name" if n % 2 else "name"} {n // 2}' for n in range(names)]  # written differently
+    return write(root, coco([ann(number, category=number) for number in range(names)], 1, twice, 0))
 
 
 def write_voc(root: Path, names: int) -> str:
     (root / 'Annotations').mkdir(parents=True)
-    box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>'
-    objects = ''.join(f'<object><name>n{number}</name>{box}</object>' for number in range(names))
-    size = '<size><width>48</width><height>32</height></size>'
-    (root / 'Annotations/a.xml').write_text(f'<annotation><filename>a.jpg</filename>{size}{objects}</annotation>')
+    (root / 'Annotations/a.xml').write_text(xml(*(obj(f'n{number}') for number in range(names))))
     return str(root)
 
 

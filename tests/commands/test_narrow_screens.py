@@ -63,15 +63,9 @@ def test_large_numbers_and_long_names_in_a_scan(facts):
 
 def test_a_trace(tmp_path: Path, cityscapes, capsys):
     pytest.importorskip('mmseg')
-    from small_runs import GUARD, LOAD, PACK, dataset_config
+    from small_runs import GUARD, LOAD, PACK, seg_config
 
-    config = tmp_path / 'config.py'
-    config.write_text(
-        "default_scope = 'mmseg'\ncustom_imports = dict(imports=['mmguard'], allow_failed_imports=False)\n"
-        'model = dict(type="EncoderDecoder", decode_head=dict(type="FCNHead", num_classes=19))\n'
-        f'train_dataloader = dict(dataset={dataset_config(cityscapes, "train", [*LOAD, GUARD, PACK])!r})\n'
-    )
-    assert main(['trace', str(config), '--value', '33']) == 1
+    assert main(['trace', seg_config(tmp_path, cityscapes, [*LOAD, GUARD, PACK]), '--value', '33']) == 1
     shown = capsys.readouterr().out
     check_tables_fit(shown)
     assert f'sample 0: {cityscapes}/leftImg8bit/train/aachen/aachen_000000_000019_leftImg8bit.png\n' in shown

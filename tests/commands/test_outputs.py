@@ -13,16 +13,13 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
+from coco_cases import ann, coco
 
 from mmguard.cli import _build_parser, main
 from mmguard.commands.outputs import write_json, write_output
 from mmguard.errors import CannotRun
 
-COCO = {
-    'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 48, 'height': 32}],
-    'categories': [{'id': 1, 'name': 'x'}],
-    'annotations': [{'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [0, 0, 99, 9], 'area': 9, 'iscrowd': 0}],
-}
+COCO = coco([ann(1, box=(0, 0, 199, 9))], 1, ['x'])
 LOG = 'Traceback (most recent call last):\n  File "x.py", line 3, in f\n    a\nIndexError: Target 7 is out of bounds.\n'
 RUN = '{"mode": "train", "iter": 1, "skipped_pixels": 3, "remapped_pixels": 0, "total": 10, "samples": []}\n'
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from put_file import put
 
 pytest.importorskip('pre_commit')
 pytest.importorskip('mmseg')
@@ -23,9 +24,7 @@ def git(folder: Path, *words: str) -> None:
 
 def repository(folder: Path, files: dict) -> Path:
     for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        put(folder / name, text)
     git(folder, 'init', '-q')
     git(folder, 'add', '-A')
     git(folder, 'commit', '-qm', 'Start')

@@ -11,9 +11,12 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from label_files import write_copies
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.commands import selection
@@ -29,13 +32,9 @@ FOLDERS = {'error': (0, 1, 2, 3, 9), 'info': (0, 1, 2)}
 
 
 def write_maps(folder: Path, values) -> Path:
-    folder.mkdir()
-    for number in range(8):
-        label = Image.new('L', (24, 24))
-        for place, value in enumerate(values):
-            label.paste(value, (place * 4, 0, place * 4 + 4, 24))
-        label.save(folder / f'{number}.png')
-    return folder
+    label = np.zeros((24, 24), np.uint8)
+    label[:, : 4 * len(values)] = np.repeat(values, 4)
+    return write_copies(folder, label)
 
 
 @pytest.fixture(autouse=True)
@@ -151,6 +150,8 @@ def test_hidden_findings_are_counted_in_every_format(tmp_path, capsys, command, 
         ('', '', 'a/b', 'maps', 1),  # without a repository, the working directory only
         ('', '.', 'a/b', 'maps', 0),
         ('', 'a', 'a/b', 'maps', 1),  # above the repository
+        ('', '', 'maps', '.', 1),
+        ('', '.', 'maps', '.', 0),
         ('maps', '', 'maps', '../maps', 1),
         ('maps', '', 'maps', '.', 1),
         ('maps/deep', '', 'maps/deep', '..', 1),
@@ -221,12 +222,8 @@ def test_each_form_names_the_files_relative_to_the_working_directory(tmp_path, c
 def write_voc(folder: Path) -> Path:
     """Write 25 boxes without an area, one per file."""
     (folder / 'Annotations').mkdir(parents=True)
-    box = '<bndbox><xmin>4</xmin><ymin>4</ymin><xmax>4</xmax><ymax>9</ymax></bndbox>'
     for number in range(25):
-        size = '<size><width>64</width><height>32</height></size>'
-        (folder / 'Annotations' / f'{number}.xml').write_text(
-            f'<annotation><filename>{number}.jpg</filename>{size}<object><name>cat</name>{box}</object></annotation>'
-        )
+        (folder / 'Annotations' / f'{number}.xml').write_text(xml(obj(box=(4, 4, 4, 9))))
     return folder
 
 

@@ -15,11 +15,11 @@ from unicodedata import east_asian_width
 
 import numpy as np
 import pytest
+from label_files import write_copies
 from warm import run
 
 from mmguard.commands.spinner import Spinner
 
-Image = pytest.importorskip('PIL.Image')
 pytest.importorskip('mmseg')
 
 FCN = 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py'
@@ -41,10 +41,7 @@ COMMANDS = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / 'maps').mkdir()
-    label = np.tile(np.array([0, 1, 2, 7], np.uint8), (32, 8))
-    for number in range(8):
-        Image.fromarray(label).save(tmp_path / 'maps' / f'{number}.png')
+    write_copies(tmp_path / 'maps', np.tile(np.array([0, 1, 2, 7], np.uint8), (32, 8)))
     (tmp_path / 'train.log').write_text(LOG)
     return tmp_path
 

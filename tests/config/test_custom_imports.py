@@ -120,7 +120,6 @@ def write_project(folder: Path, place: str) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize('place', list(PLACES))
 def test_a_module_of_the_project_is_found(place: str, tmp_path: Path) -> None:
-    pytest.importorskip('mmseg')
     warm = pytest.importorskip('warm')
     config = write_project(tmp_path, place)
     path = os.pathsep.join(
@@ -140,7 +139,6 @@ def test_a_module_of_the_project_is_found(place: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize('name', list(COMMANDS))
 def test_nothing_else_of_the_working_directory_is_imported(name: str, tmp_path: Path) -> None:
-    pytest.importorskip('mmseg')
     config = write_project(tmp_path, 'next to the config')
     evil = f"open({str(tmp_path / 'ran')!r}, 'a').write(__name__ + ' ')\nraise ImportError\n"
     write(tmp_path / 'work', {f'{module}.py': evil for module in OPTIONAL})

@@ -133,7 +133,6 @@ def test_the_hook_passes_on_what_guards_take() -> None:
     assert late == dict(type='GuardSegLabels', num_classes=7, on_invalid='raise')  # a map applies once
     assert find_losses(config)[0].config == dict(type='GuardedCrossEntropyLoss', on_invalid='raise')
     space = from_config(config, 'train').pixels
-    assert space is not None
     assert (space.label_map, space.place) == ({11: 255}, 'model.decode_head.num_classes')
     written = guard_tree(config.written).tree
     assert written['train_dataloader']['dataset']['pipeline'][1] == early

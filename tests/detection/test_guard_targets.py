@@ -250,7 +250,6 @@ def test_gradients_flow_through_what_is_kept() -> None:
     boxes = torch.tensor([GOOD, GOOD], requires_grad=True)
     (guarded,), _ = guard_targets([{'labels': torch.tensor([600, 1]), 'boxes': boxes}], 5, return_tally=True)
     guarded['boxes'].sum().backward()
-    assert boxes.grad is not None
     assert boxes.grad.sum(dim=1).tolist() == [0.0, 4.0]
 
 

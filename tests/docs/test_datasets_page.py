@@ -8,9 +8,13 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
+from coco_cases import ann, coco
 from doc_pages import blocks
+from label_files import write
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 from PIL import Image
+from put_file import put
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.labels.tally import get_tallies
@@ -40,11 +44,9 @@ def built(dataset: Dict[str, Any], scope: str) -> Any:
 
 
 def stripes(root: Path, values: List[int]) -> None:
-    for kind in ('images', 'masks'):
-        (root / kind).mkdir(parents=True)
     label = np.array([values], np.uint8).repeat(4, 1).repeat(4, 0)
-    Image.fromarray(label).save(root / 'masks/0.png')
-    Image.fromarray(np.zeros((*label.shape, 3), np.uint8)).save(root / 'images/0.jpg')
+    write(root / 'masks/0.png', label)
+    write(root / 'images/0.jpg', np.zeros((*label.shape, 3), np.uint8))
 
 
 def test_label_maps_of_two_data_sets(folder: Path) -> None:
@@ -56,36 +58,21 @@ def test_label_maps_of_two_data_sets(folder: Path) -> None:
     assert named == [['background', 'road'], ['background', 'car', 'road']]
 
 
-def coco(path: Path, categories: Dict[int, str], ids: List[int], **more: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_coco(path: Path, categories: Dict[int, str], ids: List[int]) -> None:
+    put(path, json.dumps(coco([ann(n, 0, one, (20 * n, 5, 15, 30)) for n, one in enumerate(ids, 1)], 1, categories)))
     Image.new('RGB', (100, 80)).save(path.parent / '0.jpg')
-    boxes = [
-        dict(id=n, image_id=1, category_id=one, bbox=[20 * n, 5, 15, 30], area=450, iscrowd=0)
-        for n, one in enumerate(ids, 1)
-    ]
-    data = dict(
-        images=[dict(id=1, file_name='0.jpg', width=100, height=80)],
-        annotations=boxes,
-        categories=[dict(id=number, name=name) for number, name in categories.items()],
-    )
-    path.write_text(json.dumps(data))
 
 
 def test_boxes_of_coco_and_voc(folder: Path) -> None:
-    coco(folder / 'first/train.json', {1: 'dog', 2: 'car'}, [1, 2])
+    write_coco(folder / 'first/train.json', {1: 'dog', 2: 'car'}, [1, 2])
     for line in next(block.code for block in blocks('bash') if block.page == 'docs/datasets.md').splitlines():
         words = line.split()[1:]
         if 'first/train.json' in words:
             assert main(words) == 0
-    for name in ('Annotations', 'JPEGImages', 'ImageSets/Main'):
-        (folder / 'VOC2007' / name).mkdir(parents=True)
+    (folder / 'VOC2007/JPEGImages').mkdir(parents=True)
     Image.new('RGB', (100, 80)).save(folder / 'VOC2007/JPEGImages/0.jpg')
-    (folder / 'VOC2007/ImageSets/Main/train.txt').write_text('0\n')
-    corners = '<xmin>5</xmin><ymin>5</ymin><xmax>50</xmax><ymax>60</ymax>'
-    (folder / 'VOC2007/Annotations/0.xml').write_text(
-        '<annotation><size><width>100</width><height>80</height></size><object><name>car</name>'
-        f'<difficult>0</difficult><bndbox>{corners}</bndbox></object></annotation>'
-    )
+    put(folder / 'VOC2007/ImageSets/Main/train.txt', '0\n')
+    put(folder / 'VOC2007/Annotations/0.xml', xml(obj('car', (5, 5, 50, 60))))
     dataset = built(executed("type='VOCDataset'")['train_dataloader']['dataset'], 'mmdet')
     names = dataset.metainfo['classes']  # a dict: nothing but the ignored keys differs
     found = [[names[n] for n in dataset[i]['data_samples'].gt_instances.labels.tolist()] for i in (0, 1)]
@@ -108,7 +95,7 @@ def test_a_category_that_nobody_cares_about(folder: Path) -> None:
     from mmdet.models.task_modules import MaxIoUAssigner
     from mmengine.structures import InstanceData
 
-    coco(folder / 'train.json', {1: 'car', 2: 'unclear'}, [1, 2])
+    write_coco(folder / 'train.json', {1: 'car', 2: 'unclear'}, [1, 2])
     executed("ids['unclear']")
     loading = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True), dict(type='PackDetInputs')]
     data = dict(type='CocoDataset', ann_file='train_ignored.json', data_prefix=dict(img=''), pipeline=loading)

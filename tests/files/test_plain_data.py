@@ -53,9 +53,10 @@ CHAIN = 'a0: &a0 1\n' + ''.join(f'a{n}: &a{n} [*a{n - 1}]\n' for n in range(1, 2
         ('- ' * 50_000, '.yaml'),
         ('a: ' + '1:1' * 100_000, '.yaml'),
         ('[' * 100_000, '.json'),
-        ('[' * (DEEPEST + 2) + ']' * (DEEPEST + 2), '.json'),
+        ('[' * (DEEPEST + 1) + ']' * (DEEPEST + 1), '.json'),
+        ('[' * (DEEPEST + 1) + ']' * (DEEPEST + 1), '.yaml'),
     ],
-    ids=['aliases', 'merged', 'chain', 'circle', 'lists', 'items', 'number', 'json', 'json levels'],
+    ids=['aliases', 'merged', 'chain', 'circle', 'lists', 'items', 'number', 'json', 'json levels', 'levels'],
 )
 def test_text_that_spreads_is_refused(text: str, ending: str) -> None:
     with pytest.raises(NotPlain):

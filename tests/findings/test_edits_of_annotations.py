@@ -22,7 +22,7 @@ from situation import (
     with_options,
     write_config,
 )
-from targets import Build, Scan, find_unwritten, scan, scan_sets, scan_target, values_of, write_edit
+from targets import Build, Scan, find_unwritten, scan, scan_target, values_of, write_edit
 
 from mmguard.cli import main
 from mmguard.config.read import read_config
@@ -200,13 +200,8 @@ def test_the_edit_is_offered_and_closes_the_case(
 def test_a_split_without_a_class_list_gets_that_of_the_training_in_its_order(tmp_path: Path) -> None:
     """Of XML files, which list no categories: the alphabet would turn the classes of the training."""
     drawn = [[('vest', [20, 30, 90, 120]), ('helmet', [100, 50, 200, 180])]] * 6
-    path, _ = voc_config(drawn, ('vest', 'helmet'), retina(2))(tmp_path)
-    parts = dict(read_config(str(path)).data)
-    data = dict(parts['train_dataloader']['dataset'], data_root=str(tmp_path / 'val'), test_mode=True)
-    del data['metainfo']
-    voc_xml(tmp_path / 'val/VOC2007', [boxes[::-1] for boxes in drawn])
-    path = write_config(tmp_path, **parts, val_dataloader=dict(batch_size=1, dataset=data))
-    results = scan_sets(path, dict(splits=('train', 'val')))
+    build = voc_splits(drawn, [boxes[::-1] for boxes in drawn], ('vest', 'helmet'), 2, metainfo={})
+    results = scan(build, tmp_path).results
     (finding,) = [one for result in results for one in result.findings if one.code == 'MG140']
     assert [('vest', 'helmet') in values_of(edit)['classes'] for edit in finding.edits].index(True) == 0
 
@@ -264,14 +259,14 @@ def drawn(*rows: str) -> List[Any]:
     return [[(name, [20, 30, 90, 120]) for name in row.split()] for row in rows]
 
 
-def voc_splits(train: List[Any], val: List[Any], classes: Any, heads: int) -> Build:
-    """A config with two splits of XML files."""
+def voc_splits(train: List[Any], val: List[Any], classes: Any, heads: int, **of_val: Any) -> Build:
+    """A config with two splits of XML files; ``of_val``: keys of the data set of the validation."""
 
     def build(root: Path) -> Any:
         path, _ = voc_config(train, classes, retina(heads))(root)
         voc_xml(root / 'val/VOC2007', val)
         parts = dict(read_config(str(path)).data)
-        data = dict(parts['train_dataloader']['dataset'], data_root=str(root / 'val'), test_mode=True)
+        data = dict(parts['train_dataloader']['dataset'], data_root=str(root / 'val'), test_mode=True, **of_val)
         path = write_config(root, **parts, val_dataloader=dict(batch_size=1, dataset=data))
         return path, dict(splits=('train', 'val'))
 
@@ -304,7 +299,6 @@ def test_a_class_of_another_split_is_not_left_out(tmp_path: Path) -> None:
     results = scan(build, tmp_path).results
     assert len(results) == 2
     for result in results:
-        assert result.known is not None
         splits = [Split(facts, search(facts, rules)) for facts in (result.known, *result.known.others)]
         for names, is_right in ((['c', 'd', 'e'], False), (['b', 'c', 'd', 'e'], True), (['c', 'd', 'e', 'f'], False)):
             edit = set_classes_and_heads(result.known, names)

@@ -229,8 +229,6 @@ def test_a_place_that_a_config_does_not_have_is_no_edit(path: str) -> None:
 def test_a_place_that_is_there_is_changed() -> None:
     config = ReadConfig({'model': {'head': [{'x': 5}]}}, Path('config.py'))
     changed = apply_edit(replace(EDIT, config=(('model.head[0].x', 2),)), Facts(config=config))
-    assert changed is not None
-    assert changed.config is not None
     assert changed.config.data == {'model': {'head': [{'x': 2}]}}
 
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import numpy as np
 import pytest
 from PIL import Image
+from put_file import put
 
 from mmguard.cli import main
 from mmguard.findings import LabelFacts, diagnose
@@ -48,8 +49,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         name = package.replace('-', '_')
         (site / f'{name}.py').write_text(module)
         info = site / f'{name}-1.0.dist-info'
-        info.mkdir()
-        (info / 'METADATA').write_text(f'Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n')
+        put(info / 'METADATA', f'Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n')
         (info / 'entry_points.txt').write_text(f'[mmguard.rules]\n{code} = {name}:Own\n')
         find_installed_rules.cache_clear()
 
@@ -86,8 +86,7 @@ def test_the_package_of_contributing(tmp_path: Path, maps: Path) -> None:
     text = CONTRIBUTING.read_text(encoding='utf-8').partition('### Rules of your own')[2]
     project, module = (re.search(rf'```{kind}\n(.*?)```', text, re.DOTALL)[1] for kind in ('toml', 'python'))
     source, site = tmp_path / 'source', tmp_path / 'installed'
-    source.mkdir()
-    (source / 'pyproject.toml').write_text(project)
+    put(source / 'pyproject.toml', project)
     (source / 'acme_rules.py').write_text(module)
     pip = [sys.executable, '-m', 'pip', 'install', '--no-deps', '--no-build-isolation', '--no-index', '-q']
     subprocess.run([*pip, '--disable-pip-version-check', '--target', str(site), str(source)], check=True)
@@ -114,8 +113,7 @@ def test_a_rule_of_configs(install: Install, tmp_path: Path, capsys: Any) -> Non
     pytest.importorskip('mmengine')
     body = "look = lambda self, config: [self.report_at('model.type', config.data['model']['type'])]"
     install('beta-checks', 'BETA7', RULE.format(base='ConfigRule', code='BETA7', body=body))
-    config = tmp_path / 'small.py'
-    config.write_text("default_scope = 'mmseg'\nmodel = dict(type='EncoderDecoder')\n")
+    config = put(tmp_path / 'small.py', "default_scope = 'mmseg'\nmodel = dict(type='EncoderDecoder')\n")
     assert main(['check', str(config), '--json', '-', '--select', 'BETA7']) == 1
     (found,) = json.loads(capsys.readouterr().out)['findings']
     assert (found['code'], found['places']) == ('BETA7', ['model.type'])
@@ -189,8 +187,7 @@ def test_a_check_goes_on_without_it(install: Install, tmp_path: Path, capsys: An
     install(
         'acme-rules', 'ACME1', RULE.format(base='ConfigRule', code='ACME1', body='look = lambda self, config: 1 / 0')
     )
-    config = tmp_path / 'small.py'
-    config.write_text("default_scope = 'mmseg'\nmodel = dict(type='EncoderDecoder')\n")
+    config = put(tmp_path / 'small.py', "default_scope = 'mmseg'\nmodel = dict(type='EncoderDecoder')\n")
     assert main(['check', str(config), '--json', '-']) == 2
     (reason,) = json.loads(capsys.readouterr().out)['failed']
     assert 'acme-rules 1.0' in reason

@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional, Sequence
 
 import pytest
 from drawn_scenes import photo
-from PIL import Image
+from label_files import write
 from situation import checked, coco_data, coco_json, faster, findings_of, some_boxes, write_config
 from this_stack import IS_ONEDL
 
@@ -100,7 +100,7 @@ def test_a_hidden_folder_among_those_of_the_classes_is_one_fault(
     for name, number in [*dict.fromkeys(names, 6).items(), (hidden, files)]:
         (tmp_path / 'train' / name).mkdir(parents=True)
         for place in range(number):
-            Image.fromarray(photo(place, 60, 80)).save(tmp_path / 'train' / name / f'{place}.jpg')
+            write(tmp_path / 'train' / name / f'{place}.jpg', photo(place, 60, 80))
     found = findings_of(lambda root: (root / 'train', dict(num_classes=len(names))), tmp_path)
     assert [(one.code, one.severity, one.edits) for one in found] == [('MG393', 'error', ())]
 
@@ -125,10 +125,9 @@ def test_which_task_is_trained_only_the_user_knows(
     names: Sequence[str], most: str, others: str, number: int, has_yaml: bool, tmp_path: Path
 ) -> None:
     """What most rows are does not decide it: no edit makes one of the other, whichever there are more of."""
-    for folder in ('images', 'labels'):
-        (tmp_path / folder).mkdir()
+    (tmp_path / 'labels').mkdir()
     for place in range(24):
-        Image.fromarray(photo(place, 60, 80)).save(tmp_path / f'images/{place:02}.jpg')
+        write(tmp_path / f'images/{place:02}.jpg', photo(place, 60, 80))
         rows = [ROWS[others if place < number else most].format(label) for label in range(len(names))]
         (tmp_path / f'labels/{place:02}.txt').write_text('\n'.join(rows), encoding='utf-8')
     (tmp_path / 'own.yaml').write_text(json.dumps(dict(train='images', val='images', names=list(names))))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Tuple
 
 import pytest
+from put_file import put
 
 CONTRIBUTING = Path(__file__).parents[2] / 'CONTRIBUTING.md'
 ROWS = '1.jpg,64,48,0,0,9,9,cat\n1.jpg,64,48,70,0,90,9,Cat\n2.jpg,64\n'
@@ -19,11 +20,9 @@ def install(site: Path, value: str = 'box_table:BoxTable') -> None:
     """Write what pip leaves of a package with the format."""
     text = CONTRIBUTING.read_text(encoding='utf-8').partition('## Add a format')[2]
     code = re.search(r'```python\n(.*?)```', text, re.DOTALL)
-    assert code is not None
     (site / 'box_table.py').write_text(code[1])
     info = site / 'box_table-1.0.dist-info'
-    info.mkdir(parents=True)
-    (info / 'METADATA').write_text('Metadata-Version: 2.1\nName: box-table\nVersion: 1.0\n')
+    put(info / 'METADATA', 'Metadata-Version: 2.1\nName: box-table\nVersion: 1.0\n')
     (info / 'entry_points.txt').write_text(f'[mmguard.formats]\nbox_table = {value}\n')
 
 
@@ -36,9 +35,7 @@ def run(site: Path, *words: str) -> Tuple[int, Any]:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    path = tmp_path / 'boxes.csv'
-    path.write_text(f'image,width,height,x1,y1,x2,y2,name\n{ROWS}')
-    return path
+    return put(tmp_path / 'boxes.csv', f'image,width,height,x1,y1,x2,y2,name\n{ROWS}')
 
 
 def test_it_is_scanned_and_corrected(target: Path, tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def test_targets(words: List[str], tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 pipeline=[dict(type='LoadAnnotations', backend_args=dict(backend='petrel'))],
             ),
         ),
+        (SEGMENTATION, dict(type='BaseSegDataset', data_root='data/', backend_args=dict(backend='http'))),
         (DETECTION, dict(type='CocoDataset', data_root='data/', ann_file='a.json', backend_args=dict(backend='lmdb'))),
         (DETECTION, dict(type='CocoDataset', ann_file='memory://box.json')),
         (DETECTION, dict(type='XMLDataset', data_root='https://host/voc', ann_file='ImageSets/Main/train.txt')),

@@ -9,6 +9,7 @@ from typing import Dict, Tuple
 import numpy as np
 import pytest
 from PIL import Image
+from put_file import put
 
 from mmguard.cli import main
 
@@ -78,9 +79,7 @@ FILES: Dict[str, Tuple[bytes, str]] = {
 @pytest.mark.parametrize('name', sorted(FILES))
 def test_what_they_are_is_said(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     content, said = FILES[name]
-    file = tmp_path / 'set' / name
-    file.parent.mkdir(parents=True)
-    file.write_bytes(content)
+    file = put(tmp_path / 'set' / name, content)
     (tmp_path / 'set/a.csv').write_text('name,number\n')
     (tmp_path / 'set/images').mkdir()
     Image.fromarray(np.zeros((48, 64, 3), np.uint8)).save(tmp_path / 'set/images/7.jpg')

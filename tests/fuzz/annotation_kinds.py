@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any, Dict
 
@@ -10,6 +9,7 @@ import loaders
 from format_cases import Contents, coco, voc, yolo
 from kinds import Files, Kind, Step
 from mutations import damaged_bytes, damaged_json, damaged_text, damaged_xml
+from pictures import as_png
 
 
 def lvis() -> Dict[str, Any]:
@@ -51,7 +51,6 @@ _COCO_OPTIONS = {
 def panoptic() -> Files:
     """Two images of three segments each, beside their PNG."""
     import numpy as np
-    from PIL import Image
 
     record = coco()
     record['annotations'] = []
@@ -66,9 +65,7 @@ def panoptic() -> Files:
             box, area = [left, top, right - left, bottom - top], (right - left) * (bottom - top)
             segments.append(dict(id=place + 1 + 256 * place, category_id=2 - place, iscrowd=0, bbox=box, area=area))
         record['annotations'].append(dict(image_id=number, file_name=f'{number}.png', segments_info=segments))
-        out = io.BytesIO()
-        Image.fromarray(pixels).save(out, 'PNG')
-        files[f'train/{number}.png'] = (out.getvalue(), (damaged_bytes,))
+        files[f'train/{number}.png'] = (as_png(pixels), (damaged_bytes,))
     return {**_json_files(record), **files}
 
 

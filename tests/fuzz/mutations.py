@@ -123,20 +123,7 @@ def _rename(draw: Random, root: List, holder: Any, key: Any, value: Callable) ->
         holder[draw.choice((odd_text(draw), f'{key} ', str(key).upper()))] = holder.pop(key)
 
 
-_TREE_STEPS = (
-    _replace,
-    _replace,
-    _replace,
-    _replace,
-    _delete,
-    _repeat,
-    _swap,
-    _wrap,
-    _unwrap,
-    _as_text,
-    _scale,
-    _rename,
-)
+_TREE_STEPS = (*[_replace] * 4, _delete, _repeat, _swap, _wrap, _unwrap, _as_text, _scale, _rename)
 
 
 def with_tokens(draw: Random, text: str) -> str:

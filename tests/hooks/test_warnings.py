@@ -19,8 +19,6 @@ from mmguard.hooks.discovery import walk_assigners
 from mmguard.hooks.runs import build_warnings, describe_background, describe_mixing, start_warnings
 from mmguard.log.statistics import group_tallies
 
-pytest.importorskip('mmdet')
-
 
 def start_warnings_of(config: Config) -> List[str]:
     return start_warnings(runner_of(config))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import random
@@ -16,9 +15,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
+import coco_cases
 import numpy as np
 import pytest
 from PIL import Image
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.commands import INTERRUPTED
@@ -173,11 +174,8 @@ def voc(tmp_path: Path) -> Path:
         (root / name).mkdir(parents=True)
     (root / 'ImageSets' / 'Main' / 'train.txt').write_text('\n'.join(map(str, range(16))))
     for number in range(16):
-        box = '<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>90</xmax><ymax>30</ymax></bndbox>'
-        size = '<size><width>80</width><height>60</height></size>'
-        xml = f'<annotation>{size}<object><name>cat</name>{box}</object></annotation>'
-        (root / 'Annotations' / f'{number}.xml').write_text(xml)
-        Image.new('RGB', (80, 60)).save(root / 'JPEGImages' / f'{number}.jpg')
+        (root / 'Annotations' / f'{number}.xml').write_text(xml(obj(box=(1, 2, 110, 30))))
+        Image.new('RGB', (100, 80)).save(root / 'JPEGImages' / f'{number}.jpg')
     return root
 
 
@@ -185,9 +183,8 @@ def voc(tmp_path: Path) -> Path:
 def coco(tmp_path: Path) -> Path:
     path = tmp_path / 'in' / 'train.json'
     path.parent.mkdir()
-    images = [dict(id=n, file_name=f'{n}.jpg', width=100, height=100) for n in range(200)]
-    annotations = [dict(id=n, image_id=n % 200, category_id=1, bbox=[50, 50, 60, 9], area=540) for n in range(2000)]
-    path.write_text(json.dumps(dict(images=images, annotations=annotations, categories=[dict(id=1, name='cat')])))
+    boxes = [coco_cases.ann(n, n % 200, box=(50, 50, 60, 9)) for n in range(2000)]
+    coco_cases.write(path.parent, coco_cases.coco(boxes, 200, ['cat']))
     return path
 
 

@@ -57,7 +57,6 @@ def test_the_rpn_knows_no_classes_and_a_cascade_is_as_wide_as_its_narrowest() ->
     model = model_of(rpn_head=Head(1), roi_head=model_of(bbox_head=nn.ModuleList([Head(20), Head(19)])))
     spaces = from_model(model)
     assert list(spaces.to_dict()) == ['instances']
-    assert spaces.instances is not None
     assert (spaces.instances.num_classes, spaces.instances.place) == (19, 'roi_head.bbox_head.1.num_classes')
     assert [space.num_classes for space in spaces.find_disagreeing('instances')] == [20, 19]
 
@@ -74,7 +73,6 @@ def test_where_no_head_tells_classes_apart_the_data_set_does() -> None:
     for head in (RPNHead(1), GroundingDINOHead(256)):
         assert from_model(model_of(bbox_head=head)).instances is None
         space = from_model(model_of(bbox_head=head), ['cat', 'dog', 'bird']).instances
-        assert space is not None
         assert space.num_classes == 3
     # A depth head has no classes, and the scenes of its data set are none of its labels.
     assert from_model(model_of(decode_head=Head()), ['kitchen', 'hall']).instances is None
@@ -102,7 +100,6 @@ def test_what_is_ignored_is_said_by_the_head_or_its_loss() -> None:
         ('panoptic_head', dict(ignore_index=7, num_things_classes=1, num_stuff_classes=2), 255),
     ):
         pixels = from_model(model_of(**{name: Head(3, **arguments)})).pixels
-        assert pixels is not None
         assert pixels.ignore_index == expected, (name, arguments)
 
 
@@ -195,7 +192,6 @@ def test_the_names_are_counted_where_there_is_no_other_number() -> None:
     config = config_of('mmdet', rpn_head=dict(type='RPNHead', num_classes=1))
     config.data['train_dataloader'] = dict(dataset=dict(type='D', metainfo=dict(classes=['a', 'b'])))
     space = from_config(config).instances
-    assert space is not None
     assert (space.num_classes, space.place) == (2, 'train_dataloader.dataset.metainfo.classes')
 
 
@@ -208,7 +204,6 @@ def test_of_a_record() -> None:
     said = dict(guards=[guard], losses=losses, classes=['a'])
     spaces = from_record(said, ['a.loss'])
     assert pixels_of(spaces) == (19, 255, 'a.loss')
-    assert spaces.instances is not None
     assert (spaces.instances.num_classes, spaces.instances.min_label, spaces.instances.label_map) == (5, 1, {7: 2})
     assert [label for label in range(6) if spaces.instances.is_valid(label)] == [1, 2, 3, 4]
     assert pixels_of(from_record(said)) is None
@@ -222,7 +217,6 @@ def test_of_a_record() -> None:
         from_record(dict(guards=[7, dict(num_classes='5'), dict(num_classes=5, kind='x')], losses=3)) == LabelSpaces()
     )
     odd = from_record(dict(guards=[dict(num_classes=5, kind='pixels', ignore_index='a', min_label='b')])).pixels
-    assert odd is not None
     assert (odd.ignore_index, odd.min_label, odd.label_map) == (None, 0, {})
 
 
@@ -234,7 +228,6 @@ def test_what_the_user_says_goes_first() -> None:
     assert pixels_of(from_options(None, 9)) is None
     both = from_options(5)
     assert both.pixels is not None
-    assert both.instances is not None
     assert (both.pixels.is_valid(255), both.instances.is_valid(255)) == (True, False)
 
 
@@ -265,7 +258,6 @@ def test_panoptic_fpn_trains_on_things_and_stuff() -> None:
         return head.loss_seg(torch.zeros(4, head.num_classes), target)
 
     space = from_model(model_of(semantic_head=head)).pixels
-    assert space is not None
     assert labels_that_train(loss, range(12)) == [label for label in range(12) if space.is_valid(label)]
 
 
@@ -273,7 +265,6 @@ def test_htc_trains_on_the_classes_of_stuff_maps() -> None:
     mmdet = pytest.importorskip('mmdet.models.roi_heads.mask_heads')
     head = mmdet.FusedSemanticHead(num_ins=2, fusion_level=0, num_classes=5, in_channels=4, conv_out_channels=4)
     space = from_model(model_of(roi_head=model_of(semantic_head=head))).pixels
-    assert space is not None
     assert space.ignore_index == 255
 
     def loss(label: int) -> Any:
@@ -291,7 +282,6 @@ def test_maskformer_takes_stuff_from_maps_and_leaves_the_rest_out() -> None:
     panoptic = Head(5, num_things_classes=3, num_stuff_classes=2)
     spaces = from_model(model_of(panoptic_head=panoptic))
     assert pixels_of(spaces) == (5, 255, 'panoptic_head.num_things_classes + num_stuff_classes')
-    assert spaces.instances is not None
     assert spaces.instances.num_classes == 3
     instances = from_model(model_of(panoptic_head=Head(3, num_things_classes=3, num_stuff_classes=0)))
     assert instances.pixels is None  # it is given no maps

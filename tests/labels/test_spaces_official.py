@@ -172,7 +172,6 @@ def check_guards(official: Official, tree: Dict[str, Any]) -> None:
     spaces = from_config(official.read)
     for kind, guard in guards_in(tree):
         space = spaces.get(kind)
-        assert space is not None
         assert guard['num_classes'] == space.num_classes, official.name
         assert kind == 'instances' or guard.get('ignore_index', 255) == space.ignore_index, official.name
     assert list(GuardNumClasses().look(ReadConfig(tree))) == []

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from put_file import put
 from window_stats import make_stats
 
 import mmguard
@@ -89,8 +90,7 @@ def test_nothing_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize('content', ['', '[1]', '[' * 100_000, '{"a": ', json.dumps(dict(mode='val', iter=1))])
 def test_whatever_else_is_taken_for_a_log(tmp_path: Path, content: str) -> None:
-    path = tmp_path / 'x.json'
-    path.write_text(content)
+    path = put(tmp_path / 'x.json', content)
     assert find_run(path).logs == [path]
 
 
@@ -104,8 +104,7 @@ COUNTS = st.integers(0, 10**6)
 
 
 def read(tmp_path: Path, content: bytes) -> Any:
-    path = tmp_path / 'label_guard.jsonl'
-    path.write_bytes(content)
+    path = put(tmp_path / 'label_guard.jsonl', content)
     unread = UnreadParts()
     return list(read_logs([path], unread)), unread
 
@@ -251,8 +250,7 @@ def test_a_frame_has_a_row_for_every_iteration(tmp_path: Path) -> None:
 
 def test_files_are_ranked_and_can_be_opened(tmp_path: Path) -> None:
     root = tmp_path / 'data'
-    root.mkdir()
-    (root / 'there.png').write_bytes(b'')
+    put(root / 'there.png', b'')
     log = RunLog(str(tmp_path / 'run'))
     log.begin('train', {'data_roots': [str(root)]}, [str(root)])
     offending = [Tally(9, n, 0, {11: n}, str(root / name)) for name, n in (('gone.png', 2), ('there.png', 5))]

@@ -38,8 +38,8 @@ def report(folder: Path, code: int = 0) -> Any:
     return json.loads((folder / 'report.out').read_text())
 
 
-def lines_of(log: RunLog) -> List[Any]:
-    return [json.loads(line) for line in Path(log.lines).read_text().splitlines()]
+def read(path: Any) -> List[Any]:
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
 def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path) -> None:
         log.see('train', {'iter': iteration}, make_stats(1, samples=1, empty_images=1))
         log.add_filled_losses('train', {'iter': iteration}, FILLED)
     log.end('train')
-    lines = lines_of(log)
+    lines = read(log.lines)
     ranks = [{'rank': 1, 'losses': ['loss_mask', 'loss_bbox'], 'samples': ['img_0006.jpg']}]
     assert lines[0] == {'mode': 'train', 'iter': 1, 'filled': ranks}
     assert len(lines) == 12
@@ -71,7 +71,7 @@ def test_values_that_are_not_said_again_are_counted_all_the_same(tmp_path: Path)
     for iteration, values in enumerate(({11: 3}, {11: 4}, {11: 1, 12: 2}, {11: 1, 12: 2}), start=1):
         log.see('train', {'iter': iteration}, offence(values), ['a.png'])
     log.end('train')
-    assert ['values' in line['samples'][0] for line in lines_of(log)] == [True, False, True, False]
+    assert ['values' in line['samples'][0] for line in read(log.lines)] == [True, False, True, False]
     (file,) = report(tmp_path, code=1)['files']
     assert (file['source'], file['skipped'], file['values']) == ('a.png', 13, {'11': 9, '12': 4})
 
@@ -88,10 +88,6 @@ def test_a_log_that_reached_its_limit_is_read_to_the_end(tmp_path: Path, monkeyp
     assert log.take_problems() == []
     pixels = report(tmp_path, code=1)['modes']['train']['pixels']
     assert (pixels['skipped'], pixels['total']) == (99, 9_900)
-
-
-def read(path: Path) -> List[Any]:
-    return [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
 
 
 def test_each_line_is_on_disk_at_once_after_what_is_there(tmp_path: Path) -> None:
@@ -159,7 +155,7 @@ def test_report_tells_what_the_loop_met(tmp_path: Path) -> None:
     for iteration, labels in enumerate(([[1, 2], [3]], [[1, 264], [264, 264], [], [264, 3]], [[264], [5]]), start=1):
         _, _, tallies = guard_batch(*batch(*labels), 264, return_tally=True)
         log.write(iteration, tallies)
-    lines = [json.loads(line) for line in Path(log.path).read_text().splitlines()]
+    lines = read(log.path)
     assert [line['iter'] for line in lines] == [2, 3]
     assert lines[0] == {
         'mode': 'train',

@@ -284,39 +284,3 @@ def test_invalid_elements_leave_the_avg_factor(name: str) -> None:
         actual.grad = actual.grad[keep]
         actual.parts = {name: part.view(()) for name, part in actual.parts.items()}
         assert_same(actual, expected, (name, factor), tolerance=1e-5)
-
-
-def test_positives_of_weight_zero_were_not_counted() -> None:
-    case = CASES['focal']
-    made = batch(case, number=6)
-    made.label = torch.tensor([0, 1, 2, 99, 99, BACKGROUND])
-    for weight in (torch.tensor([1.0, 1, 0, 1, 0, 1]), torch.tensor([1.0, 1, 0, 1, 0, 1]).repeat_interleave(CLASSES)):
-        made.weight = weight
-        keep = made.label <= BACKGROUND
-        expected = outcome(case.build(), case, made.only(keep), avg_factor=2.0)
-        actual = outcome(case.guard(), case, made, avg_factor=3.0)
-        actual.grad = actual.grad[keep]
-        assert_same(actual, expected)
-
-
-def test_seesaw_counts_the_samples_of_classes_alone() -> None:
-    case = CASES['seesaw']
-    guarded = case.guard()
-    made = batch(case, number=6)
-    for _ in range(3):
-        made.label = torch.tensor([0, 3, 3, 19, -1, BACKGROUND])
-        outcome(guarded, case, made)
-    assert guarded.cum_samples.tolist() == [3, 0, 0, 6, 3]
-
-
-def test_eqlv2_adds_up_nothing_for_an_excluded_row() -> None:
-    case = CASES['eqlv2']
-    guarded, bare = case.guard(), case.build()
-    made = batch(case, number=6)
-    for _ in range(3):
-        made.label = torch.tensor([0, 3, 3, 19, -1, BACKGROUND])
-        keep = made.label.ge(0) & made.label.le(BACKGROUND)
-        outcome(guarded, case, made)
-        outcome(bare, case, made.only(keep))
-        for what, buffer in bare.named_buffers():
-            assert getattr(guarded, what).equal(buffer), what

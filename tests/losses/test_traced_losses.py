@@ -33,7 +33,14 @@ def _fresh() -> Iterator[None]:
     torch._dynamo.reset()
 
 
-def compare(scope: str, mode: str, backend: str) -> None:
+@pytest.mark.parametrize(
+    ('scope', 'mode', 'backend'),
+    [
+        *(('mmseg', mode, backend) for mode in COMPILED for backend in ('eager', 'aot_eager')),
+        *(('mmdet', mode, 'aot_eager') for mode in ('softmax', 'sigmoid')),
+    ],
+)
+def test_full_graph(scope: str, mode: str, backend: str) -> None:
     scores, label = scores_and_labels((2, 4, 6, 5))
     label[:, 0], label[0, 1, :3] = 255, 19
     args: tuple = (label, None, None, None, 255)
@@ -47,20 +54,8 @@ def compare(scope: str, mode: str, backend: str) -> None:
     counts = guarded.take_counts().tolist()
     assert counts == eager.take_counts().tolist()
     assert sum(counts[1:]) == 3 * (1 if mode == 'mask' else 3)
-    # Taken counts start again from nothing.
     value_and_grad(compiled, scores, *args)
     assert [3 * number for number in guarded.take_counts().tolist()] == counts
-
-
-@pytest.mark.parametrize('backend', ['eager', 'aot_eager'])
-@pytest.mark.parametrize('mode', COMPILED)
-def test_full_graph(mode: str, backend: str) -> None:
-    compare('mmseg', mode, backend)
-
-
-@pytest.mark.parametrize('mode', ['softmax', 'sigmoid'])
-def test_full_graph_in_mmdet(mode: str) -> None:
-    compare('mmdet', mode, 'aot_eager')
 
 
 @pytest.mark.parametrize('name', ['focal', 'focal, activated', 'focal, custom', 'custom CE', 'custom CE, sigmoid'])
@@ -124,7 +119,6 @@ def test_module_built_outside(scope: str, mode: str) -> None:
     for _ in range(2):
         propagate(lambda: guarded, mode)
         assert_equal(value_and_grad(guarded, *arguments(mode)), expected)
-    # Only the real calls were counted.
     assert guarded.take_counts().tolist() == [2 * number for number in fresh.take_counts().tolist()]
 
 

@@ -26,8 +26,6 @@ from mmguard.nnunet.label_space import (
 )
 from mmguard.nnunet.transforms import VALUES, GuardedTransforms, append_tally, from_tensor, take_tallies, to_tensor
 
-pytest.importorskip('nnunetv2')
-
 SCALES = [[1.0, 1.0, 1.0], [0.5, 0.5, 0.5]]
 
 

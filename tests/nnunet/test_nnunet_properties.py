@@ -9,9 +9,7 @@ import torch
 from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
 from small_nnunet import trainer
 
-from mmguard.testing import assert_nnunet
-
-pytest.importorskip('nnunetv2')
+from mmguard.nnunet.testing import assert_nnunet
 
 
 class Moved:

@@ -30,8 +30,6 @@ from mmguard.cli import main
 from mmguard.labels.tally import LabelGuardError
 from mmguard.nnunet.trainer import GuardsLabels, nnUNetTrainerGuarded
 
-pytest.importorskip('nnunetv2')
-
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('no_results')]
 
 ITERATIONS = 4

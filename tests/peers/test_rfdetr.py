@@ -11,7 +11,9 @@ from types import SimpleNamespace
 from typing import Any, Dict, NamedTuple, Sequence
 
 import pytest
+from coco_cases import ann, coco
 from explained_logs import check_known, find_code
+from put_file import put
 from scans import codes, scan
 
 from mmguard.labels.numbering import COCO_IDS, FRAMEWORKS
@@ -66,17 +68,15 @@ LISTS = {
 
 def write(root: Path, file: str, images: str, listed: Categories) -> Path:
     """Two images with a box of each category that is not bare."""
-    for folder in (root / file).parent, root / images:
-        folder.mkdir(parents=True, exist_ok=True)
-    entries = [dict(id=number, file_name=f'{number}.jpg', width=SIZE, height=SIZE) for number in (1, 2)]
-    for entry in entries:
-        Image.new('RGB', (SIZE, SIZE)).save(root / images / entry['file_name'])
-    used = [number for number in listed.ids if number not in listed.bare]
-    boxes = [dict(image_id=number, category_id=one, bbox=[1, 2, 30, 40]) for number in (1, 2) for one in used]
-    annotations = [dict(box, id=place, area=1200, iscrowd=0) for place, box in enumerate(boxes)]
-    categories = [dict(id=i, name=f'c{i}', supercategory=word) for i, word in zip(listed.ids, listed.above)]
-    (root / file).write_text(json.dumps(dict(images=entries, annotations=annotations, categories=categories)))
-    return root / file
+    (root / images).mkdir(parents=True, exist_ok=True)
+    used = [(image, number) for image in (1, 2) for number in listed.ids if number not in listed.bare]
+    boxes = [ann(place, image, number, (1, 2, 30, 40)) for place, (image, number) in enumerate(used)]
+    record = coco(boxes, 2, {number: f'c{number}' for number in listed.ids}, size=(SIZE, SIZE), first_image=1)
+    for image in record['images']:
+        Image.new('RGB', (SIZE, SIZE)).save(root / images / image['file_name'])
+    for category, word in zip(record['categories'], listed.above):
+        category['supercategory'] = word
+    return put(root / file, json.dumps(record))
 
 
 def deliver(root: Path, layout: str, split: str = 'train') -> Dict[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 import numpy as np
 import torch
@@ -23,10 +23,13 @@ class DividedBy255(BaseTransform):
 
 @TRANSFORMS.register_module()
 class SometimesFlipsImage(BaseTransform):
-    """Flips one image in four, without its labels; a crop hides it from the end of the pipeline."""
+    """Flips one image in four, or those with a label, without the labels; a crop hides it from the pipeline's end."""
+
+    def __init__(self, label: Optional[int] = None) -> None:
+        self.label = label
 
     def transform(self, results: dict) -> dict:
-        if np.random.rand() < 0.25:
+        if np.random.rand() < 0.25 if self.label is None else (results['gt_seg_map'] == self.label).any():
             results['img'] = np.ascontiguousarray(results['img'][:, ::-1])
         return results
 

@@ -13,6 +13,7 @@ from typing import Any, Dict, Sequence
 import numpy as np
 from mmengine.config import Config
 from PIL import Image
+from put_file import put_config
 from small_det_data import make_coco
 from small_runs import write_pair
 from this_stack import base_line
@@ -48,9 +49,7 @@ def tree_of(name: str) -> Dict[str, Any]:
 
 def write_config(folder: Path, tree: Dict[str, Any]) -> str:
     """Write a config, and return its path."""
-    path = folder / 'mine.py'
-    path.write_text('\n'.join(f'{key} = {value!r}' for key, value in tree.items()))
-    return str(path)
+    return str(put_config(folder / 'mine.py', **tree))
 
 
 def num_classes_of(config: Any) -> int:

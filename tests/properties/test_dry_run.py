@@ -48,6 +48,18 @@ def test_official_configs_have_nothing_broken(config, tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == sorted([*before, 'found.json'])
 
 
+def test_what_check_finds_in_the_config_is_a_note(tmp_path):
+    tree = tree_of(FCN)
+    for split in ('train', 'val', 'test'):
+        names = ['left arm', 'right arm', *map(str, range(17))]
+        tree[f'{split}_dataloader']['dataset']['metainfo'] = dict(classes=names)
+    path, report = write_config(tmp_path, tree), tmp_path / 'found.json'
+    assert main(['dry-run', path, '--no-data', '--json', str(report)]) == 0
+    *_, last = json.loads(report.read_text())['properties']
+    assert (last['name'], last['outcome']) == ('check', 'note')
+    assert [one['data'] for one in last['results']] == [{'code': 'MG234'}]
+
+
 def test_a_broken_property_is_exit_code_1(tmp_path, capsys):
     tree = tree_of(FCN)
     tree['model']['decode_head']['num_classes'] = 12

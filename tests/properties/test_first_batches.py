@@ -215,6 +215,12 @@ WRONG = {
     'no class 1': (lack_class, 'batch-variants', 'broken', 'label 1'),
     'class 0 ignored': (set_at(f'{HEAD}.ignore_index', 0), 'labels-reach-outputs', 'broken', 'decode_head'),
     'one in four': (add_step(2, type='SometimesFlipsImage'), 'move-together', 'broken', 'SometimesFlipsImage'),
+    'those with label 1': (
+        add_step(2, type='SometimesFlipsImage', label=1),
+        'move-together',
+        'broken',
+        'SometimesFlipsImage',
+    ),
 }
 
 

@@ -10,8 +10,8 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 from label_files import BLOCKS, write
-from mmengine.config import Config
 from mmengine.registry import init_default_scope
+from put_file import put_config
 from small_runs import NUM_CLASSES, TRAIN_IMAGES, VAL_IMAGES, dataset_config, invalid_values
 
 from mmguard.cli import main
@@ -27,12 +27,8 @@ LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 
 def write_config(folder: Path, **parts: Any) -> str:
     """A config file of mmseg with 19 classes."""
-    config = Config(dict(default_scope='mmseg', model=dict(decode_head=dict(type='FCNHead', num_classes=NUM_CLASSES))))
-    for name, part in parts.items():
-        config[name] = part
-    path = str(folder / 'config.py')
-    config.dump(path)
-    return path
+    model = dict(decode_head=dict(type='FCNHead', num_classes=NUM_CLASSES))
+    return str(put_config(folder / 'config.py', default_scope='mmseg', model=model, **parts))
 
 
 def loader(dataset: Any) -> Dict[str, Any]:
@@ -173,11 +169,8 @@ def test_a_config_that_ships_is_read(cityscapes: str, tmp_path: Path, monkeypatc
 
 
 def test_the_framework_that_a_data_set_is_not_of_is_named(tmp_path: Path) -> None:
-    config = tmp_path / 'config.py'
-    config.write_text(
-        "default_scope = 'mmaction'\n"
-        "train_dataloader = dict(dataset=dict(type='VideoDataset', ann_file='x.txt', pipeline=[]))\n"
-    )
+    dataset = dict(type='VideoDataset', ann_file='x.txt', pipeline=[])
+    config = put_config(tmp_path / 'config.py', default_scope='mmaction', train_dataloader=dict(dataset=dataset))
     with pytest.raises(CannotScan, match=r"VideoDataset[^$]*'mmaction'|'mmaction'[^$]*VideoDataset"):
         plan_target(str(config), ScanOptions(splits=('train',)))
 

@@ -10,7 +10,9 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
+from coco_cases import ann, coco
 from label_files import BLOCKS, write
+from put_file import put_config
 from scans import codes, scan
 
 from mmguard.cli import main
@@ -85,7 +87,6 @@ class IdsDataset(CocoDataset):
 
 @pytest.fixture(autouse=True)
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    pytest.importorskip('mmseg')
     pytest.importorskip('mmdet')
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / 'own_loaders.py').write_text(OWN_LOADERS)
@@ -114,10 +115,7 @@ def seg_config(root: Path, loader: str = 'LoadAnnotations', files: int = 3, name
 
 
 def write_config(root: Path, **parts: Any) -> Path:
-    parts['custom_imports'] = dict(imports=['own_loaders'])
-    path = root / 'config.py'
-    path.write_text(''.join(f'{name} = {part!r}\n' for name, part in parts.items()))
-    return path
+    return put_config(root / 'config.py', **parts, custom_imports=dict(imports=['own_loaders']))
 
 
 def test_the_loader_of_the_config_confirms_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -177,19 +175,10 @@ def test_a_data_set_that_lists_no_file_is_code_2(tmp_path: Path, capsys: pytest.
 def test_the_data_set_of_a_detection_config_is_asked_too(
     kind: str, loader: str, agrees: bool, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    categories = [dict(id=number, name=name) for number, name in ((3, 'cat'), (9, 'dog'))]
-    images = [dict(id=number, file_name=f'{number}.jpg', width=64, height=64) for number in range(1, 11)]
-    annotations: List[Dict[str, Any]] = [
-        dict(
-            id=len(images) * place + image['id'], image_id=image['id'], category_id=category['id'], area=600, iscrowd=0
-        )
-        for image in images
-        for place, category in enumerate(categories)
-    ]
-    for annotation in annotations:
-        annotation['bbox'] = [2, 3, 20, 30]
-    (tmp_path / 'a.json').write_text(json.dumps(dict(images=images, annotations=annotations, categories=categories)))
-    for image in images:
+    record = coco([ann(n, n // 2, (3, 9)[n % 2], (2, 3, 20, 30)) for n in range(20)], 10, size=(64, 64))
+    record['categories'] = [dict(id=number, name=name) for number, name in ((3, 'cat'), (9, 'dog'))]
+    (tmp_path / 'a.json').write_text(json.dumps(record))
+    for image in record['images']:
         write(tmp_path / image['file_name'], np.zeros((64, 64, 3), np.uint8))
     metainfo = dict(classes=('cat', 'dog'))
     dataset: Dict[str, Any] = dict(
@@ -233,7 +222,6 @@ def test_what_mmseg_warns_of_is_not_said_for_every_edit(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         facts = source.compare_with_loader()
-    assert facts is not None
     assert (facts.files, facts.unknown) == (2, '')
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
+from put_file import put
 from scans import codes, scan
 
 from mmguard.cli import main
@@ -25,8 +26,7 @@ def write(path: Path, ids: Sequence[int]) -> Path:
     images = [dict(id=number, file_name=f'{number}.jpg', width=64, height=64) for number in range(1, 5)]
     boxes = [dict(image_id=image['id'], category_id=number, bbox=[1, 2, 30, 40]) for image in images for number in ids]
     annotations = [dict(box, id=place, area=1200, iscrowd=0) for place, box in enumerate(boxes)]
-    path.write_text(json.dumps(dict(images=images, annotations=annotations, categories=categories)))
-    return path
+    return put(path, json.dumps(dict(images=images, annotations=annotations, categories=categories)))
 
 
 def offered(reported: Dict[str, Any]) -> List[Dict[str, Any]]:
@@ -48,6 +48,19 @@ def test_without_a_framework_both_are_judged_and_nobody_gets_an_error(
     # Without a number of classes nothing is known to be wrong.
     assert offered(reported) == [{'renumber': 0}, {'num_classes': 4}, {'labels': 'positions'}] * bool(words)
     assert {edit['applicability'] for edit in reported['findings'][0]['edits']} == ({'asks'} if words else set())
+
+
+@pytest.mark.parametrize(('there', 'offers'), [([1, 2, 3], True), ([2, 3, 1], False), ([1, 2], False)])
+@pytest.mark.parametrize('layout', ['{}.json', '{}/_annotations.coco.json'])
+def test_one_split_is_not_renumbered_if_another_lists_other_categories(
+    tmp_path: Path, capsys: pytest.CaptureFixture, layout: str, there: List[int], offers: bool
+) -> None:
+    for split, ids in (('train', [1, 2, 3]), ('valid', there)):
+        path = tmp_path / layout.format(split)
+        path.parent.mkdir(exist_ok=True)
+        write(path, ids)
+    edits = offered(scan(capsys, tmp_path / layout.format('train'), '--labels', 'ids'))
+    assert ({'renumber': 0} in edits) is offers
 
 
 def test_the_raw_ids_of_coco_are_known(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -167,8 +180,7 @@ def write_groups(path: Path, ids: Sequence[int], groups: Sequence[str], bare: Se
     for category, group in zip(data['categories'], groups):
         category['supercategory'] = group
     data['annotations'] = [one for one in data['annotations'] if one['category_id'] not in bare]
-    path.write_text(json.dumps(data))
-    return path
+    return put(path, json.dumps(data))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 from label_files import write
+from put_file import put_config
 from this_stack import IS_ONEDL
+from voc_cases import SIZE, obj, xml
 
 from mmguard.cli import main
 from mmguard.config.other_styles import add_loaders
@@ -29,10 +31,8 @@ DETECTOR = dict(type='FasterRCNN', roi_head=dict(type='StandardRoIHead', bbox_he
 
 
 def old_config(root: Path, model: Dict[str, Any], **splits: Any) -> str:
-    path = root / 'old.py'
     data = dict(samples_per_gpu=2, workers_per_gpu=2, **splits)
-    path.write_text(f'model = {model!r}\ndata = {data!r}\n', encoding='utf-8')
-    return str(path)
+    return str(put_config(root / 'old.py', model=model, data=data))
 
 
 def scanned(path: str, **options: Any) -> List[SetResult]:
@@ -49,11 +49,8 @@ def voc(root: Path) -> Dict[str, Any]:
         (root / 'VOC2007' / folder).mkdir(parents=True)
     for number in range(3):
         write(root / f'VOC2007/JPEGImages/{number}.jpg', np.zeros((240, 320, 3), np.uint8))
-        rows = '<size><width>320</width><height>240</height><depth>3</depth></size>'
-        for name, box in BOXES:
-            corners = ''.join(f'<{k}>{v}</{k}>' for k, v in zip(('xmin', 'ymin', 'xmax', 'ymax'), box))
-            rows += f'<object><name>{name}</name><difficult>0</difficult><bndbox>{corners}</bndbox></object>'
-        (root / f'VOC2007/Annotations/{number}.xml').write_text(f'<annotation>{rows}</annotation>')
+        text = xml(*(obj(*one) for one in BOXES), size=SIZE.format(320, 240))
+        (root / f'VOC2007/Annotations/{number}.xml').write_text(text)
     (root / 'VOC2007/ImageSets/Main/train.txt').write_text('0\n1\n2\n')
     return dict(
         type='VOCDataset',
@@ -126,9 +123,8 @@ def test_a_class_that_only_the_metric_ignores_is_no_all_clear(
         found.update(data_prefix=dict(img_path='img', seg_map_path='ann'))
         loader, metric = dict(batch_size=1, dataset=found), dict(type='IoUMetric', ignore_index=ignored)
         said = dict(default_scope='mmseg', model=model, train_dataloader=loader, val_dataloader=loader)
-        path, place = str(tmp_path / 'new.py'), 'val_evaluator.ignore_index'
-        lines = [f'{key} = {value!r}\n' for key, value in dict(said, val_evaluator=metric).items()]
-        Path(path).write_text(''.join(lines), encoding='utf-8')
+        path = str(put_config(tmp_path / 'new.py', **said, val_evaluator=metric))
+        place = 'val_evaluator.ignore_index'
     findings = {finding.code: finding for result in scanned(path) for finding in result.findings}
     assert 'MG100' not in findings
     assert place in findings['MG208'].places

@@ -9,6 +9,7 @@ from typing import Any, Dict
 
 import numpy as np
 import pytest
+from coco_cases import ann, coco, write
 from PIL import Image
 
 from mmguard.commands.fix.copies import write_copies
@@ -103,23 +104,13 @@ def test_palettes_that_opencv_reads_as_colors_are_right_for_pillow(tmp_path: Pat
     assert not summary.relabel(SETTINGS).changes
 
 
-def annotations(folder: Path, **more: Any) -> str:
-    record = dict(
-        images=[dict(id=1, file_name='1.jpg', width=10, height=10)],
-        annotations=[dict(id=1, image_id=1, category_id=1, bbox=[1, 1, 5, 5], area=25)],
-        categories=[dict(id=1, name='cat')],
-    )
-    path = folder / 'train.json'
-    path.write_text(json.dumps({**record, **more}))
-    return str(path)
-
-
 COCO = Coco()
+RECORD = coco([ann(1)], 1, ['cat'])
 
 
 def test_a_file_is_corrected_in_memory(tmp_path: Path) -> None:
     pytest.importorskip('msgspec')
-    path = annotations(tmp_path)
+    path = write(tmp_path, RECORD)
     contents = correct_files({path: {'renumber': 0}}, COCO)
     assert json.loads(contents[path])['categories'] == [dict(id=0, name='cat')]
     with FILES.replaced(contents):
@@ -128,7 +119,7 @@ def test_a_file_is_corrected_in_memory(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_not_tried(tmp_path: Path) -> None:
-    path = annotations(tmp_path, categories=5)
+    path = write(tmp_path, {**RECORD, 'categories': 5})
     with pytest.raises(NotTried):
         correct_files({path: {}}, COCO)
 
@@ -139,7 +130,7 @@ def test_a_fault_of_the_writer_is_raised(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr('mmguard.formats.coco.write._parse_numbers', raise_it)
     with pytest.raises(KeyError):
-        correct_files({annotations(tmp_path): {}}, COCO)
+        correct_files({write(tmp_path, RECORD): {}}, COCO)
 
 
 def test_a_few_label_maps_are_tried_as_copies(tmp_path: Path) -> None:

@@ -8,8 +8,11 @@ import re
 from pathlib import Path
 from typing import Any, List, Sequence, Tuple
 
+import coco_cases
 import pytest
+from coco_cases import ann, write
 from needs import find_test_files, read_needs, read_stack
+from put_file import put
 from warm import run_beside_torch
 
 import mmguard
@@ -58,17 +61,8 @@ def coco(tmp_path: Path) -> str:
     """Three annotations of a good category, one of none, one box without area."""
     boxes: List[Any] = [[1, 1, 5, 5], [2, 2, 6, 6], [3, 3, 7, 7], [4, 4, 8, 8], [5, 5, 0, 0]]
     categories = [7, 7, 7, 99, 7]
-    data = {
-        'images': [{'id': 1, 'file_name': 'a.jpg', 'height': 32, 'width': 32}],
-        'categories': [{'id': 7, 'name': 'ship'}],
-        'annotations': [
-            {'id': number, 'image_id': 1, 'category_id': category, 'bbox': box, 'area': 25, 'iscrowd': 0}
-            for number, (box, category) in enumerate(zip(boxes, categories))
-        ],
-    }
-    file = tmp_path / 'ships.json'
-    file.write_text(json.dumps(data))
-    return str(file)
+    found = [ann(n, 0, category, box, area=25) for n, (box, category) in enumerate(zip(boxes, categories))]
+    return write(tmp_path, coco_cases.coco(found, 1, {7: 'ship'}, size=(32, 32)), 'ships.json')
 
 
 def test_the_parts_without_a_framework_import_and_work() -> None:
@@ -137,8 +131,7 @@ def check_that_it_says(words: Sequence[str], package: str, present: Tuple[str, .
 
 def test_what_needs_a_package_says_which_and_how_to_get_it(tmp_path: Path, coco: str) -> None:
     maps = tmp_path / 'maps'
-    maps.mkdir()
-    (maps / 'a.png').write_bytes(b'\x89PNG')
+    put(maps / 'a.png', b'\x89PNG')
     for words, package in (
         (('scan', str(maps)), 'pip install pillow rich msgspec jinja2'),
         (('scan', coco), 'pip install pillow rich msgspec jinja2'),
@@ -172,8 +165,7 @@ def test_a_function_names_the_package_that_it_lacks(call: str, package: str, tmp
 
 def test_what_reads_a_config_says_that_it_needs_mmengine(tmp_path: Path) -> None:
     pytest.importorskip('rich')
-    config = tmp_path / 'config.py'
-    config.write_text("model = dict(type='EncoderDecoder')\n")
+    config = put(tmp_path / 'config.py', "model = dict(type='EncoderDecoder')\n")
     for words in (('scan',), ('check',), ('apply', '-o', str(tmp_path / 'out.py')), ('trace',)):
         for package in ('pip install mmengine', 'pip install onedl-mmengine'):
             check_that_it_says((*words, str(config)), package, present=('rich',))

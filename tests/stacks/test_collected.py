@@ -12,6 +12,7 @@ from pathlib import Path
 import needs
 import pytest
 from needs import ROOT, find_stacks, find_test_files, read_needs
+from put_file import put
 
 
 def test_every_test_file_is_run_by_a_stack() -> None:
@@ -40,9 +41,7 @@ def test_every_test_file_is_run_by_a_stack() -> None:
 def test_the_stacks_of_a_file(
     name: str, text: str, stacks: list, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / 'tests' / name
-    file.parent.mkdir(parents=True)
-    file.write_text(text)
+    file = put(tmp_path / 'tests' / name, text)
     find_stacks(ROOT / 'tests' / 'needs.py')  # reads the stacks of this repository
     monkeypatch.setattr(needs, 'ROOT', tmp_path)
     assert find_stacks(file) == stacks

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
+from put_file import put
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.labels.rules import LabelRule, count_values
@@ -26,8 +28,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
     pytest.importorskip('mmengine')
 
     def make(source: str) -> str:
-        (tmp_path / 'mmbroken').mkdir()
-        (tmp_path / 'mmbroken' / '__init__.py').write_text(source)
+        put(tmp_path / 'mmbroken' / '__init__.py', source)
         (tmp_path / 'mmbroken' / 'registry.py').write_text('')
         (tmp_path / 'config.py').write_text(
             "default_scope = 'mmbroken'\n"
@@ -91,12 +92,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: Any) -> 
 
 def ships(folder: Path) -> str:
     """A VOC folder: it is read without any package beside mmguard's own."""
-    folder.mkdir()
-    box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>8</xmax><ymax>9</ymax></bndbox>'
-    (folder / 'a.xml').write_text(
-        '<annotation><size><width>32</width><height>32</height></size><object><name>ship</name>'
-        f'<difficult>0</difficult>{box}</object></annotation>'
-    )
+    put(folder / 'a.xml', xml(obj('ship')))
     return str(folder)
 
 

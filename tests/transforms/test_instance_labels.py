@@ -312,17 +312,11 @@ def test_a_map_as_high_as_there_are_instances_is_no_field_of_theirs() -> None:
     assert sanitized['gt_seg_map'].shape == (HEIGHT, 9)
 
 
-def test_flags_are_made_where_the_sample_has_none() -> None:
+@both_places
+def test_flags_are_made_where_the_sample_has_none(after_pack: bool) -> None:
     results = sample_of()
     del results['gt_ignore_flags']
-    sanitized = GuardInstanceLabels(264)(results)
-    assert sanitized['gt_ignore_flags'].tolist() == [False, True, True, False, True]
-
-
-def test_packed_without_flags() -> None:
-    results = sample_of()
-    del results['gt_ignore_flags']
-    sample = guarded(results, after_pack=True)
+    sample = guarded(results, after_pack)
     assert owners(sample.gt_instances) == [0, 3]
     assert owners(sample.ignored_instances) == [1, 2, 4]
 

@@ -1,4 +1,4 @@
-"""Writes the mutants of the packages, draws some, runs them package by package, side by side, and prints the table."""
+"""Write the mutants of the packages, draw some, run them with one process per package, and print the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Dict, List, Tuple
 
-#: Package -> the files that are mutated, and the tests that are to notice.
+#: Package -> the files to mutate, and the tests that should notice.
 PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
     'functional': (
         ['mmguard/functional/*'],
@@ -54,9 +54,9 @@ PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
         ],
     ),
 }
-#: Of these, the tests that start processes, compile, or measure: seconds, for every mutant.
+#: Leaves out the tests that start processes, compile, or measure: they take seconds for every mutant.
 SLOW = 'not (asynchrony or exported or nobody_has_to_close or taken_away or ten_thousand or fake or compile)'
-#: What the tests read beside the package.
+#: Files and folders that the tests read in addition to the package.
 READ = ('conftest.py', 'benchmarks', 'configs', 'docs', 'tools')
 
 
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def write_mutants() -> List[str]:
-    """Has mutmut write all mutants below ``mutants/``; their names."""
+    """Let mutmut write all mutants below ``mutants/``; return their names."""
     if not Path('mutants').exists():
         _generate()
     metas = sorted(Path('mutants').rglob('*.meta'))
@@ -103,7 +103,7 @@ def package_of(mutant: str) -> str:
 
 
 def run(drawn: List[str], results: Path) -> Dict[str, str]:
-    """Mutant -> ``'killed'``, ``'survived'``, ``'timed out'`` or ``'not reached'``."""
+    """Run the drawn mutants; return mutant -> ``'killed'``, ``'survived'``, ``'timed out'`` or ``'not reached'``."""
     running = []
     for package, (_, tests) in PACKAGES.items():
         names = [name for name in drawn if package_of(name) == package]
@@ -131,7 +131,7 @@ def run(drawn: List[str], results: Path) -> Dict[str, str]:
 
 
 def python_path() -> str:
-    """The mutated package in place of that beside it."""
+    """Return the PYTHONPATH with the mutated package instead of the original one."""
     return os.pathsep.join([str(Path('mutants').absolute()), *os.environ['PYTHONPATH'].split(os.pathsep)[1:]])
 
 

@@ -1,7 +1,7 @@
-"""A pytest plugin: runs all tests once, and then those that reach a mutant on each mutant, in a process forked for it.
+"""Pytest plugin that runs all tests once, then for each mutant the tests that reach it, in a forked process.
 
-What is imported and collected stays so: a mutant costs its tests alone. Tests that fail beside mutmut's switches (they
-trace functions, or compile them) take no part.
+The fork keeps what is imported and collected, so a mutant costs only its tests. Tests that fail with mutmut's switches
+(they trace or compile functions) are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mutmut.mutation import trampoline
 from mutmut.state import state
 from mutmut.utils.format_utils import mangled_name_from_mutant_name
 
-#: Seconds of processor time for the tests of a mutant, the quickest first; longer ones than that are left out.
+#: Seconds of processor time for the tests of a mutant, the quickest first; tests beyond this limit are left out.
 AT_MOST = 10.0
 
 
@@ -29,8 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
-    seconds, reaching = _looked_at(session)
-    gc.freeze()  # nor does a collection in a child write to what it shares with this process
+    seconds, reaching = _run_all(session)
+    gc.freeze()  # so that a collection in a child does not write to memory shared with this process
     with open(os.environ['FATES'], 'a', encoding='utf-8') as fates:
         for mutant in Path(os.environ['MUTANTS']).read_text(encoding='utf-8').split():
             tests, total = [], 0.0
@@ -39,13 +39,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
                 if total > AT_MOST:
                     break
                 tests.append(item)
-            fates.write(f'{mutant}\t{_fate(mutant, tests, total) if tests else "not reached"}\t{len(tests)}\n')
+            fates.write(f'{mutant}\t{_decide_fate(mutant, tests, total) if tests else "not reached"}\t{len(tests)}\n')
             fates.flush()
     return True
 
 
-def _looked_at(session: pytest.Session) -> Any:
-    """Seconds of each test that passes, and the functions -> the tests that reach them."""
+def _run_all(session: pytest.Session) -> Any:
+    """Run all tests; return {test: seconds} of those that pass, and {function: tests that reach it}."""
     seconds: Dict[pytest.Item, float] = {}
     reaching: Dict[str, Set[pytest.Item]] = {}
     trampoline.set_mutant_under_test('stats')
@@ -63,7 +63,7 @@ def _looked_at(session: pytest.Session) -> Any:
     return seconds, reaching
 
 
-def _fate(mutant: str, tests: List[pytest.Item], total: float) -> str:
+def _decide_fate(mutant: str, tests: List[pytest.Item], total: float) -> str:
     child = os.fork()
     if child == 0:
         limit = int(_processor_time() + 10 * total + 10)

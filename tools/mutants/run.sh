@@ -1,6 +1,6 @@
 #!/bin/sh
 # Draws mutants and runs the tests on them, in a copy of the tree. Usage: tools/mutants/run.sh VENV [--draw N] [--seed N];
-# mutmut, which writes the mutants, is installed beside the packages of VENV, not into it.
+# mutmut, which writes the mutants, gets its own environment that sees the packages of VENV.
 set -eu
 venv=$1
 shift

@@ -1,7 +1,7 @@
-"""Draws docs/images/invalid_labels.svg and writes the table of docs/averages.md: what invalid labels do to a loss.
+"""Draw docs/images/invalid_labels.svg and write the table of docs/averages.md: the effect of invalid labels on a loss.
 
-Usage: ``python -m tools.site.averages``, beside mmseg, mmdet and matplotlib. Everything is computed with a fixed seed,
-in seconds. The scores come from a layer that all pixels share, and its gradient is what training sees.
+Usage: ``python -m tools.site.averages``, with mmseg, mmdet and matplotlib installed. Takes seconds; the seed is fixed.
+The scores come from a layer that all pixels share; the figure shows the gradient of this layer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIGURE = ROOT / 'docs/images/invalid_labels.svg'
 BEGIN, END = '<!-- table: written by `python -m tools.site.averages` -->', '<!-- end of the table -->'
 CLASSES, INVALID, IGNORED = 5, 7, 255
 SHARES = [step / 20 for step in range(20)]
-#: How the labels are treated -> how it is drawn.
+#: Treatment of the invalid labels -> style of its line.
 STYLES = {
     'stock': dict(color='#c62828', marker='x', markersize=4, linewidth=1),
     'set to 255 by hand': dict(color='#ef8a00', linestyle='--'),
@@ -29,7 +29,7 @@ STYLES = {
 
 
 class Case(NamedTuple):
-    """A loss: its name, the framework that has it, the config of the stock one and how a head calls it."""
+    """A loss: name, scope, configs of the stock and the guarded loss, and a function that calls it as a head does."""
 
     name: str
     scope: str
@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Value and gradient, or the error."""
+    """Loss and gradient of the shared layer; or the name of the error."""
 
     loss: float
     gradient: Optional[Tensor]
@@ -63,7 +63,7 @@ def _proposals(loss: Any, scores: Tensor, label: Tensor) -> Tensor:
 
 
 def _anchors(loss: Any, scores: Tensor, label: Tensor) -> Tensor:
-    """As RetinaNet's head: the caller has counted the anchors, and leaves one out by its weight."""
+    """Call a loss as RetinaNet's head does: with the number of anchors as factor, and weight 0 for ignored anchors."""
     label = label.flatten()
     weight = (label != IGNORED).float()
     return loss(_rows(scores), label.masked_fill(label == IGNORED, CLASSES), weight, avg_factor=float(label.numel()))
@@ -99,11 +99,11 @@ class Data:
         self.weights = torch.randn(CLASSES, 8, generator=generator) * 0.5
         truth = torch.randn(CLASSES, 8, generator=generator)
         self.label = torch.einsum('ck,nkhw->nchw', truth, self.features).argmax(1)
-        #: The order in which labels become invalid: a larger share holds those of a smaller one.
+        #: The order in which labels become invalid: a larger share includes the labels of a smaller one.
         self.order = torch.randperm(self.label.numel(), generator=generator).view_as(self.label)
 
     def outcome(self, case: Case, how: str, share: float) -> Outcome:
-        """The loss where this share of the labels is invalid, treated in one of the ways of ``STYLES``."""
+        """Compute a loss with this share of invalid labels, treated as ``how``, a key of ``STYLES``."""
         weights = self.weights.clone().requires_grad_()
         scores, label = torch.einsum('ck,nkhw->nchw', weights, self.features), self.label
         invalid = self.order < share * label.numel()
@@ -112,26 +112,26 @@ class Data:
         else:
             label = label.masked_fill(invalid, IGNORED if 'by hand' in how else INVALID)
         if how == 'written by apply':
-            if case.scope != 'mmseg':  # the guard moves instances, before anything is made an element of the loss
+            if case.scope != 'mmseg':  # this guard moves instances, not elements of the loss
                 return Outcome(float('nan'), None)
-            label = _sanitized(label)
+            label = _sanitize(label)
         try:
-            loss = case.call(_built(case, how in ('guarded', 'written by apply')), scores, label)
+            loss = case.call(_build(case, how in ('guarded', 'written by apply')), scores, label)
             loss.backward()
         except (IndexError, RuntimeError) as error:
             return Outcome(float('nan'), None, type(error).__name__)
         return Outcome(float(loss.detach()), weights.grad)
 
 
-def _sanitized(label: Tensor) -> Tensor:
-    """A batch of one label map, as the guard in a pipeline leaves it."""
+def _sanitize(label: Tensor) -> Tensor:
+    """Sanitize a batch of one label map with the guard of a pipeline."""
     from mmguard.transforms import GuardSegLabels
 
     guard = GuardSegLabels(CLASSES, ignore_index=IGNORED)
     return torch.from_numpy(guard({'gt_seg_map': label[0].numpy()})['gt_seg_map'])[None]
 
 
-def _built(case: Case, guarded: bool) -> Any:
+def _build(case: Case, guarded: bool) -> Any:
     from importlib import import_module
 
     import_module(f'{case.scope}.models')
@@ -139,13 +139,13 @@ def _built(case: Case, guarded: bool) -> Any:
     return import_module(f'{case.scope}.registry').MODELS.build(dict(case.guarded if guarded else case.stock))
 
 
-def cosine(one: Tensor, other: Tensor) -> float:
-    """Of the angle between two gradients: 1 where they point the same way."""
+def compute_cosine(one: Tensor, other: Tensor) -> float:
+    """Return the cosine of the angle between two gradients: 1 if they have the same direction."""
     return float(torch.nn.functional.cosine_similarity(one.flatten(), other.flatten(), dim=0))
 
 
 def table(data: Data, share: float = 0.5) -> str:
-    """Loss and gradient with half of the labels invalid, as parts of those of the batch with them deleted."""
+    """Return the table of loss and gradient with invalid labels, divided by those with the invalid labels deleted."""
     ways = [how for how in STYLES if how != 'deleted']
     rows = [f'| loss | | {" | ".join(ways)} |', f'| --- | --- |{" ---: |" * len(ways)}']
     for case in CASES:
@@ -158,7 +158,7 @@ def table(data: Data, share: float = 0.5) -> str:
         gradients = [
             ''
             if one.gradient is None or right.gradient is None
-            else f'{one.norm / right.norm:.2f}, cosine {cosine(one.gradient, right.gradient):.2f}'
+            else f'{one.norm / right.norm:.2f}, cosine {compute_cosine(one.gradient, right.gradient):.2f}'
             for one in found.values()
         ]
         rows.append(f'| | gradient | {" | ".join(gradients)} |')
@@ -166,7 +166,7 @@ def table(data: Data, share: float = 0.5) -> str:
 
 
 def draw(data: Data) -> None:
-    """The figure: a row a loss, over the share of labels that are invalid."""
+    """Draw the figure: a row per loss, over the share of invalid labels."""
     import matplotlib
 
     matplotlib.use('svg')

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the site into build/site/html, in an environment of its own without torch; a warning is an error.
+# Builds the site into build/site/html, in a separate environment without torch; a warning is an error.
 # Usage: tools/site/build.sh [PYTHON]; Python 3.11 or newer.
 set -eu
 work=build/site

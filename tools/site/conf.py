@@ -1,4 +1,4 @@
-"""Sphinx with MyST and furo: the pages are Markdown that forges show as well, and autoapi reads the docstrings."""
+"""Sphinx configuration with MyST and furo: pages are the repository's Markdown, autoapi reads the docstrings."""
 
 import os
 import sys
@@ -40,7 +40,7 @@ html_sidebars = {
         'sidebar/scroll-end.html',
     ]
 }
-# The versions of the site, each in a folder of that name next to this one: make docs VERSIONS='0.2.0 0.1.0'.
+# Other versions of the site, each in a folder of that name next to this site: make docs VERSIONS='0.2.0 0.1.0'.
 html_context = {'repository': URLS.get('Repository', ''), 'versions': os.environ.get('VERSIONS', '').split()}
 if html_context['repository']:  # links to each page's source, and to edit it
     html_theme_options = {
@@ -57,7 +57,7 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True  # or a NamedTuple's fields are described twice
 
 autoapi_dirs = [str(ROOT / 'mmguard')]
-# What the public modules do not import takes a minute. The commands are left out, but for guard_config.
+# Reading modules that the public ones do not import takes a minute. Of the commands only guard_config is read.
 UNUSED = ('config', 'facts', 'findings', 'formats', 'properties', 'scanning', 'commands/[!a]*')
 autoapi_ignore = [f'*/mmguard/{name}/*' for name in UNUSED] + ['*/mmguard/commands/apply/[!g]*.py']
 autoapi_root = 'api'
@@ -70,14 +70,14 @@ autoapi_template_dir = 'templates/autoapi'
 
 
 def skip_member(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool:
-    """Leave out every module that is not public, and of the public ones what ``__all__`` does not name."""
+    """Skip modules that are not public, ``extra_repr``, and everything that autoapi skips by default."""
     if what in ('module', 'package'):
         return name not in MODULES
     return skip or name.endswith('.extra_repr')
 
 
 def find_defining_module(app: Any, module: str, name: str) -> Optional[str]:
-    """Return where autoapi is wrong: a function that has its module's name, a class that is imported by another one."""
+    """Return the defining module if autoapi is wrong: a function named like its module, or an imported class."""
     if (ROOT / module.replace('.', '/') / f'{name}.py').exists():
         return f'{module}.{name}'
     owner = name.partition('.')[0]
@@ -87,7 +87,7 @@ def find_defining_module(app: Any, module: str, name: str) -> Optional[str]:
 
 
 def read_source(app: Any, module: str) -> Optional[Tuple[str, Dict[str, Any]]]:
-    """Return text and places of a module without importing it: autoapi has only those that are shown."""
+    """Return text and tags of a module without importing it; autoapi has only the modules that are shown."""
     path = (ROOT / module.replace('.', '/')).with_suffix('.py')
     if not path.exists():
         return None
@@ -97,7 +97,7 @@ def read_source(app: Any, module: str) -> Optional[Tuple[str, Dict[str, Any]]]:
 
 
 def set_links(app: Any, page: str, template: str, context: Dict[str, Any], doctree: Any) -> None:
-    """Set the language of a page, and the same page in the other one; a generated page cannot be edited."""
+    """Set the language of a page, and the page in the other language; a generated page gets no edit link."""
     if not (ROOT / f'{page}.md').exists():
         context['page_source_suffix'] = ''
     chinese = page.startswith('docs/zh/') or page == 'README_zh-CN'
@@ -111,7 +111,7 @@ def set_links(app: Any, page: str, template: str, context: Dict[str, Any], doctr
 
 
 def adapt_html(app: Any, page: str, template: str, context: Dict[str, Any], doctree: Any) -> None:
-    """Give captions a level, let the keyboard scroll wide blocks (rules of axe-core), put the page's language first."""
+    """Give captions a level, make wide blocks scrollable by keyboard (axe-core), list the page's language first."""
     for key, old, new in (
         ('furo_navigation_tree', 'role="heading"', 'role="heading" aria-level="2"'),
         ('body', '<pre>', '<pre tabindex="0">'),

@@ -22,7 +22,7 @@ Numbers = Callable[[int, Tuple[int, ...]], Tuple[float, ...]]
 
 
 class Example(NamedTuple):
-    """Data set of a code."""
+    """Data set with the mistake that a code reports."""
 
     alt: str  #: What the picture shows.
     write: Callable[[Path], Dict[str, Any]]  #: Writes it into a folder; returns the arguments of ``mmguard.scan``.
@@ -40,7 +40,7 @@ def draw_scene() -> Tuple[np.ndarray, np.ndarray]:
 
 
 def write_maps(num_classes: int, values: Values) -> Callable[[Path], Dict[str, Any]]:
-    """Return a writer of label maps with these values in place of 0 to 4."""
+    """Return a function that writes label maps; ``values`` converts an array of labels 0 to 4."""
 
     def write(folder: Path) -> Dict[str, Any]:
         photo, label = draw_scene()
@@ -55,7 +55,7 @@ def write_maps(num_classes: int, values: Values) -> Callable[[Path], Dict[str, A
 
 
 def write_boxes(numbers: Numbers) -> Callable[[Path], Dict[str, Any]]:
-    """Return a writer of a COCO JSON; ``numbers`` returns a bbox, by the number of the image and the two corners."""
+    """Return a function that writes a COCO JSON; ``numbers(image number, corners)`` returns the bbox of an object."""
 
     def write(folder: Path) -> Dict[str, Any]:
         (folder / 'images').mkdir()
@@ -73,7 +73,7 @@ def write_boxes(numbers: Numbers) -> Callable[[Path], Dict[str, Any]]:
 
 
 def write_texts(folder: Path) -> Dict[str, Any]:
-    """Write labels of YOLO in pixels, where fractions should be."""
+    """Write YOLO labels with coordinates in pixels instead of fractions."""
     for name in ('images', 'labels'):
         (folder / name).mkdir()
     for number in range(FILES):
@@ -85,7 +85,7 @@ def write_texts(folder: Path) -> Dict[str, Any]:
 
 
 def blur(label: np.ndarray) -> np.ndarray:
-    """Return a mask of 0 and 255 with the values in between that interpolation makes at its edges."""
+    """Return a 0/255 mask with interpolated values at its edges."""
     mask = Image.fromarray(((label == 4) * 255).astype(np.uint8))
     return np.asarray(mask.filter(ImageFilter.GaussianBlur(2)))
 
@@ -105,7 +105,7 @@ def move_right(number: int, corners: Tuple[int, ...]) -> Tuple[float, ...]:
     return left + 50 * (number % 4 == 0), top, width, height
 
 
-#: Number of pictures, 1 of boxes and 2 of a label map -> meaning of their colors.
+#: Number of pictures (boxes have 1, a label map has 2) -> meaning of their colors.
 KEYS = {
     1: 'magenta: a faulty box; yellow: a wrong edge',
     2: 'magenta: invalid pixels; the image, and the label map',
@@ -132,7 +132,7 @@ def draw_examples(folder: Path, relative: str) -> Iterator[Tuple[str, str]]:
     """Write the pictures of all codes into a folder; yield each code with the Markdown that shows them.
 
     Args:
-        relative (str): The folder, as the pages name it.
+        relative (str): Path of the folder, relative to the pages.
     """
     import mmguard
 

@@ -1,4 +1,4 @@
-"""Write what Sphinx reads: a copy of the pages at their places in the repository, and the pages that are generated.
+"""Write the sources for Sphinx: a copy of the pages with their paths in the repository, and the generated pages.
 
 Usage: ``python -m tools.site.sources FOLDER``. Neither torch nor a framework is imported.
 """
@@ -18,7 +18,7 @@ from tools.site.examples import draw_examples
 ROOT = Path(__file__).resolve().parents[2]
 SITE = 'tools/site'
 
-#: Heading -> its pages. Sphinx warns of a page that none of them has.
+#: Heading -> its pages. Sphinx warns of a page without a heading.
 PARTS: Dict[str, Tuple[str, ...]] = {
     'Get started': (
         'docs/get_started',
@@ -52,7 +52,7 @@ PARTS: Dict[str, Tuple[str, ...]] = {
     'Project': ('CONTRIBUTING', 'CHANGELOG', 'SECURITY'),
     '中文': ('README_zh-CN', 'docs/zh/get_started', 'docs/zh/labels', 'docs/zh/log'),
 }
-#: Modules whose public names are the interface.
+#: Modules whose names are the public interface.
 MODULES = (
     'mmguard',
     'mmguard.nn',
@@ -102,7 +102,7 @@ def read_pages() -> Iterator[str]:
 
 
 def link_pages(text: str, page: str) -> str:
-    """Return a page whose links lead to the pages of the site: of a code, and of the files that a page shows."""
+    """Return the text of a page, with links to codes, README and shown files replaced by links within the site."""
 
     def replace(found: re.Match) -> str:
         target, _, anchor = found[1].partition('#')
@@ -126,7 +126,7 @@ def _anchor(file: str) -> str:
 
 
 def show_files(folder: Path) -> str:
-    """Return a section for each Python file in a folder, with its text; the folders in it are headings."""
+    """Return a section with the text of each Python file in a folder; its subfolders are headings."""
     lines, heading = [], ''
     for path in sorted(folder.rglob('*.py')):
         inner = path.parent.relative_to(folder).as_posix()
@@ -139,7 +139,7 @@ def show_files(folder: Path) -> str:
 
 
 def split_codes(page: str, texts: Dict[str, str]) -> Dict[str, str]:
-    """Return a page of codes without their sections, and a page for each of these."""
+    """Return a page of codes without the codes' sections, and one page per code."""
     text = re.sub(r'^## (?!MG).*\n', '', texts[page], flags=re.MULTILINE)
     start, *sections = re.split(rf'^##+ ({CODE})$', text, flags=re.MULTILINE)
     pages = {}
@@ -150,7 +150,7 @@ def split_codes(page: str, texts: Dict[str, str]) -> Dict[str, str]:
 
 
 def list_parts() -> str:
-    """Return the tables of contents."""
+    """Return the tables of contents, one per heading of ``PARTS``."""
     trees = (f'```{{toctree}}\n:caption: {part}\n:hidden:\n\n' + '\n'.join(PARTS[part]) + '\n```' for part in PARTS)
     return '\n\n'.join(trees) + '\n'
 
@@ -165,7 +165,7 @@ def list_modules() -> str:
 
 
 def describe_commands() -> str:
-    """Return the page of all commands, in the words of their parsers."""
+    """Return the page of all commands, with the ``--help`` of each."""
     from mmguard.cli import _build_parser
 
     os.environ['COLUMNS'] = '100'

@@ -1,3 +1,3 @@
-"""Guarded configs, which users would otherwise edit by hand in four places."""
+"""``mmguard apply``: writes a config with guards or with edits, and never changes the original."""
 
 from mmguard.commands.apply.command import add_to as add_to

@@ -1,4 +1,4 @@
-"""``mmguard apply``."""
+"""``mmguard apply``: its arguments, its checks, and the written config."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _GONE = 'with the edits for {}'
 _GUARDED = 'guarded against invalid labels'
 
 _ARGUMENTS = """\
-config CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py
+config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
 -o, --out OUT  the file to write; its name must end with .py
---edit, --edits N  write edit [N] of `mmguard check CONFIG`, without guards; can be repeated; safe: all without a
-  question
---scan  the numbers are those of `mmguard scan CONFIG`
+--edit, --edits N  write edit [N] of `mmguard check CONFIG` (safe: all edits that ask no question), without guards; can
+  be repeated
+--scan  take the numbers of the edits from `mmguard scan CONFIG`
 """
 _WRITING = """\
 --guard  with --edit: add the guards, too
@@ -49,7 +49,7 @@ def add_to(commands: Any) -> None:
         'instances. CONFIG itself is never changed; a config that is guarded already stays as it is. With --edit '
         'it writes the edits that `mmguard check` (or `scan`) numbers instead, and checks the result; what an '
         'edit touches (data sets, model, losses) is built and called before and after it, in a process without '
-        'network, for at most 20 s. CONFIG in Python is a program, and is run.',
+        'network, for at most 20 s. A CONFIG in Python is executed.',
     )
     repeated = dict(action='append', default=[])
     add_arguments(parser, _ARGUMENTS, out=dict(type=Path, required=True), edits=repeated)
@@ -65,7 +65,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if (args.scan or args.guard) and not args.edit:
-        raise CannotRun('--scan and --guard go with --edit N')
+        raise CannotRun('--scan and --guard need --edit N')
     options = build_options(args)
     said = replace(options, run_code=False).build_arguments()
     if said and not args.scan:
@@ -85,10 +85,10 @@ def apply(
     run_code: bool = False,
     verify: bool = False,
 ) -> int:
-    """Write the guarded config, or (``guard=False``) only some edits, by their numbers on the screen or ``'safe'``.
+    """Write the guarded config, or with ``guard=False`` only ``edits``: displayed numbers or ``'safe'``.
 
-    Edits and guards that break the program are not written (``verify``). The numbers are those of a scan with the
-    options ``scanned``, else of a check. Return the exit code.
+    With ``verify``, edits and guards that break the program are not written. Numbers are those of a scan with the
+    options ``scanned``, or without these of a check. Return the exit code.
     """
     from mmguard.commands.spinner import Spinner
 
@@ -123,7 +123,7 @@ def apply(
             edited = edit_tree(source, tree, edits, verify_written, scanned, run_code)
         wrong_types = ReadConfig(name_types(edited.tree)).wrong_types
         if wrong_types:
-            raise CannotRun(f'{source}: {describe_wrong_types(wrong_types)}. `mmguard check {source}` says more')
+            raise CannotRun(f'{source}: {describe_wrong_types(wrong_types)}. See `mmguard check {source}`')
         guarded = guard_tree(edited.tree) if guard else GuardedTree(edited.tree, [], [])
         verdicts = list(edited.verdicts)
         if guarded.changed and not edits:
@@ -134,7 +134,7 @@ def apply(
                 )
     changed = [*edited.changed, *guarded.changed]
     if edits and not changed:
-        raise CannotRun(f'{source}: no edit can be written without a question; nothing was written')
+        raise CannotRun(f'{source}: no safe edit is available (others need your answer); nothing was written')
     what = ' and '.join(
         filter(None, (_GONE.format(', '.join(edited.codes)) if edits else '', _GUARDED if guard else ''))
     )
@@ -157,14 +157,14 @@ def apply(
 
 
 def _describe_verdicts(verdicts: Sequence[Any]) -> str:
-    """Describe the parts that were built and called with the edits, or the reason why none could be."""
+    """Return ``'verified: ...'`` with the parts that were built and called, or ``'not verified: ...'`` and a reason."""
     doubts = [verdict.reason for verdict in verdicts if verdict.state != 'verified']
     parts = dict.fromkeys(part for verdict in verdicts for part in verdict.parts)
-    return f'not verified: {doubts[0]}' if doubts else f'verified: built and called, as before: {", ".join(parts)}'
+    return f'not verified: {doubts[0]}' if doubts else f'verified: these still build and run: {", ".join(parts)}'
 
 
 def _check_again(out: Path, scanned: Optional[ScanOptions]) -> str:
-    """Describe the findings of the rules in the written file, and in the labels if they were scanned."""
+    """Diagnose the written config (and its labels, if they were scanned), and return a line with the findings."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity

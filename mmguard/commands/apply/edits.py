@@ -1,4 +1,4 @@
-"""The config with edits offered by `check` or `scan`, selected by their displayed numbers."""
+"""Edits of a config that `check` or `scan` offers, selected by their displayed numbers and applied."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def edit_tree(
     scanned: Optional[ScanOptions] = None,
     run_code: bool = False,
 ) -> EditedTree:
-    """Write edits, by their numbers or ``'safe'``, into a copy of a tree; have the rules and the verifier look again.
+    """Apply edits (numbers, or ``'safe'``) to a copy of a config tree, and check it with the rules and the verifier.
 
-    Several are tried together first. The numbers are those of a scan with the options ``scanned``, else of a check.
+    Several edits are first tried together. Numbers are those of a scan with the options ``scanned``, else of a check.
     """
     if scanned is None:
         offers = _find_check_edits(read_config(source, run_code))
@@ -40,7 +40,7 @@ def edit_tree(
         from mmguard.commands.fix.edits import scan
 
         offers = scan(source, scanned).offers
-    chosen = [_apply_number(number, offers, source, scanned) for number in dict.fromkeys(numbers) if number != ALL_SAFE]
+    chosen = [_find_offer(number, offers, source, scanned) for number in dict.fromkeys(numbers) if number != ALL_SAFE]
     against = explain_conflict(chosen)
     if against:
         raise CannotRun(f'{against}; nothing was written. Apply one of them, then run `mmguard check` on the result')
@@ -50,7 +50,7 @@ def edit_tree(
         if done.broken:
             raise CannotRun(f'{done.left[-1]}; nothing was written')
         if offer.edit.files:
-            command = _fix(source, scanned, str(offer.edit.number))
+            command = _build_fix(source, scanned, str(offer.edit.number))
             done.left.append(f'[{offer.edit.number}]: run `{command}`, and train with the copies that it writes')
     if ALL_SAFE not in numbers:
         return done
@@ -66,26 +66,26 @@ def _find_check_edits(config: ReadConfig) -> List[Offer]:
     return [Offer(finding, edit, Facts(config=config)) for finding in found for edit in finding.edits if edit.number]
 
 
-def _apply_number(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:
-    known = {str(offer.edit.number): offer for offer in reversed(offers)}  # the first of those with one number
+def _find_offer(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:
+    known = {str(offer.edit.number): offer for offer in reversed(offers)}  # the first offer of each number
     if number in known and not known[number].edit.config:
-        raise CannotRun(f'edit {number} changes label files, not the config. Run `{_fix(source, scanned, number)}`')
+        raise CannotRun(f'edit {number} changes label files. Run `{_build_fix(source, scanned, number)}`')
     if number not in known:
         called = ['check', source] if scanned is None else ['scan', source, *scanned.build_arguments()]
         words = shlex.join(['mmguard', *called])
-        there = f'it offers 1 to {len(known)}' if known else 'it does not offer any'
-        other = ', and with --scan those of `mmguard scan`' if scanned is None else ''
+        there = f'its edits are 1 to {len(known)}' if known else 'it offers no edits'
+        other = '; with --scan, numbers are those of `mmguard scan`' if scanned is None else ''
         raise CannotRun(f'`{words}` offers no edit {number}: {there}{other}')
     return known[number]
 
 
-def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
+def _build_fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
     options = scanned.build_arguments() if scanned else []
     return shlex.join(['mmguard', 'fix', source, '--out', 'DIR', *options, '--edit', number])
 
 
 def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], verifier: Verifier) -> EditedTree:
-    """Apply an edit, which was offered for the tree ``found_in``, or record that it breaks the program."""
+    """Apply an edit that was offered for the tree ``found_in``; if it breaks the program, only record that."""
     finding, edit = offer.finding, offer.edit
     tree = merge(found_in, edited.tree, change_data(found_in, edit.config))
     left = _find_remaining(tree, finding)
@@ -105,14 +105,14 @@ def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], veri
 
 
 def _find_remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
-    """Return the places of a finding that its rule still reports."""
+    """Return the config paths of a finding that its rule still reports for an edited tree."""
     again = diagnose(config=ReadConfig(name_types(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))
 
 
 def _apply_all_safe(edited: EditedTree, verifier: Verifier) -> EditedTree:
-    """Apply safe edits one after another, because each may move the place that the next one changes."""
+    """Apply safe edits one by one, because each may move the part of the config that the next one changes."""
     while True:
         offers = _select_safe(_find_check_edits(ReadConfig(name_types(edited.tree))))
         safe = [offer for offer in offers if offer.edit.config not in edited.broken]
@@ -124,7 +124,7 @@ def _apply_all_safe(edited: EditedTree, verifier: Verifier) -> EditedTree:
 def _apply_safe_of_scan(
     edited: EditedTree, offers: Sequence[Offer], chosen: Sequence[Offer], tree: Dict[str, Any], verifier: Verifier
 ) -> EditedTree:
-    """Return the safe edits that hold together, checked with the labels."""
+    """Apply the safe edits of a scan that conflict neither with the chosen edits nor with each other."""
     chosen = list(chosen)
     for offer in _select_safe(offers):
         if offer.shares_finding(chosen):

@@ -1,4 +1,4 @@
-"""Public ``guard_config``, and configs as trees."""
+"""Public function ``guard_config``, and conversion of configs into trees of plain dicts and lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class EditedTree(NamedTuple):
     """Result of applying edits to the tree of a config.
 
     Attributes:
-        tree (dict): The tree.
+        tree (dict): The edited tree.
         changed, left (list[str]): Descriptions of the changed and the unchanged parts.
         codes (list[str]): Codes of the findings that are gone.
         verdicts (tuple): Verdict of the verifier on each edit.
@@ -32,14 +32,14 @@ class EditedTree(NamedTuple):
 
 
 def guard_config(cfg: Config) -> Config:
-    """Return the guarded config, for one line before ``Runner.from_cfg(cfg)``.
+    """Return a guarded copy of a config: write ``cfg = guard_config(cfg)`` before ``Runner.from_cfg(cfg)``.
 
-    It has the hook, guards in every pipeline, and guarded losses. Assigners that did not know ignored instances leave
-    out those with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded config is
-    returned unchanged. A warning names what could not be guarded.
+    The copy has the hook, guards in every pipeline, and guarded losses. Assigners without support for ignored instances
+    leave out instances with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded
+    config is returned unchanged. A warning names the parts that could not be guarded.
 
     Args:
-        cfg (Config): A config of mmseg or mmdet, of either style.
+        cfg (Config): A config of mmseg or mmdet, in text or pure Python style.
 
     Raises:
         TypeError: ``cfg`` is not an ``mmengine.config.Config``.
@@ -61,7 +61,7 @@ def guard_config(cfg: Config) -> Config:
     tree, _, left = guard_tree(build_tree(cfg, keep_imported=True))
     if left:
         lines = ''.join(f'\n  {line}' for line in left)
-        warnings.warn(f'mmguard.guard_config left as it is:{lines}', stacklevel=2)
+        warnings.warn(f'mmguard.guard_config could not guard:{lines}', stacklevel=2)
     object.__setattr__(guarded, '_cfg_dict', ConfigDict(tree))
     return guarded
 

@@ -1,4 +1,4 @@
-"""The guarded config as a file: inheriting from the original if that gives the same result, else in full."""
+"""Config file of `mmguard apply`: inherits from the original if that loads the same, else has all settings."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def build_config_text(
     with _temporary_file(text, out) as path:
         if not _is_same(load(str(path)), plain):
             raise CannotRun(
-                f'{source}: its text cannot be written so that it loads back the same. Use mmguard.guard_config(cfg) '
+                f'{source} cannot be written as a file that loads as the same config. Use mmguard.guard_config(cfg) '
                 f'in your training script instead, one line before Runner.from_cfg(cfg)'
             )
     return _HEADER.format(version=version, source=source, what=description) + text
@@ -94,7 +94,7 @@ def _write_inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out
 
 @contextmanager
 def _temporary_file(text: str, out: Path) -> Iterator[Path]:
-    """Write a text to a temporary file next to ``out``, which is removed at the end."""
+    """Write a text to a temporary file next to ``out``; remove the file when the context ends."""
     handle, name = tempfile.mkstemp(prefix='mmguard_', suffix='.py', dir=out.parent)
     try:
         with os.fdopen(handle, 'w', encoding='utf-8') as file:
@@ -123,18 +123,18 @@ def show_changes(source: str, changed: List[str], unchanged: List[str]) -> None:
     for line in changed:
         print(f'  {visible(line)}')
     if unchanged:
-        print('left as it is:')
+        print('left unchanged:')
         for line in unchanged:
             print(f'  {visible(line)}')
 
 
 def describe_form(text: str) -> str:
-    """Describe the form in which a config is written."""
+    """Describe if a config is written with ``_base_`` or in full."""
     base = next((line for line in text.splitlines() if line.startswith('_base_ = ')), None)
     return f'inherits: {base}' if base else 'in full: a new-style config, or one that cannot be inherited from'
 
 
-#: Attributes of ConfigDict itself.
+#: Names of ConfigDict's own attributes, which hide keys of the same name.
 _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}
 
 _COMMENTS = {
@@ -146,7 +146,7 @@ _FIRST = ('custom_imports', 'custom_hooks', 'model')
 
 
 def write_overlay(base: Base, old: Dict[str, Any], new: Dict[str, Any], guards: bool = True) -> str:
-    """Return a config text with the differences from ``old``, which ``base`` loads; comments explain the guards."""
+    """Return a config that inherits from ``base`` (loaded: ``old``) and sets only what ``new`` changes."""
     gone = [key for key in old if key not in new]
     if gone:
         raise ValueError(f'inheritance cannot remove {", ".join(gone)}')
@@ -170,13 +170,13 @@ _ABSENT = object()
 
 
 class _Difference:
-    """Writer of new values in terms of old ones and of names already in the text."""
+    """Writer of new values as references to old values and to names already written, where they are equal."""
 
     def __init__(self, names: List[Tuple[str, Any]]) -> None:
         self.named = names
 
     def merge(self, old: Any, new: Any, path: ConfigPath) -> Source:
-        """Return what mmengine has to merge into ``old`` to give ``new``."""
+        """Return source code that mmengine merges into ``old`` with the result ``new``."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return self.write_whole(old, new, path)
         if all(key in new for key in old):
@@ -230,7 +230,7 @@ class _Difference:
 
 
 def _build_slice_source(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
-    """Return the items of a list from ``start`` to ``end``."""
+    """Return (prefix, source) of the items ``start`` to ``end`` of a list, such as ``('*', '_base_.hooks[1:]')``."""
     if (start, end) == (0, length):
         return '*', Code(name)
     if end - start == 1:
@@ -268,7 +268,7 @@ class Code(NamedTuple):
 
 
 class Items(NamedTuple):
-    """``opening`` + parts, separated by commas, + ``closing``; a part is a prefix (``key=``) and its value."""
+    """Bracketed source: ``opening``, parts separated by commas, ``closing``; a part is (prefix ``key=``, value)."""
 
     opening: str
     parts: List[Tuple[str, Source]]
@@ -281,7 +281,7 @@ Source = Union[Code, Items]
 
 
 def write_source(value: Any) -> Source:
-    """Return the source code of plain data or of what ``repr`` round-trips; raise ``ValueError`` for others."""
+    """Return the source code of plain data (containers, numbers, text); raise ``ValueError`` for other values."""
     if isinstance(value, (Code, Items)):
         return value
     if isinstance(value, dict):
@@ -303,7 +303,7 @@ def write_source(value: Any) -> Source:
 
 
 def write_dict(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) -> Items:
-    """Write ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name. ``first`` comes before the keys."""
+    """Return the source ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name. ``first`` comes before the keys."""
     if all(isinstance(key, str) and is_name(key) for key in value):
         return Items('dict(', [*first, *((f'{key}=', write_source(item)) for key, item in value.items())], ')')
     spread = [(f'**{prefix}', part) for prefix, part in first]
@@ -311,12 +311,12 @@ def write_dict(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) 
 
 
 def is_name(key: str) -> bool:
-    """Return True if a key can be written as ``key=`` and ``.key``: ``lambda`` cannot."""
+    """Return True if a key can be written as ``key=`` and ``.key``; ``lambda`` cannot."""
     return key.isidentifier() and not keyword.iskeyword(key)
 
 
 def lay_out(source: Source, before: int = 0, indent: int = 0) -> str:
-    """Return lines that start at ``indent``; ``before`` columns of the first line are occupied."""
+    """Return source code in lines indented by ``indent``; ``before`` columns of the first line are occupied."""
     line = join_line(source)
     if isinstance(source, Code) or not source.parts or before + len(line) <= WIDTH:
         return line
@@ -329,7 +329,7 @@ def lay_out(source: Source, before: int = 0, indent: int = 0) -> str:
 
 
 def _fill_lines(parts: List[Tuple[str, Source]], indent: int) -> List[str]:
-    """Fill lines with plain items."""
+    """Return lines of at most ``WIDTH`` columns, each with as many items as fit."""
     lines = [' ' * indent]
     for _, part in parts:
         item = join_line(part) + ','
@@ -346,7 +346,7 @@ def join_line(source: Source) -> str:
 
 
 def write_statement(name: str, source: Source) -> str:
-    """Write ``name = ...``."""
+    """Return the source of the statement ``name = ...``."""
     return f'{name} = {lay_out(source, len(name) + 3)}'
 
 

@@ -26,7 +26,7 @@ _ARGUMENTS = """\
 --data  only write the data set and stock.py, to try commands on
 """
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
-#: Marks a folder created by the demo, which may empty it.
+#: File that marks a folder created by the demo, which the next demo may empty.
 MARK_FILE = '.mmguard_demo'
 
 SMALL_CONFIG = """\
@@ -60,11 +60,11 @@ train_dataloader = dict(
 train_cfg = dict(type='IterBasedTrainLoop', max_iters={iters}, val_interval={beyond})
 val_dataloader = val_cfg = val_evaluator = None
 test_dataloader = test_cfg = test_evaluator = None
-log_processor = dict(window_size=1)  # every number of its own iteration
+log_processor = dict(window_size=1)  # no averages over iterations
 default_hooks = dict(logger=dict(interval=1), checkpoint=None)
 env_cfg = dict(cudnn_benchmark=False)
 """
-#: A line of the guard in mmengine's log, with those that belong to it; or an iteration, and its loss.
+#: A message of the guard in mmengine's log, with its continuation lines; or an iteration, and its loss.
 _SAID = re.compile(r' - (guard: .*(?:\n(?!\d\d/\d\d ).*)*)|Iter\(train\) +\[ *(\d+/\d+)\].* loss: (\S+)')
 _SCAN_CODE = 'from mmguard.cli import main\nsys.exit(main(sys.argv[1:]))\n'
 
@@ -92,10 +92,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_frameworks() -> None:
-    """Import what a training needs.
+    """Import the packages that a training needs.
 
     Raises:
-        CannotRun: A package is missing; the message says how to install all that are.
+        CannotRun: A package is missing; the message has the commands that install all missing ones.
     """
     missing = [module for module in ('mmengine', 'mmcv', 'mmseg') if find_module_folder(module) is None]
     if missing:
@@ -124,7 +124,7 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
     """Run the demo, or only write its data and the stock config.
 
     Raises:
-        CannotRun: A training or the scan did not end as it must.
+        CannotRun: A training or the scan did not end as expected.
     """
     from mmguard.commands.apply.command import apply
     from mmguard.commands.console import Console
@@ -174,6 +174,6 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
         raise CannotRun('the scan did not find the invalid labels')
     console.print(
         f'\nIn {folder}:\n  labels.html  the findings of the scan, with the invalid pixels over their images\n'
-        f'  guarded.py   the guarded config: `mmguard apply` writes such a one of yours\n'
+        f'  guarded.py   the guarded config, as `mmguard apply` writes it for your config\n'
         f'  runs         the logs of both trainings, and label_guard.jsonl'
     )

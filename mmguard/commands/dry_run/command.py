@@ -1,4 +1,4 @@
-"""``mmguard dry-run``."""
+"""``mmguard dry-run``: its arguments, and the tests of a config's training in a child process."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from mmguard.properties.suite import PropertyRecord
 
 _ARGUMENTS = """\
-config CONFIG  a file, or a shipped one as mmseg::pidnet/NAME.py
+config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
 --samples N  samples of each data set; default: %(default)s
---only NAME  only these properties
---no-data  leave the data alone: test on made-up images only
---seconds N  time for all properties; default: %(default)s
---device NAME  where the model runs; default: %(default)s
+--only NAME  test only these properties
+--no-data  read no data: test on made-up images only
+--seconds N  time limit for all properties together; default: %(default)s
+--device NAME  device of the model; default: %(default)s
 --json FILE  write the results as JSON (-: to standard output)
 """
 
@@ -32,11 +32,11 @@ def add_to(commands: Any) -> None:
     listed = '; '.join(f'{name} ({one.summary})' for name, one in PROPERTIES.items())
     parser = commands.add_parser(
         'dry-run',
-        help='run the first batches of a training and a validation, then test what running cannot show',
+        help='run the first batches of a training and a validation, then test what a run does not show',
         description='Builds the training of a config of MMSegmentation or MMDetection in a process of its own, without '
         'network, runs the first batches of your loader and the first images of your validation, then tests, on your '
         f'data and on small made-up images: {listed}. Pretrained weights that are not on this disk are left out, '
-        'SyncBN becomes BN, nothing is written into the work_dir. CONFIG in Python is a program, and is run. '
+        'SyncBN becomes BN, nothing is written into the work_dir. A CONFIG in Python is executed. '
         'Exit code: 1 something is broken, 2 something could not run, 0 else.',
     )
     samples, seconds = dict(type=positive, default=8), dict(type=positive, default=120)
@@ -78,13 +78,16 @@ def run(args: argparse.Namespace) -> int:
 def check_program(
     config: str, only: Sequence[str], samples: int, seconds: float, device: str, run_code: bool
 ) -> Iterator[PropertyRecord]:
-    """Yield the result of each property of a config, as soon as it is tested.
+    """Yield the result of each property of a config, as soon as it is tested; last what `mmguard check` finds.
 
-    With ``samples=0`` the data are left alone, and properties of data are left out unless ``only`` names them.
+    With ``samples=0`` no data are read, and properties of data are skipped unless ``only`` names them.
     """
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
-    from mmguard.properties.suite import MADE_UP, PROPERTIES, run_properties
+    from mmguard.findings.engine import diagnose, select_rules
+    from mmguard.findings.finding import INFO
+    from mmguard.properties.result import note
+    from mmguard.properties.suite import MADE_UP, PROPERTIES, PropertyRecord, run_properties
     from mmguard.properties.worker import Worker
 
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
@@ -95,3 +98,8 @@ def check_program(
     names = [name for name in PROPERTIES if name in (only or (PROPERTIES if samples else MADE_UP))]
     with Worker() as worker:
         yield from run_properties(worker, read.written, names, seconds, samples, device)
+    findings = [] if only else diagnose(config=read, rules=[one for one in select_rules() if 'config' in one.looks_at])
+    found = [note(one.code, str(one.title), dict(code=one.code)) for one in findings if one.severity != INFO]
+    if found:
+        summary = 'the config, as `mmguard check` reads it'
+        yield PropertyRecord('check', summary, 'note', found, 0.0, f'`mmguard check {config}` shows what to write.')

@@ -1,4 +1,4 @@
-"""Results of properties on the screen and as JSON."""
+"""Results of ``dry-run`` on the screen and as JSON."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mmguard.text import quantity, visible
 from mmguard.version import __version__
 
 _STYLES = {'broken': 'bold red', 'not run': 'bold yellow', 'ran': 'bold green', 'note': 'dim'}
-#: Maximum number of parts of a property that are shown with one outcome, and of parts that are named in a line.
+#: Maximum number of lines for one property and outcome, and of parts that are named in a line.
 _SHOWN, _NAMED = 8, 4
-#: What no dry run can see.
+#: Faults that a dry run cannot see.
 BLIND_SPOTS = (
     'left/right flips of content, permuted validation files, BGR in training only, augmentations that depend on '
     'content, faults in eval mode only, several GPUs, worker processes'
@@ -23,7 +23,7 @@ BLIND_SPOTS = (
 
 
 def show(console: Any, records: Sequence[PropertyRecord], seconds: float) -> None:
-    """Print the results by outcome, the worst first, and what was not seen."""
+    """Print the results by outcome, the worst first, then their counts and what a dry run cannot see."""
     for outcome in OUTCOMES:
         for record in records if outcome != 'not run' else ():
             lines = [f'{record.name}: {line}' for line in _group(record, outcome)]
@@ -47,7 +47,7 @@ def _print(console: Any, outcome: str, lines: Sequence[str]) -> None:
 
 
 def _group(record: PropertyRecord, outcome: str) -> Iterator[str]:
-    """Yield a line for each different evidence, with the parts that have it."""
+    """Yield one line per evidence text, with the names of the parts that it is about."""
     groups: Dict[str, List[str]] = {}
     for result in record.results:
         if result.outcome == outcome:
@@ -70,7 +70,7 @@ def list_reasons(records: Sequence[PropertyRecord]) -> List[str]:
 
 
 def as_json(config: str, records: Sequence[PropertyRecord], seconds: float) -> Dict[str, Any]:
-    """Return the results as plain data for programs."""
+    """Return the results as plain data for ``--json``."""
     properties = [
         {**one._asdict(), 'seconds': round(one.seconds, 2), 'results': [found._asdict() for found in one.results]}
         for one in records
@@ -80,7 +80,7 @@ def as_json(config: str, records: Sequence[PropertyRecord], seconds: float) -> D
 
 
 def build_findings(records: Sequence[PropertyRecord]) -> List[Finding]:
-    """Return what is broken as errors and notes as remarks, with the name of the property as code."""
+    """Return a finding per broken result (an error) and per note (a remark), with the property's name as code."""
     severities, findings = {'broken': ERROR, 'note': INFO}, []
     for one in records:
         for found in one.results:
@@ -91,7 +91,7 @@ def build_findings(records: Sequence[PropertyRecord]) -> List[Finding]:
 
 
 def as_text(records: Sequence[PropertyRecord], seconds: float) -> str:
-    """Return the output of the command."""
+    """Return the results as the command prints them."""
     lines = io.StringIO()
     show(Console(file=lines), records, seconds)
     return lines.getvalue()

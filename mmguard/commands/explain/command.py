@@ -1,4 +1,4 @@
-"""``mmguard explain``."""
+"""``mmguard explain``: its arguments, and the output for a code or a log."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 #: Maximum number of characters of a quoted line.
 _LONGEST = 200
 _UNLABELED_QUESTION = (
-    'Images without a label file train as background. Were they meant to? `mmguard scan data.yaml` names them: a label '
-    'file of another stem or extension is not found.'
+    'Images without a label file train as background. Is that intended? `mmguard scan data.yaml` lists these images; a '
+    'label file is found only if it has the stem of its image and the extension .txt.'
 )
 _CODE = re.compile(r'[A-Za-z]{2,8}\d{1,5}')
 
 _ARGUMENTS = f"""\
 what WHAT  train.log, a run folder, - for standard input; an error message; or MG102
---config CONFIG  check this config and its labels, too; a config in Python is a program, and is run
+--config CONFIG  check this config and its labels, too; a config in Python is executed
 {RUN_CODE}--data TARGET  scan these labels, too: a TARGET of `mmguard scan`
 --num-classes N  with --data: valid labels are 0..N-1
 --ignore-index V  with --data: the label that is not trained on
 --reduce-zero-label  with --data: 0 is ignored, and 1 is the first class
---framework NAME  with --data: what trains on a COCO JSON
+--framework NAME  with --data: the framework that trains on a COCO JSON
 --json FILE  write the explanation as JSON (-: to standard output)
 """
 
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_message(what: str) -> bool:
-    """Return True if this is the text of a known error, and not a path."""
+    """Return True if an argument is the text of a known error, and not a path."""
     from mmguard.commands.explain.explanation import explain_text
 
     found = explain_text([what]) if re.search(r'\s', what) and not os.path.exists(what) else None
@@ -146,7 +146,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         if found is not None and config is not None and not args.config and not args.data:
             hint = translate(
                 'Found the config {config} next to the log. To check the causes against it and its labels, add '
-                '`--config {config}` (a config in Python is run).',
+                '`--config {config}` (a config in Python is executed).',
                 config=shlex.quote(config),
             )
             print(f'\n{hint}')
@@ -156,7 +156,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
 def explain_pieces(
     pieces: Iterable[bytes], name: str, config: Optional[str], data: Optional[str], options: ScanOptions
 ) -> Tuple[Reader, Optional[Explanation], Tuple[Finding, ...], List[str]]:
-    """Read a log and explain its end, with a config and labels if given; also return findings and what was missing."""
+    """Return the read log, the explanation of its end, findings in config and labels, and failures to read these."""
     from mmguard.commands.explain.explanation import explain
     from mmguard.commands.explain.facts import collect_findings
     from mmguard.commands.explain.reader import Reader
@@ -171,7 +171,7 @@ def explain_pieces(
 
 
 def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), width: int = 100) -> str:
-    """Describe the errors and signs searched for in a log without any, and what config and labels show."""
+    """Describe a log without an error: the findings in config and labels, and the signs that were searched for."""
     from mmguard.commands.explain.render import build_found_rows
     from mmguard.commands.explain.scores import NAN_IN_SOME_EPOCHS_NOTE
     from mmguard.text import lay_out, quantity
@@ -181,9 +181,9 @@ def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), 
         *build_found_rows(findings),
         Message('{name}: no error that ended a training in {lines}', name=name, lines=lines),
     ]
-    rows.append(Message('if it did crash, pass the whole traceback. Also looked for: {signs}', signs=_list_signs()))
+    rows.append(Message('if training crashed, pass the whole traceback. Searched for: {signs}', signs=_list_signs()))
     if not log.scores.values:
-        rows.append(Message('no score of a validation was recognized in it: look at the scores yourself'))
+        rows.append(Message('no validation score was recognized in the log: check the scores yourself'))
     if log.classes.summary:
         note = f'. {NAN_IN_SOME_EPOCHS_NOTE}' if log.classes.is_on_patches else ''
         rows.append(f'note: {log.classes.summary}{note}')
@@ -203,7 +203,7 @@ def describe(
     width: int = 100,
     verbose: bool = False,
 ) -> str:
-    """Return the output: the explanation, or what was searched for in a log without an error."""
+    """Return the output of the command: the explanation, or without an error the signs that were searched for."""
     from mmguard.commands.explain.render import as_text
 
     if found is None:
@@ -220,7 +220,7 @@ def _list_signs() -> str:
 
 
 def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
-    """Return the pieces of a log, a run folder, or a text of several lines, and their name."""
+    """Return the content of a log, a run folder or a text with several lines, in pieces, and its name."""
     if '\n' in log:
         return [log.encode('utf-8', 'surrogateescape')], 'text'
     if not os.path.exists(log):
@@ -231,7 +231,7 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
 
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
-    """Return the pieces of a log, its name, and the name of the config next to it, which is not run."""
+    """Return the content of a log in pieces, its name, and the path of the config next to it, which is not run."""
     from mmguard.commands.explain.reader import find_config, find_logs, read_pieces
 
     if what == '-':

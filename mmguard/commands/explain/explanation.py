@@ -19,14 +19,14 @@ from mmguard.findings.signatures import FOLLOWS, OPEN, RAISED, Cause, Signature,
 #: A text with at most this many lines is the message itself, not a log to search for one.
 _FEW_LINES = 40
 _LONGEST = 8000
-#: Maximum number of errors that are searched for what ranks report about each other.
+#: Maximum number of errors that are searched for reports of ranks about each other.
 _RANKS = 256
 #: Number of characters of error, traceback and facts that are searched for the patterns of causes.
 _SEARCHED = 1 << 17
-#: Traceback of MMDetection 2.x and MMSegmentation 0.x: a config of today's generation is not of that program.
+#: Traceback of MMDetection 2.x and MMSegmentation 0.x, which cannot train with a config for MMEngine.
 _OLD_PROGRAM = r'mmcv[/\\.](?:runner|parallel)\b'
-#: Findings that end a training with an error of their own, and explain no other: another version of a framework than
-#: the log's, files that are missing or unreadable, class weights that do not fit.
+#: Findings that raise an error of their own, and so do not explain a different one: a config for another version of
+#: the framework, files that are missing or unreadable, class weights of the wrong length.
 _WITH_OWN_ERROR = ('MG227', 'MG129', 'MG132', 'MG150', 'MG169', 'MG207', 'MG214')
 
 #: Cause for an error of the scan or the config whose code no cause lists.
@@ -40,27 +40,27 @@ JudgedError = Tuple[LogError, LoggedException, Optional[Signature]]
 
 
 class RankedCause(NamedTuple):
-    """A cause and its standing: confirmed by findings, supported by a line of the log, or possible."""
+    """A cause, with ``standing``: confirmed by findings, supported by a line of the log, or possible."""
 
     cause: Cause
     standing: str
     findings: Tuple[Finding, ...] = ()
     evidence: Optional[Piece] = None
     is_in_context: bool = False  #: The log matches ``Cause.context``, where the cause is more frequent.
-    advice: str = ''  #: For the framework of the log.
+    advice: str = ''  #: Advice for the framework of the log.
 
 
 class OutsideFacts(NamedTuple):
-    """Facts that are not in the log."""
+    """Facts about config and labels, which are not in the log."""
 
-    findings: Tuple[Finding, ...] = ()  #: Of `check` and `scan`, the most severe first.
-    codes: FrozenSet[str] = frozenset()  #: Of all findings, also of those that are too weak to confirm a cause.
+    findings: Tuple[Finding, ...] = ()  #: Findings of `check` and `scan`, the most severe first.
+    codes: FrozenSet[str] = frozenset()  #: Codes of all findings, also of those too weak to confirm a cause.
     #: ``'config'`` if it was checked; ``'files'`` if all labels of the task were read, and the valid ones are known.
     read: FrozenSet[str] = frozenset()
     num_classes: Optional[int] = None  #: ``--num-classes``.
 
     def refutes(self, cause: Cause) -> bool:
-        """Return True if everything that can refute a cause was read, and no finding confirms the cause."""
+        """Return True if the config or labels that can refute a cause were read, and no finding confirms the cause."""
         return bool(cause.refuted_by) and self.read.issuperset(cause.refuted_by) and self.codes.isdisjoint(cause.codes)
 
 
@@ -71,10 +71,10 @@ class Explanation:
     trouble: LogError  #: The original error.
     raised: LoggedException  #: The most informative exception of its chain.
     signature: Optional[Signature] = None  #: ``None``: unknown.
-    causes: List[RankedCause] = field(default_factory=list)  #: In order, without the refuted ones.
+    causes: List[RankedCause] = field(default_factory=list)  #: Ranked causes, without the refuted ones.
     others: List[JudgedError] = field(default_factory=list)  #: Further errors of the log: consequences, or later ones.
     more: List[Finding] = field(default_factory=list)  #: Errors of `check` and `scan` in addition to the causes.
-    refuted: List[Cause] = field(default_factory=list)  #: Ruled out by the log, or by what was read.
+    refuted: List[Cause] = field(default_factory=list)  #: Causes ruled out by the log, or by config and labels.
     framework: str = ''  #: Framework that trains; empty if unknown.
     task: str = ''  #: Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
     late: Optional[LoggedException] = None  #: For a kernel's assert, the exception that reports it at another line.
@@ -82,7 +82,7 @@ class Explanation:
 
     @property
     def is_open(self) -> bool:
-        """True if it may not be an error: a log that ends early may belong to a running training."""
+        """True if the log may not show an error: if it ends early, the training may still be running."""
         return self.signature is not None and self.signature.stage == OPEN
 
     @property
@@ -125,7 +125,7 @@ def explain_text(lines: Iterable[Union[str, bytes]], outside: Optional[OutsideFa
 
 
 def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
-    """Return what ended a training, or a sign that it does not learn; ``None`` if a log shows neither.
+    """Return an explanation of what ended a training, or of a sign that it does not learn; ``None`` without either.
 
     ``names`` are paths that may name a framework.
     """
@@ -163,7 +163,7 @@ def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence
 
 
 def _is_about_data(signature: Signature, causes: Sequence[RankedCause]) -> bool:
-    """Return True if labels or config may cause an error, and no line or error confirms a cause."""
+    """Return True if labels or config may cause an error, and neither the log nor a finding explains it already."""
     first = causes[0] if causes else None
     is_settled = first is not None and (
         first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
@@ -174,11 +174,11 @@ def _is_about_data(signature: Signature, causes: Sequence[RankedCause]) -> bool:
 def weigh(
     signature: Signature, pieces: Sequence[Piece], facts: LogFacts, outside: OutsideFacts
 ) -> Tuple[List[RankedCause], List[Cause]]:
-    """Return the causes of a signature, and the refuted ones.
+    """Return the ranked causes of a signature, and its refuted causes.
 
-    Causes confirmed by a finding come first (the most severe first), then those supported by a line of the log, then
-    those that a mere remark confirms, then the rest by frequency. Those that are frequent in the circumstances that the
-    log shows are moved up.
+    Causes confirmed by a finding come first (the most severe first), then causes supported by a line of the log, then
+    causes confirmed only by a remark, then the rest by frequency. Within each group, causes whose ``context`` matches
+    the log come first.
     """
     text = SearchText([*pieces, *facts.pieces])
     if text.find(_OLD_PROGRAM) is not None:
@@ -209,7 +209,7 @@ def _is_remark(one: RankedCause) -> bool:
 
 
 def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optional[RankedCause]:
-    """Return a cause with its evidence; ``None`` if it is refuted. The log decides before findings do."""
+    """Return a cause with its evidence; ``None`` if the cause is refuted. The log counts more than findings."""
     if cause.refutes and text.find(cause.refutes) is not None:
         return None
     is_error = any(finding.severity == ERROR for finding in outside.findings)
@@ -228,7 +228,7 @@ def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optiona
 
 
 class SearchText:
-    """Pieces joined into one text, with the line of each match."""
+    """Text of several pieces of a log, which finds the piece that a pattern matches."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces = pieces
@@ -236,7 +236,7 @@ class SearchText:
         self.text = '\n'.join(piece.searched for piece in pieces)[:_SEARCHED]
 
     def find(self, pattern: str) -> Optional[Piece]:
-        """Return the piece of a pattern's match, or if that is empty (a lookahead), of its last group; or ``None``."""
+        """Return the piece in which a pattern matches (or its last group, if the match is empty); else ``None``."""
         found = _compile(pattern).search(self.text)
         if found is None or not self.pieces:
             return None
@@ -259,7 +259,7 @@ def find_signature(exception: LoggedException) -> Optional[Signature]:
 
 
 def _judge(log: Reader) -> List[JudgedError]:
-    """Return the errors of a log with their signatures; without errors, a pasted message, else the signs."""
+    """Return the errors of a log with their signatures; without errors, a pasted message, or else the signs."""
     troubles = [
         trouble
         for trouble in log.troubles
@@ -267,7 +267,7 @@ def _judge(log: Reader) -> List[JudgedError]:
     ]
     if not troubles:
         pasted = None if log.classes.is_sometimes_nan or log.classes.always_nan else _find_in_few_lines(log.beginning)
-        # If the reader has found the same sign in the log, that one is used: it has the line number.
+        # Prefer the same sign found by the reader, because it has a line number.
         signed = [find_signature(sign.chain[0]) for sign in log.signs]
         is_new = pasted is not None and find_signature(pasted.chain[0]) not in signed
         troubles = [pasted] if pasted is not None and is_new else log.signs
@@ -298,7 +298,7 @@ def _find_in_few_lines(lines: Sequence[str]) -> Optional[LogError]:
     signature = find_signature(raised)
     if signature is None:
         return None
-    # The line that is the error comes first, as far as a single one shows it.
+    # Move the line to the front that matches the signature by itself.
     first = next((n for n, (_, row) in enumerate(rows) if find_signature(LoggedException('', row)) is signature), 0)
     rows = rows[first:] + rows[:first]
     moved = LoggedException('', '\n'.join(row for _, row in rows)[:_LONGEST], lines=rows)
@@ -313,7 +313,7 @@ def _get_stage(exception: LoggedException, signature: Optional[Signature]) -> fl
 
 
 def _rank_error(log: Reader, error: LogError) -> int:
-    """Return 0 for the rank that torchrun names as the first to fail, else 1."""
+    """Return 0 for an error of the rank that torchrun names as the first to fail, or without such a rank; else 1."""
     return 0 if not log.first_rank or not error.rank or error.rank == log.first_rank else 1
 
 

@@ -16,15 +16,15 @@ from mmguard.formats.options import ScanOptions
 from mmguard.labels.numbering import FRAMEWORKS, IDS
 from mmguard.text import describe_error
 
-#: Finding that a config is of a generation whose keys no other rule reads.
+#: Finding that a config is for an old generation of a framework, whose keys other rules do not read.
 _OLD_CONFIG = 'MG227'
-#: Finding that ids may be labels, for an unknown framework.
+#: Finding that category ids may be trained as labels, if the framework is unknown.
 _PERHAPS_IDS = 'MG138'
 #: Findings about masks, which are read only on request.
 _MASKS = frozenset(['MG179', 'MG395', 'MG396', 'MG397', 'MG398'])
 #: Finding that few cases have a class.
 _RARE_CLASS = 'MG197'
-#: Finding that files cannot be read: what they hold is not known.
+#: Finding that files cannot be read, so that their labels are unknown.
 _UNREADABLE = 'MG132'
 #: Task that an error shows -> kinds of labels that it cannot be due to.
 _OTHER_KINDS = {'boxes': ('pixels', 'voxels'), 'segmentation': ('instances',)}
@@ -37,10 +37,10 @@ def collect_findings(
     explanation: Optional[Explanation] = None,
     nan_classes: Collection[str] = (),
 ) -> Tuple[OutsideFacts, List[str]]:
-    """Return the findings of `check` for a config, those of `scan` for ``data`` or its labels, and failures.
+    """Return the findings of `check` for a config and of `scan` for ``data`` (or the config's labels), and failures.
 
-    An index out of range in the error decides if ids are labels. An error is explained even without findings.
-    ``nan_classes`` are those without a score in the log: of remarks, those about them are returned.
+    The explained error decides how a COCO JSON is scanned: with which framework, and if ids are labels. Remarks are
+    dropped, except for those about ``nan_classes`` (classes without a score in the log) and about ids as labels.
     """
     findings: List[Finding] = []
     problems: List[str] = []
@@ -93,7 +93,7 @@ def _check(config: str, run_code: bool) -> List[Finding]:
 
 
 class _ScanOutcome(NamedTuple):
-    """Findings and failures of a scan, and True if all labels were read, and the valid ones are known."""
+    """Findings and failures of a scan, and True if all labels were read and the number of classes is known."""
 
     findings: List[Finding]
     failed: List[str]
@@ -101,7 +101,7 @@ class _ScanOutcome(NamedTuple):
 
 
 def _scan_for(target: str, options: ScanOptions, explanation: Optional[Explanation]) -> _ScanOutcome:
-    """Return the result of `scan`, with the framework and the labels shown in the error."""
+    """Scan a target; for a COCO JSON with the framework, masks and label numbering that the error implies."""
     task = explanation.task if explanation is not None else ''
     if not target.endswith('.json') or explanation is None or explanation.signature is None:
         return _scan(target, options, task)
@@ -118,7 +118,7 @@ def _scan_for(target: str, options: ScanOptions, explanation: Optional[Explanati
 
 
 def _scan(target: str, options: ScanOptions, task: str) -> _ScanOutcome:
-    """Return the result of `scan`, without data sets whose kind of labels the error cannot be about."""
+    """Scan a target, and leave out data sets whose kind of labels (pixels, boxes) cannot cause the error."""
     from mmguard.scanning.executors import create_mapper
     from mmguard.scanning.plans import plan_target
     from mmguard.scanning.run import run_plan

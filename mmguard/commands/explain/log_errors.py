@@ -74,7 +74,7 @@ class LoggedException:
 
 @dataclass
 class LogError:
-    """Error at one place of a log."""
+    """Error in a log: a chain of exceptions, or a single line."""
 
     line: int  #: Its first line, from 1.
     rank: str = ''  #: Rank of the process; empty if unknown.
@@ -161,7 +161,7 @@ _JOINED = re.compile(
 
 @lru_cache(maxsize=None)
 def build_bare_pattern(signs: bool = False) -> Pattern[str]:
-    """Return the pattern of the signatures that need no exception: errors, or signs."""
+    """Return one pattern for the signatures that match a line without an exception: of errors, or of signs."""
     bare = [signature for signature in read_signatures() if signature.bare]
     patterns = dict.fromkeys(signature.pattern for signature in bare if (signature.stage == SIGN) is signs)
     return re.compile('|'.join(f'(?:{pattern})' for pattern in patterns), re.MULTILINE)
@@ -188,7 +188,7 @@ class OpenTraceback:
         if HEADER.search(text):
             if self.is_raised and not self.is_joined and 'Original Traceback' not in text:
                 return False
-            # The previous one did not end: a chain, or processes without marks that write at the same time.
+            # The previous one did not end: a chain, or processes without a rank prefix that write at the same time.
             self._begin(text)
             return True
         if _JOINED.search(text):
@@ -239,7 +239,7 @@ class OpenTraceback:
         return Frame(file, int(line or 0), name or '<module>', line=self.number, text=text.strip())
 
     def _add_to_message(self, text: str) -> bool:
-        """Add a line to a message; return ``False`` if the message ended before it."""
+        """Add a line to a message; return ``False`` if the line does not belong to the message."""
         if self.is_joined:
             return not text.strip() or self.lines < _MESSAGE_LINES
         if not text.strip():

@@ -1,6 +1,6 @@
-"""Facts inferred from a log: numbers, the iteration in which it died, validation, framework.
+"""Facts inferred from a log: the number of classes, how far the training came, validation, framework.
 
-Patterns of causes see them as lines that begin with ``fact: ``; the underlying line is quoted.
+Patterns of causes match a fact as a line that begins with ``fact: ``; the user sees the line of the log.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINES = re.compile(
     r'|(?P<precision>[Mm]ixed [Pp]recision|\bAMP\b|--amp\b|fp16|autocast)'
     r'|(?P<ranks>Distributed training: True|nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
 )
-#: A line without one of these has no facts. ``_NEXT``: number of characters of the next line, for one that continues.
+#: Words without which a line has no facts. ``_NEXT``: characters of the next line to search if a line continues.
 _WORDS = re.compile(
     'missing|backgrounds|loss_(?:ce|dice|mask|rpn)|config.file|classes|channels|nc|imports|guard|ixed|AMP|amp|fp16|cast|nproc|torch|DDP|Distributed|ank'
 )
@@ -118,13 +118,13 @@ class LogFacts(NamedTuple):
 
 
 class FactLines:
-    """Lines of a log with numbers and names that matter to causes."""
+    """Collector of log lines with numbers and names that matter to causes."""
 
     def __init__(self) -> None:
         self.found: List[Tuple[str, int, str]] = []
 
     def take(self, text: str, first: int) -> None:
-        """Collect the facts of a piece that begins at a line."""
+        """Collect the facts of a piece of the log; ``first`` is the number of its first line."""
         start = 0
         for number, line in enumerate(text.split('\n'), first):
             end = start + len(line)
@@ -137,7 +137,7 @@ class FactLines:
             start = end + 1
 
     def find_other_model(self) -> Optional[Piece]:
-        """Return a sign if there are losses that the model of the config does not have; or ``None``."""
+        """Return a sign if the log has losses of an RPN, but its config names a model without one; else ``None``."""
         config = next(
             (found for _, text in self.find_kind('config') for found in [_ONE_STAGE.search(text)] if found), None
         )
@@ -147,7 +147,7 @@ class FactLines:
         return Piece(*loss, f'Another model trains: loss_rpn_ is that of an R-CNN, the config is that of {config[0]}')
 
     def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
-        """Yield the lines of a kind, with their numbers."""
+        """Yield (line number, text) of the collected lines of a kind, such as ``'classes'`` or ``'ranks'``."""
         return ((number, text) for one, number, text in self.found if one == kind)
 
 
@@ -159,7 +159,7 @@ def find_facts(
     num_classes: Optional[int] = None,
     beginning: Sequence[str] = (),
 ) -> LogFacts:
-    """Return the facts of a log: of its lines, those before the error, and the error itself with other errors.
+    """Return the facts of a log, from its collected lines, the lines before the error, and the errors.
 
     ``names`` are texts that may name a framework; ``num_classes`` is the value of the option; ``beginning`` are the
     first lines of the log.

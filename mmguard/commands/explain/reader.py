@@ -1,4 +1,4 @@
-"""Sources of a log, and its reader, for any size: keeps errors that are not followed by more training."""
+"""Reader of logs of any size, which keeps the errors that are not followed by more training."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mmguard.log.flight_record import read_flight
 from mmguard.log.run_log import FLIGHT
 from mmguard.text import visible_name
 
-#: An error is only found in a piece of a log with one of these; other pieces cost next to nothing.
+#: Words of errors: a piece of a log without any of them is skipped, which costs next to nothing.
 _TRIGGERS = (
     b'Traceback|rror|xception|ssert|illed|SIG|nan|: inf|fault|dumped|free()|imeout|imed out|ut of memory|exit|'
     b'ackground worker|nexpected label|o labels|corrupt|oss: -|oss -|=-'
@@ -40,9 +40,9 @@ _BEFORE, _WITH_BEFORE, _TAIL = 12, 8, 1 << 12
 _PIECE = 1 << 16
 #: Maximum number of bytes of a line; only the end of a longer one is read.
 _LONGEST_LINE = 1 << 18
-#: Number of troubles that are kept: the first ones, since later ones mostly follow from them.
+#: Number of errors that are kept: the first ones, since later ones are mostly consequences.
 _TROUBLES = 200
-#: Maximum number of kinds of lines that are remembered.
+#: Maximum number of remembered lines that differ in more than their numbers.
 _SHAPES = 10_000
 
 #: Loggers write immediately, but buffered output of print() may follow an error in a file, by at most this many bytes.
@@ -62,7 +62,7 @@ class Reader:
     def __init__(self) -> None:
         self.troubles: List[LogError] = []  #: Errors that are not followed by more training.
         self.first_rank = ''  #: The rank that torchrun reports as the first that failed.
-        self.beginning: List[str] = []  #: The first lines, for a few that were pasted.
+        self.beginning: List[str] = []  #: The first lines, in which a pasted message is searched for.
         self.classes = ClassScores()
         self.scores = Scores()
         self.facts = FactLines()
@@ -76,7 +76,7 @@ class Reader:
         self._read = 0
         self._open: Dict[str, OpenTraceback] = {}
         self._said: Dict[str, LogError] = {}
-        #: Lines without their numbers -> their trouble; ``None`` without one.
+        #: Line without its digits -> its error; ``None`` if it has none.
         self._shapes: Dict[bytes, Optional[LogError]] = {}
         self._progress = 0
         self._since = 0
@@ -86,7 +86,7 @@ class Reader:
         self._root_cause_lines = 0
 
     def read(self, pieces: Iterable[bytes]) -> Reader:
-        """Read all pieces, and close."""
+        """Read all pieces of a log, add the signs that show at its end, and return this reader."""
         for piece in pieces:
             for start in range(0, len(piece), _PIECE):
                 self._take(piece[start : start + _PIECE])
@@ -136,7 +136,7 @@ class Reader:
         self._rows = []
 
     def _has_more(self, text: bytes) -> bool:
-        """Return True if a piece may contain anything to keep."""
+        """Return True if a piece contains a word of errors, and fewer than ``_TROUBLES`` errors are kept."""
         return len(self.troubles) < _TROUBLES and any(word in text for word in _TRIGGERS)
 
     def _take_lines(self, text: bytes) -> None:
@@ -149,7 +149,7 @@ class Reader:
             if is_beginning or self._open:
                 self._take_line(read_line(raw))
                 continue
-            # Read only the first of lines that differ only in numbers: every thread of a kernel says the same.
+            # Read only the first of lines that differ only in numbers: every thread of a kernel prints one.
             shape = raw.translate(None, b'0123456789')
             like = shapes.get(shape)
             if like is not None:
@@ -161,13 +161,13 @@ class Reader:
                 self._see_progress(read_line(raw))
 
     def _take_like(self, raw: bytes, shape: bytes) -> None:
-        """Read a line, and cache the result for all lines of the same shape."""
+        """Read a line, and cache its error for all lines that differ from it only in digits."""
         self._bare = None
         self._take_line(read_line(raw))
         if len(self._shapes) < _SHAPES and len(shape) < 1000 and not self._open:
             self._shapes[shape] = self._bare
 
-    # ---- progress: training that continues has survived
+    # ---- progress: errors are dropped if training continues
 
     def _restart_progress(self) -> None:
         self._progress = self._since = 0
@@ -251,7 +251,7 @@ class Reader:
                 self._signs.append(_NUMBERS.sub('', text))
                 self._add_sign(Piece(self.lines, text.strip(), text.strip()))
         elif build_bare_pattern().search(text) and not _WARNED.search(text):
-            # Every thread of a kernel says the same about itself.
+            # Every thread of a kernel prints the same message with its own number.
             key = line.rank + _NUMBERS.sub('', text)
             if key in self._said:
                 self._bare = self._said[key]

@@ -1,4 +1,4 @@
-"""Explanations as text and as JSON."""
+"""Explanations of errors as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mmguard.language import Message, as_message, join, translate
 from mmguard.text import Rows, Wrapped, lay_out, quantity, visible
 from mmguard.version import __version__
 
-#: Number of possible causes on the first screen; one more is shown, too, rather than a line about it.
+#: Number of possible causes without ``--verbose``; a single further one is shown, too, instead of being counted.
 _POSSIBLE = 3
 _TRUE_LINE_ADVICE = Message(
     'CUDA reports errors late: the line that Python shows is not the one that failed. For the true line, restart the '
@@ -24,7 +24,7 @@ _TRUE_LINE_ADVICE = Message(
 _TRUE_LINE_HINT = Message('true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; Python shows a later line')
 _NO_CAUSE_NOTE = Message('None of the known causes fits what the log, the config and the labels show.')
 _UNDECIDED_NOTE = Message('The log does not decide between these causes. See which of them applies:')
-_UNKNOWN_NOTE = Message('The message does not say if labels are the cause. The next command looks at them.')
+_UNKNOWN_NOTE = Message('The message does not say if labels are the cause. The next command checks the labels.')
 #: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
 #: Maximum number of characters of a quoted line.
@@ -39,14 +39,14 @@ def as_text(
     verbose: bool = True,
     scan: str = '',
 ) -> str:
-    """Return the error, its meaning, its causes in order (without ``verbose`` only the most likely), and advice.
+    """Return text with the error, its meaning, its causes (without ``verbose`` only the most likely), and advice.
 
-    ``config`` and ``scan``, the command that scans the labels, replace those that the advice leaves open.
+    ``config`` replaces CONFIG in the advice, and ``scan``, a command, replaces `mmguard scan ...`.
     """
     signature, error = explanation.signature, _build_error_rows(explanation, name)
     others, width = _build_other_rows(explanation), max(width, 40)
     if signature is None:
-        head = Message('not known: none of {number} signatures matches', number=len(read_signatures()))
+        head = Message('unknown error: none of {number} signatures matches', number=len(read_signatures()))
         unknown = _build_unknown_rows(explanation, config)
         return lay_out([head, '', *error, '', *build_found_rows(explanation.more), *unknown, *others], width)
     rows = [join('  ', (signature.code, as_message(signature.title))), '', *error, '']
@@ -71,7 +71,7 @@ def _build_all_rows(explanation: Explanation, signature: Signature) -> Rows:
 
 
 def _build_first_rows(explanation: Explanation, signature: Signature) -> Rows:
-    """Return the confirmed causes, else the supported ones, else the undecided ones; and the number of other causes."""
+    """Return rows of the confirmed cause, else of the supported, else of the possible ones, and a count of the rest."""
     first = explanation.causes[0] if explanation.causes else None
     is_confirmed = first is not None and first.standing == CONFIRMED
     rows: Rows = [] if is_confirmed else [Wrapped(signature.meaning, rest='  ')]
@@ -97,9 +97,9 @@ def _build_first_rows(explanation: Explanation, signature: Signature) -> Rows:
 
 
 def _build_confirmed_rows(ranked: RankedCause) -> Rows:
-    """Return the finding that confirms a cause.
+    """Return the rows of the finding that confirms a cause.
 
-    A mere remark has other consequences, too: its advice is for those, unless it has an edit that was tried.
+    A remark without edits may also have other consequences, so the advice of the cause replaces its own.
     """
     finding = ranked.findings[0]
     is_remark = finding.severity != ERROR and not finding.edits
@@ -107,7 +107,7 @@ def _build_confirmed_rows(ranked: RankedCause) -> Rows:
 
 
 def _build_finding_rows(finding: Finding, indent: str = '', cause: str = '', advice: str = '') -> Rows:
-    """Return a finding with its own advice; with a cause that it confirms, that cause with its advice."""
+    """Return the rows of a finding; with ``cause``, the cause and ``advice`` replace the finding's own advice."""
     texts: Dict[str, str] = {
         Message('found'): join(' ', (finding.code, as_message(finding.title))),
         Message('in'): join_items(finding.files, 3),
@@ -118,7 +118,7 @@ def _build_finding_rows(finding: Finding, indent: str = '', cause: str = '', adv
 
 
 def build_found_rows(findings: Sequence[Finding]) -> Rows:
-    """Return the first finding of each code, each followed by an empty row."""
+    """Return the rows of the first finding of each code, each followed by an empty row."""
     first: Dict[str, Finding] = {}
     for finding in findings:
         first.setdefault(finding.code, finding)
@@ -131,7 +131,7 @@ def _build_evidence_rows(evidence: Piece, indent: str = '') -> Rows:
 
 
 def _build_possible_rows(ranked: RankedCause, mark: str) -> Rows:
-    """Return the rows of a cause that nothing supports: the observation that decides comes before the cause."""
+    """Return the rows of a cause that nothing supports: first what to look at, then the cause and the advice."""
     texts: Dict[str, str] = {
         Message('look'): ranked.cause.look,
         Message('cause'): ranked.cause.text,
@@ -145,13 +145,13 @@ def _build_next_rows(ranked: RankedCause, indent: str = '') -> Rows:
 
 
 def _build_label_rows(texts: Mapping[str, str], indent: str, mark: str = '') -> Rows:
-    """Return the texts, each with its label, without empty ones; the first begins with a mark."""
+    """Return a row ``label: text`` for each text that is not empty; the first row begins with ``mark``."""
     rows = [Message('{label}: {text}', label=label, text=as_message(text)) for label, text in texts.items() if text]
     return [Wrapped(row, indent if number or not mark else mark, f'{indent}  ') for number, row in enumerate(rows)]
 
 
 def advise(explanation: Explanation) -> str:
-    """Return the advice on one line: about a cause only if something supports it, else the deciding observations."""
+    """Return the advice on one line: for the first cause if something supports it, else what decides between causes."""
     first = explanation.causes[0] if explanation.causes else None
     if first is None:
         return _NO_CAUSE_NOTE
@@ -167,7 +167,7 @@ def format_signature(signature: Signature) -> str:
     for number, cause in enumerate(signature.causes, 1):
         texts = [as_message(cause.text)]
         if cause.look:
-            texts.append(Message('To see whether it is this one: {look}', look=as_message(cause.look)))
+            texts.append(Message('To check this cause: {look}', look=as_message(cause.look)))
         texts += [join(': ', (_name_framework(name), as_message(text))) for name, text in cause.advice.items()]
         codes = f' ({", ".join(cause.codes)})' if cause.codes else ''
         rows.append(f'{number}. {translate(join(" ", texts))}{codes}')
@@ -179,7 +179,7 @@ def _name_framework(framework: str) -> Message:
 
 
 def as_json(explanation: Optional[Explanation], name: str, findings: Sequence[Finding] = ()) -> Dict[str, Any]:
-    """Return the explanation as plain data for programs; without an error ``'error': None`` and the findings."""
+    """Return the explanation as plain data for ``--json``; without an error only the codes of the findings."""
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if explanation is None:
         return {**record, 'more': [finding.code for finding in findings]}
@@ -276,7 +276,7 @@ def _build_other_rows(explanation: Explanation) -> Rows:
     if not rows:
         return []
     more = [Message('  and {more:,} more', more=len(rows) - _OTHERS)] if len(rows) > _OTHERS else []
-    return ['', Message('Also in the log (it follows, or came later):'), *list(rows.values())[:_OTHERS], *more]
+    return ['', Message('Also in the log (consequences, or later errors):'), *list(rows.values())[:_OTHERS], *more]
 
 
 def _show(line: str) -> str:

@@ -1,4 +1,4 @@
-"""Validation scores (Dice, mAP, mIoU): near 0, fallen to 0, nan for a class, or of one class; losses that are 0."""
+"""Signs in validation scores (Dice, mAP, mIoU): near 0, collapsed, nan for a class, a single class; and zero losses."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Sequence
 from mmguard.commands.explain.log_errors import Piece
 from mmguard.text import quantity, shorten_list
 
-#: A score is only found in a line with one of these.
+#: Words without which a line is not searched for a score.
 WORDS = (b'ice', b'mAP', b'IoU', b'DSC', b' all ', b'_iou', b'miou', b'Jaccard')
 #: Below this score a network has found nothing.
 NEAR_0 = 0.01
-#: Number of validations that make a trend, and of epochs after which one is enough.
+#: Number of validations that make a trend, and of epochs after which one validation is enough.
 _ENOUGH, _EPOCHS = 3, 10
-#: A score that is the best in the first validation, and falls to this fraction of it, in this number of validations.
+#: A score falls if it never rises, and drops to this fraction of the first one in at least this number of validations.
 _FALLEN, _FALLS = 0.8, 4
 #: Maximum number of characters of a line that is quoted.
 _QUOTED = 400
@@ -53,7 +53,7 @@ _EPOCH = re.compile(rb'[Ee]poch(?:\((?:train|val|test)\))?\W{0,3}(\d{1,6})|^\s{1
 
 
 def find_lines(text: bytes, markers: Sequence[bytes]) -> Iterator[Tuple[int, bytes]]:
-    """Yield the lines of a text that contain one of the words, in order, with their places."""
+    """Yield (offset, line) for each line of a text that contains one of the ``markers``, in order."""
     places = set()
     for word in markers:
         at = text.find(word)
@@ -67,12 +67,12 @@ def find_lines(text: bytes, markers: Sequence[bytes]) -> Iterator[Tuple[int, byt
 
 
 def _number_row(text: bytes, start: int, line: bytes, first: int) -> Tuple[int, str]:
-    """Return the number of a row in a piece of a log that begins in line ``first``, and the line."""
+    """Return the line number and the text of a line at offset ``start`` of a piece whose first line is ``first``."""
     return first + text.count(b'\n', 0, start), line.decode('utf-8', 'replace').strip()[:_QUOTED]
 
 
 class ZeroLoss:
-    """Number of lines with a loss, and whether it is 0 in all of them."""
+    """Number of log lines with a loss, and ``is_zero`` if the loss is 0 in all of them."""
 
     def __init__(self, words: Sequence[bytes], pattern: Pattern[bytes]) -> None:
         self._words, self._pattern = words, pattern
@@ -80,7 +80,7 @@ class ZeroLoss:
         self.last = (0, '')  #: The last line with the loss, with its number.
 
     def take(self, text: bytes, first: int) -> None:
-        """Read a piece of a log that begins at a line."""
+        """Count the lines with the loss in a piece of a log; ``first`` is the number of its first line."""
         for start, line in find_lines(text, self._words) if self.is_zero else ():
             found = self._pattern.search(line)
             if found is not None:
@@ -95,7 +95,7 @@ class ZeroLoss:
 
 
 class Scores:
-    """Values of each kind of score.
+    """Validation scores in a log, by kind of score.
 
     Example:
         >>> scores = Scores()
@@ -113,7 +113,7 @@ class Scores:
         self.maps = ZeroLoss(_MAP_WORDS, _MAP_LOSS)
 
     def take(self, text: bytes, first: int) -> None:
-        """Collect the scores of a piece of a log that begins at a line."""
+        """Collect the scores in a piece of a log; ``first`` is the number of its first line."""
         for start, line in find_lines(text, WORDS):
             for found in _SCORE.finditer(line):
                 group, kind = next((group, kind) for group, kind in found.groupdict().items() if kind)
@@ -149,7 +149,7 @@ class Scores:
 
     @property
     def sign(self) -> Optional[Piece]:
-        """Sign given by the scores; ``None`` if they give none."""
+        """Sign that the model does not learn; ``None`` if the scores show none."""
         if self._boxes.is_sign:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._boxes.lines:,} lines'
             return Piece(*self._boxes.last, text)
@@ -219,7 +219,7 @@ _ALL_ACCURACY = re.compile(rb'\baAcc: (\d{1,3}(?:\.\d{1,9})?)')
 
 
 class ClassScores:
-    """Number of validations, and of those in which a class scores nan because it has no labels.
+    """Counts of validations in a log, and of validations in which a class has no labels and scores nan.
 
     Example:
         >>> scores = ClassScores()
@@ -232,13 +232,13 @@ class ClassScores:
         self._counted: Counter = Counter()  #: Score -> number of validations with it, or of tables.
         self._nan: Counter = Counter()  #: Score and class -> number of validations that have no labels of the class.
         self._table = _DICE  #: Score of the last table.
-        self.predicted: Set[str] = set()  #: Classes of which an IoU of 0 shows that they are predicted.
+        self.predicted: Set[str] = set()  #: Classes without labels that are predicted, as an IoU of 0 shows.
         self.last = (0, '')  #: The last line with nan, with its number.
         #: The only class of the tables, its accuracy if that is the one of all pixels, and its line.
         self.only: Optional[Piece] = None
 
     def take(self, text: bytes, first: int) -> None:
-        """Count the validations of a piece of a log that begins at a line."""
+        """Count the validations in a piece of a log; ``first`` is the number of its first line."""
         is_counted = self._table is _OBJECTS or b' gts ' in text
         for start, line in find_lines(text, (*_CLASS_WORDS, b' 0 ') if is_counted else _CLASS_WORDS):
             found = _LINE.search(line)
@@ -259,7 +259,7 @@ class ClassScores:
             self._nan.update((shown or self._table, name) for name in nan)
 
     def _see_first_row(self, text: bytes, start: int, first: int) -> None:
-        """Record the class of a table that begins at a place, if it is the only one and every pixel is counted."""
+        """Record in ``only`` the single class of the table at ``start``, if its accuracy is that of all pixels."""
         row = _FIRST_ROW.match(text, start)
         if row is None:
             return
@@ -286,7 +286,7 @@ class ClassScores:
 
     @property
     def is_sometimes_nan(self) -> bool:
-        """True if the score of a class is nan in some epochs, and that of no class in all."""
+        """True if a class scores nan in some validations, and no class in all of them."""
         return bool(self._nan) and all(
             self._counted[score] not in (1, times) for (score, _), times in self._nan.items()
         )
@@ -309,7 +309,7 @@ class ClassScores:
 
 
 def find_one_class(only: Optional[Piece], loss: ZeroLoss) -> Optional[Piece]:
-    """Return the sign of a model or a metric with a single class; ``None`` if neither table nor loss shows it."""
+    """Return a sign of a model or a metric with a single class; ``None`` if neither tables nor loss show one."""
     if loss.is_sign:
         said = f'the loss is 0 and acc_seg 100 in all of {loss.lines:,} lines'
         return Piece(*loss.last, f'One channel or class: {f"{only.searched}; " if only else ""}{said}')

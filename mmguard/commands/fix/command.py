@@ -1,4 +1,4 @@
-"""``mmguard fix``."""
+"""``mmguard fix``: its arguments, and its output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN = 10
 
 _PLACES = '-o, --out DIR  a new folder, outside of TARGET'
 _OPTIONS = """\
---on-invalid  for pixels: set them to the ignored label, or clamp them into the classes (default: %(default)s)
+--on-invalid  for pixels: set invalid values to the ignored label, or clip them to the classes (default: %(default)s)
 --classes cat,dog  names that VOC objects may have (or a file with one name per line); for COCO, the categories of the
   corrected file, in this order: annotations of other classes are dropped, names that the file lacks are added
 --rename Cat:cat  rename categories: old name:new name, ...
@@ -34,7 +34,7 @@ _OPTIONS = """\
 --boxes  format of the boxes in TARGET, to convert them: for COCO corners (x1, y1, x2, y2) or fractions of the image,
   for VOC fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not changed
 --keep-boxes  for a COCO JSON: leave boxes as they are: none is clamped, and no object is dropped because of its box
---scale F  multiply the values of label maps by F: 255 where they were divided by it
+--scale F  multiply the values of label maps by F, such as 255 if they were divided by 255
 --no-crowds  turn crowds (VOC: difficult objects) into ordinary objects
 --images FOLDER  for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is missing
 --drop-empty  for a COCO JSON: leave out images without an object
@@ -43,8 +43,8 @@ _OPTIONS = """\
 """
 _THRESHOLD = '--threshold V  for label maps of two classes: values above V become 1, the others 0'
 _EDIT = """\
---edit, --edits N  write edit [N] of the scan; can be repeated; safe: all without a question. Several files: DIR/1,
-  DIR/2. A TARGET that is a config in Python is a program, and is run
+--edit, --edits N  write edit [N] of the scan (safe: all edits that ask no question); can be repeated. Several label
+  files or folders are copied to DIR/1, DIR/2. A TARGET that is a config in Python is executed
 """
 
 
@@ -159,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
     for path, place in places.items() if is_config else ():
         print(f'  {visible_name(path)} -> {visible_name(str(place))}')
     if is_config and chosen.config:
-        print(f'the config changes, too: `{chosen.config}`')
+        print(f'also change the config: `{chosen.config}`')
     return code
 
 

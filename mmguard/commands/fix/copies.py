@@ -45,7 +45,7 @@ _HEAD = f'{{\n "written_by": "{WRITER}",'.encode()
 
 
 class Copies(NamedTuple):
-    """Result for the files: copied ones, left-out ones with the reasons, linked images, internal errors."""
+    """Result of `mmguard fix`: copied files, left-out files with reasons, number of linked images, internal errors."""
 
     done: List[Dict[str, Any]]
     left_out: List[Dict[str, str]]
@@ -99,7 +99,7 @@ def _is_draft_file(path: Path) -> bool:
 
 @contextmanager
 def place_in(out: Path, name: str) -> Iterator[Path]:
-    """Yield the path of a file's copy; refuse a name, or a link in ``out``, that leads out of ``out``."""
+    """Yield the path of a file's copy; refuse a name, or a link in ``out``, that leads outside of ``out``."""
     try:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
@@ -113,14 +113,13 @@ def place_in(out: Path, name: str) -> Iterator[Path]:
 
 def _check_inside(folder: Path, out: Path) -> None:
     if not is_really_inside(str(folder), str(out)):
-        raise NotCorrected('a link in --out leads out of it: no copy is written there')
+        raise NotCorrected('a link in --out leads outside of --out: no copy is written there')
 
 
 def link(file: str, path: Path, stays_link: bool) -> None:
-    """Put an uncorrected file into the copy.
+    """Create a hard link ``path`` to an uncorrected file, or a copy if the file system has no hard links.
 
-    Create a hard link, or a copy if the file system has none. ``stays_link``: a link that leads out of the target
-    stays a link, so that its destination never becomes a file of the copy.
+    ``stays_link``: a symbolic link that leads out of the target stays a link, so that its destination is not copied.
     """
     check_regular(file)
     source = Path(file)
@@ -207,7 +206,7 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
             data, corrected, mode = correct_file(target, files, path, name)
             new_name = name[: len(name) - len(get_ending(name))] + corrected.ending
             if new_name in taken:
-                raise NotCorrected(f'its copy would have the same name as that of {taken[new_name]}')
+                raise NotCorrected(f'its copy would have the same name as the copy of {taken[new_name]}')
             with place_in(out, new_name) as place:
                 write_whole(place, corrected.data, mode=mode)
         except (NotCorrected, OSError, MemoryError) as error:
@@ -241,6 +240,6 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
 
 
 def _is_one_of(folder: Path, others: Iterable[Path]) -> bool:
-    """Return True if a folder is among others, even if spelled differently."""
+    """Return True if a folder is the same as one of ``others``, even if it is spelled differently."""
     there = folder.exists()
     return any(other == folder or (there and other.exists() and other.samefile(folder)) for other in others)

@@ -37,7 +37,7 @@ class ScanOffers(NamedTuple):
 
 
 class ChosenEdits(NamedTuple):
-    """Combined edits: file or folder -> options; the excluded edits; the command for the config, if any."""
+    """Combined edits as options per file or folder, the excluded edits, and the command for the config, if any."""
 
     files: Dict[str, FixOptions]
     formats: Dict[str, Format]
@@ -56,7 +56,7 @@ def scan(target: str, options: ScanOptions) -> ScanOffers:
 
 
 def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
-    """Combine the edits of some numbers (``'safe'``: all without a question) per file, and try them together."""
+    """Combine the edits with these numbers (``'safe'``: all without a question) per file, and try them together."""
     chosen: List[Offer] = []
     left: List[str] = []
     for offer in (_find_offer(scan_offers, number) for number in dict.fromkeys(numbers) if number != ALL_SAFE):
@@ -76,12 +76,12 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
         differs = _find_conflict(chosen, offer)
         against = f'another edit writes {differs}, too' if differs else explain_conflict([*chosen, offer])
         if against:
-            left.append(f'[{offer.edit.number}] is left: {against}; scan the copy again')
+            left.append(f'[{offer.edit.number}] is not applied: {against}; scan the copy again')
         else:
             chosen.append(offer)
     if not chosen:
         raise CannotCorrect(
-            f'{scan_offers.plan.target}: no edit of label files can be written without a question; nothing was written'
+            f'{scan_offers.plan.target}: no safe edit of label files (others need your answer); nothing was written'
         )
     edit = combine_edits([offer.edit for offer in chosen])
     files = {path: FixOptions(**options) for path, options in edit.files.items()}
@@ -92,12 +92,12 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
         for path in offer.edit.files
         if offer.facts.labels is not None
     }
-    command = _apply(scan_offers.plan, *both) if both else ''
+    command = _build_apply(scan_offers.plan, *both) if both else ''
     return ChosenEdits(files, formats, left, command, any(offer.edit.question for offer in chosen))
 
 
 def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
-    """Return the options for which an edit's value differs from those already chosen."""
+    """Return the options for which an edit and the edits already chosen have different values."""
     said = combine_edits([one.edit for one in offers]).files
     return ', '.join(
         f'--{name.replace("_", "-")}'
@@ -108,7 +108,7 @@ def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
 
 
 def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies], guesses: bool) -> str:
-    """Describe what a scan of the copies finds; empty if the copies cannot simply replace the originals in a scan."""
+    """Scan the copies and describe the findings; return '' if the copies cannot replace the originals in a scan."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(places) != {plan.target}:
         return ''
@@ -121,17 +121,17 @@ def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies], g
     if guesses and not left:
         changed = next((f'{place}/{one["written"]}' for path, place in places.items() for one in copies[path].done), '')
         picture = changed if plan.format is not None and plan.format.name == 'maps' else 'one image with its objects'
-        return f'scanned again: every value is legal now; look at {visible_name(picture)} whether they are right'
+        return f'scanned again: every value is legal now; look at {visible_name(picture)} to check that it is right'
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
 def list_findings(plan: Plan) -> List[Finding]:
-    """Return the findings of a scan that are not mere information."""
+    """Run a planned scan, and return its errors and warnings."""
     return [found for result in run_plan(plan) for found in result.findings if found.severity != INFO]
 
 
 def _read_contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[str, bytes]:
-    """Return the contents of changed copies, by the paths of the originals."""
+    """Return {path of the original: content of its copy} for the changed copies."""
     contents = {}
     for path, copies in written.items():
         is_folder = os.path.isdir(path)
@@ -143,18 +143,18 @@ def _read_contents(places: Dict[str, Path], written: Dict[str, Copies]) -> Dict[
 
 
 def _find_offer(scan_offers: ScanOffers, number: str) -> Offer:
-    known = {str(offer.edit.number): offer for offer in reversed(scan_offers.offers)}  # the first of one number
+    known = {str(offer.edit.number): offer for offer in reversed(scan_offers.offers)}  # the first offer of each number
     files = [name for name, offer in known.items() if offer.edit.files]
     plan = scan_offers.plan
     if number not in known:
-        listed = f'it offers {", ".join(files)}' if files else 'it does not offer any'
+        listed = f'it offers {", ".join(files)}' if files else 'it offers none'
         raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {listed}')
     if number not in files:
-        raise CannotCorrect(f'edit {number} changes the config, not label files. Run `{_apply(plan, number)}`')
+        raise CannotCorrect(f'edit {number} changes the config. Run `{_build_apply(plan, number)}`')
     return known[number]
 
 
-def _apply(plan: Plan, *numbers: str) -> str:
+def _build_apply(plan: Plan, *numbers: str) -> str:
     words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.build_arguments()]
     return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
 
@@ -196,7 +196,7 @@ def _check(labels: LabelFacts, data_format: Format) -> None:
         converts = all(any('boxes' in options for options in edit.files.values()) for edit in edits)
         if is_way and converts and (edits or is_other_format):
             ways = replace(finding, edits=tuple(edits)).next_step
-            keep = '' if labels.yolo else f' If they are right as they are, add --boxes {data_format.right_boxes}.'
+            keep = '' if labels.yolo else f' If the boxes are right, add --boxes {data_format.right_boxes}.'
             raise CannotCorrect(
                 f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide that: nothing was '
                 f'written. {ways}{keep}'

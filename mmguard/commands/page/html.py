@@ -1,4 +1,4 @@
-"""HTML document of a page: a Jinja2 template that escapes every inserted text."""
+"""HTML page of a scan or a trace: a Jinja2 template that escapes every inserted text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TEMPLATES = Path(__file__).with_name('templates')
 
 
 def build_page(title: str, results: Sequence[SetResult] = (), drawn: int = DRAWN, samples: Sequence[Any] = ()) -> str:
-    """Return one self-contained HTML page that loads nothing from the network; its only script copies a line.
+    """Return a self-contained HTML page, which loads nothing from the network; its only script copies a command.
 
     Args:
         title (str): Name of the scanned target.
@@ -50,7 +50,7 @@ def _load_template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # The script is the same in every page, so that its digest permits it and nothing else.
+    # The script is the same on every page, so that the page can permit exactly this script by its digest.
     script = read_regular(_TEMPLATES / 'page.js').decode()
     digest = base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode()
     environment.filters['thousands'] = '{:,}'.format
@@ -71,7 +71,7 @@ def _load_template() -> Any:
 
 
 def mark_code(text: str) -> Markup:
-    """Return escaped text whose parts between backticks are code."""
+    """Return escaped HTML, with the parts between backticks in ``<code>``."""
     parts = visible(text).split('`')
     if len(parts) % 2 == 0:  # one is not closed
         return escape(visible(text))
@@ -109,7 +109,7 @@ def list_worst(result: SetResult) -> List[WorstFile]:
 
 
 def summarize_findings(result: SetResult) -> Tuple[str, str, str]:
-    """Summarize the findings of a data set in one sentence: tone, beginning (bold) and end."""
+    """Return (tone, bold beginning, end) of a sentence that summarizes the findings of a data set."""
     findings, facts = result.findings, result.facts
     others = [finding for finding in findings if not finding.is_verdict]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
@@ -119,19 +119,19 @@ def summarize_findings(result: SetResult) -> Tuple[str, str, str]:
     if not (findings or is_invalid):  # not an all-clear: findings may be hidden, or in another data set
         return 'info', 'No invalid label was counted.', ''
     if not findings:
-        return 'error', 'Something is invalid', ', but nothing says why: see the values below.'
+        return 'error', 'Something is invalid', ', but no finding explains it: see the values below.'
     begin = f' Begin with {findings[0].code}.' if len(findings) > 1 else ''
     tone = min((finding.severity for finding in findings), key=SEVERITIES.index)
     return tone, f'{quantity(len(findings), "finding")}.', begin
 
 
 def build_tiles(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
-    """Return (number, unit, True for an alarm) for each tile."""
+    """Return (number, unit, True for an alarm) for each tile in the summary of a data set."""
     kind, ignored = labels.kind, '' if labels.ignore_index is None else f', {labels.ignore_index} ignored'
     invalid = sum(labels.values.values()) + sum(n for why, n in labels.reasons.items() if why != 'label')
     tiles = [
         (f'{labels.files:,}', 'files', False, labels.files),
-        (f'{labels.offending_files:,}', 'files with something invalid', labels.offending_files > 0, labels.files),
+        (f'{labels.offending_files:,}', 'files with faults', labels.offending_files > 0, labels.files),
         (_shorten_count(labels.total), kind, False, labels.total),
         (_shorten_count(invalid), f'invalid {kind}', invalid > 0, True),
         (f'{labels.num_classes:,}', f'classes: 0 to {labels.num_classes - 1}{ignored}', False, True),
@@ -140,7 +140,7 @@ def build_tiles(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
 
 
 def draw_panels(file: WorstFile) -> List[Panel]:
-    """Return the pictures of a file."""
+    """Return the pictures of a file, with its label map or with its boxes."""
     return build_panels(file) if file.boxed is None else [draw_boxes_panel(file.boxed)]
 
 
@@ -164,7 +164,7 @@ ROWS = 48
 
 
 class Row(NamedTuple):
-    """A value with its bar, of a ``height`` in [0, 1]."""
+    """A value in a histogram, with its bar of a ``height`` in [0, 1]."""
 
     kind: str
     value: int
@@ -176,7 +176,7 @@ class Row(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """Histogram of values."""
+    """Histogram of the labels of a data set."""
 
     title: str
     legend: List[Tuple[str, str]]

@@ -1,4 +1,4 @@
-"""Pictures of label maps and boxes for the page, of bounded size for a file of any size."""
+"""Pictures of label maps and boxes for the HTML page, of limited size for a file of any size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mmguard.formats.table import LARGEST_SIDE
 from mmguard.labels.rules import count_values
 from mmguard.text import quantity
 
-#: Number of classes that the key of a label map names.
+#: Number of classes that the legend of a label map names.
 _NAMED = 6
 #: Length of the longer side of a picture, in pixels.
 LONGEST = 640
@@ -36,7 +36,7 @@ FEW, _SQUARE = 0.004, 7
 
 @dataclass
 class WorstFile:
-    """File with many invalid labels, for a picture drawn from its paths; one that cannot be read is named instead."""
+    """File with many invalid labels, to be drawn on the page; if it cannot be read, the page says why."""
 
     source: str  #: Its name, as shown. Any string: names are escaped, and need not be UTF-8.
     label_path: Optional[str] = None  #: The label map on disk.
@@ -46,7 +46,7 @@ class WorstFile:
     skipped: int = 0  #: Pixels or instances that are not trained on because they are invalid.
     reasons: Dict[str, int] = field(default_factory=dict)  #: For instances, reason why they are invalid -> count.
     ignored: List[int] = field(default_factory=list)  #: Values as stored that count as ignored.
-    boxed: Optional[BoxedImage] = None  #: Its boxes, and its image.
+    boxed: Optional[BoxedImage] = None  #: Image with boxes; ``None`` for a label map.
 
     @property
     def is_drawn(self) -> bool:
@@ -68,7 +68,7 @@ class Picture:
 
 @dataclass
 class Panel:
-    """A picture, or the reason why it cannot be drawn, with its key: (color or nothing, meaning)."""
+    """A picture, or the reason ``why`` it cannot be drawn, with its legend ``keys``: (CSS color or '', meaning)."""
 
     name: str
     picture: Optional[Picture] = None
@@ -78,7 +78,7 @@ class Panel:
 
 
 def build_panels(file: WorstFile) -> List[Panel]:
-    """Return the pictures of a file with a label map."""
+    """Return the pictures of a file with a label map: its image with the invalid pixels, and the label map."""
     image, stored = file.image_path, file.label_path
     assert stored is not None
     try:
@@ -92,7 +92,7 @@ def build_panels(file: WorstFile) -> List[Panel]:
     keys = [(format_css(LOUD), 'invalid pixels')]
     panels = [_draw('image,', draw_marks, image, invalid, keys=keys)] if image else []
     if label.dtype.kind == 'f':
-        return [*panels, Panel('label map', why=f'{label.dtype} values: a label map holds integers')]
+        return [*panels, Panel('label map', why=f'expected integers, got {label.dtype} values')]
     keys = _build_keys(label, file)
     return [*panels, _draw('label', draw_label, label, invalid, file.ignored, keys=keys, crisp=True)]
 
@@ -121,12 +121,12 @@ def format_css(color: Sequence[int]) -> str:
 
 
 def draw_photo(path: str) -> Picture:
-    """Return the image, reduced in size."""
+    """Return the picture of an image file, reduced in size."""
     return encode(read_photo(path)[0], lossy=True)
 
 
 def draw_marks(path: str, invalid: np.ndarray) -> Picture:
-    """Return the image, darkened, with the invalid pixels, (height, width) of its label map, painted over it."""
+    """Return a darkened image with the pixels of ``invalid``, a bool mask (height, width), painted in color."""
     from PIL import Image
 
     pixels, _ = read_photo(path)
@@ -148,7 +148,7 @@ def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -
 
 
 def read_label(path: str) -> np.ndarray:
-    """Return the values of a label map as stored, (height, width); of a palette, its indices."""
+    """Return the stored values of a label map, (height, width); for a palette image the indices."""
     with _open(path) as image:
         if len(image.getbands()) > 1:
             raise CannotDraw(f'{len(image.getbands())} channels ({image.mode}): colors, not values')
@@ -185,7 +185,7 @@ def _open(path: str) -> Iterator[Any]:
 
 
 def shrink_mask(mask: np.ndarray) -> np.ndarray:
-    """Return a reduced mask: a pixel is set if any that it represents is, and also around it if few are set."""
+    """Reduce a mask: a pixel is set if any of its original pixels is; if few are set, so are the pixels around them."""
     from PIL import Image, ImageFilter
 
     step = _choose_step(*mask.shape)
@@ -236,16 +236,16 @@ def encode(pixels: np.ndarray, lossy: bool = False) -> Picture:
     return Picture(Markup(f'data:image/{form.lower()};base64,{data}'), *image.size)
 
 
-#: Colors of sound boxes, of wrong edges, and of what is outside of the image.
+#: Colors of valid boxes, of wrong edges, and of the area outside of the image.
 SOUND, EDGE, OUTSIDE = (40, 140, 255), (255, 214, 0), (206, 210, 217)
-#: Image without a file.
+#: Color of an image whose file is missing.
 _BLANK = (250, 250, 250)
 #: Widths of an outline and of a marked edge, and what their black borders add.
 _LINE, _MARK, _BORDER = 3, 5, 4
 _BLACK = (0, 0, 0)
-#: Maximum margin that shows a box's part outside of the image, and space beyond it, as shares of the image's side.
+#: Maximum margin for parts of boxes outside of the image, and space beyond these parts, as shares of the image's side.
 _MARGIN, _LEAST = 0.4, 0.06
-#: Maximum magnification of a small image; boxes of fewer pixels than this are ringed.
+#: Maximum magnification of a small image; boxes with fewer pixels per side than this get a ring.
 _LARGER, _TINY = 8.0, 8
 
 
@@ -259,7 +259,7 @@ class View(NamedTuple):
     height: int
 
     def place(self, x: float, y: float) -> Tuple[int, int]:
-        """Return the pixel of the picture; points outside are moved to the nearest pixel with room for a mark."""
+        """Return the pixel of the picture at an image point, moved so that there is room for a mark."""
         room = (_MARK + _BORDER) // 2
         across, down = (x - self.left) * self.scale, (y - self.top) * self.scale
         return (
@@ -269,13 +269,13 @@ class View(NamedTuple):
 
 
 def draw_boxes_panel(image: BoxedImage) -> Panel:
-    """Return the picture of an image with its boxes; without its file, on a plain canvas of the stated size."""
+    """Return the picture of an image with its boxes; without the file, on a plain canvas of the annotated size."""
     pixels: Optional[np.ndarray] = None
     size = _read_size(image.size)
     notes: List[str] = []
     try:
         if not image.path:
-            raise CannotDraw('its folder is not known (--images DIR)')
+            raise CannotDraw('the folder of the images is unknown (--images DIR)')
         pixels, actual = read_photo(image.path)
         if size not in (None, (1, 1), actual):
             notes.append(f'{actual[1]} x {actual[0]}, but {size[1]:g} x {size[0]:g} in the annotations')
@@ -308,10 +308,10 @@ def _read_size(size: Sequence[float]) -> Optional[Tuple[float, float]]:
 
 
 def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Optional[np.ndarray] = None) -> Picture:
-    """Return boxes drawn on an image.
+    """Return a picture of an image with boxes.
 
     Args:
-        boxes (list[DrawnBox]): With finite corners; those with a fault are drawn over the others.
+        boxes (list[DrawnBox]): Boxes with finite corners; faulty ones are drawn over the others.
         size (tuple[float, float]): Height and width of the image.
         pixels (np.ndarray, optional): uint8 (height, width, 3), the image in any size.
     """
@@ -335,7 +335,7 @@ def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Opt
 
 
 def _compute_view(faulty: Sequence[Sequence[float]], width: float, height: float) -> View:
-    """Return the image with a margin on each side where a faulty box leaves it."""
+    """Return a view of the whole image, with a margin on each side where a faulty box leaves the image."""
     margins = []
     for axis, side in enumerate((width, height)):
         ends = [end for corners in faulty for end in (corners[axis], corners[axis + 2])]
@@ -349,7 +349,7 @@ def _compute_view(faulty: Sequence[Sequence[float]], width: float, height: float
 
 
 def draw_outline(pen: Any, view: View, corners: Sequence[float], color: Tuple[int, ...]) -> None:
-    """Draw a box; a tiny one is ringed."""
+    """Draw the outline of a box, with a ring around a tiny one."""
     left, top, right, bottom = corners
     (a, b), (c, d) = view.place(left, top), view.place(right, bottom)
     if max(abs(c - a), abs(d - b)) < _TINY:

@@ -1,4 +1,4 @@
-"""``mmguard replay``."""
+"""``mmguard replay``: its arguments, and its output."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from mmguard.commands.arguments import RUN_CODE, VERBOSE, add_arguments, positiv
 
 _ARGUMENTS = f"""\
 config CONFIG  the config of the run
-record RECORD  its label_guard_flight.jsonl
---last N  replay the last N batches; default: back to the first in which a sample raises
+record RECORD  the label_guard_flight.jsonl of the run
+--last N  replay the last N batches; default: from the last batch back to one in which a sample raises
 --seeds K  how often a random pipeline is run; default: %(default)s
 {RUN_CODE}--json FILE  write the outcome as JSON (-: to standard output)
 """
@@ -23,7 +23,7 @@ def add_to(commands: Any) -> None:
         help='find the sample that raises, in the last batches before a crash',
         description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
         'and runs pipeline and model, forward and backward, on the CPU, one sample at a time. '
-        'CONFIG in Python is a program, and is run. Exit code: 0 none raises, 1 at least one raises or has a loss that '
+        'A CONFIG in Python is executed. Exit code: 0 none raises, 1 at least one raises or has a loss that '
         'is not finite, 2 could not run, or some were not found.',
     )
     add_arguments(parser, _ARGUMENTS + VERBOSE, last=positive, seeds=dict(type=positive, default=3))

@@ -1,4 +1,4 @@
-"""Search for the sample that raises, in a flight record."""
+"""Search for the sample of a flight record that raises an exception."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _LINES, _CAUSES = 50, 2
 
 @dataclass
 class ReplayedSample:
-    """Result of one sample."""
+    """Result of replaying one sample."""
 
-    path: str  #: Its file here; if not found, the one in the record.
-    iter: Optional[int] = None  #: The iteration as the console counts.
+    path: str  #: Its file on this machine; if not found, the path in the record.
+    iter: Optional[int] = None  #: The iteration, counted as on the console.
     status: str = PASSES  #: ``PASSES``, ``RAISES``, ...
     error: str = ''  #: The exception on one line; for a sample that is not found, the reason.
     place: str = ''  #: Line that raised, ``'/site-packages/mmseg/models/losses/x.py:45 in forward'``.
@@ -56,7 +56,7 @@ class ReplayedSample:
 
 @dataclass
 class Replay:
-    """Result of all samples, the newest batch first, and the likely causes in the labels of those that raise."""
+    """Results of all samples, the newest batch first, and likely causes in the labels of the samples that raise."""
 
     file: str  #: The flight record.
     flight: Flight  #: Its contents.
@@ -69,7 +69,7 @@ class Replay:
         return [sample for sample in self.samples if sample.status in statuses]
 
     def list_lines(self) -> List[str]:
-        """Return how training ended, the samples that do not pass, and how many raise."""
+        """Return lines on how training ended, which samples do not pass, and how many raise."""
         flight, raising, missing = self.flight, self.select(RAISES), self.select(NOT_FOUND)
         place = 'its start' if flight.iter is None else f'iteration {flight.iter}'
         others = [*map(str, raising), *map(str, self.select(LEFT_OUT, NOT_FOUND))]
@@ -90,7 +90,7 @@ class Replay:
         return lines
 
     def to_json(self) -> Dict[str, Any]:
-        """Return the same as plain data."""
+        """Return the result as plain data for ``--json``."""
         return {
             'file': self.file,
             'rank': self.flight.rank,
@@ -106,7 +106,7 @@ class Replay:
 
 
 def replay(spinner: Spinner, args: argparse.Namespace) -> Replay:
-    """Replay the samples of a flight record as the command line asks."""
+    """Replay the samples of a flight record with the options of the command line."""
     try:
         flight = read_flight(args.record)
     except ValueError as error:
@@ -139,7 +139,7 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Replay:
 
 
 class Replayer:
-    """Runner of samples, one at a time, with random pipelines several times (``seeds``)."""
+    """Runner of single samples, which repeats random pipelines with ``seeds`` different seeds."""
 
     def __init__(self, samples: Samples, model: Any, spaces: LabelSpaces, seeds: int) -> None:
         self._samples, self._model, self._spaces, self._seeds = samples, model, spaces, seeds
@@ -201,7 +201,7 @@ class Replayer:
 
 
 def run_sample(model: Any, packed: Any, seed: int) -> None:
-    """Train a copy of a model on a batch of twice the same packed sample: batch norm can refuse a batch of one.
+    """Train a copy of a model on a batch with a packed sample twice, since batch norm may refuse a batch of one.
 
     Raises:
         FloatingPointError: A loss is not finite.
@@ -214,7 +214,7 @@ def run_sample(model: Any, packed: Any, seed: int) -> None:
     losses = {name: float(value) for name, value in logged.items()}
     wrong = [name for name, value in losses.items() if 'loss' in name and not math.isfinite(value)]
     if wrong:
-        # The total is named only if none of its parts is.
+        # Name the total only if all of its parts are finite.
         named = [name for name in wrong if name != 'loss'] or wrong
         raise FloatingPointError(', '.join(f'{name} is {losses[name]}' for name in named))
     if total.requires_grad:

@@ -95,9 +95,9 @@ def add_to(commands: Any) -> None:
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, folders of classes, or a raw data set of nnU-Net '
-        '(dataset.json). A config in Python is a program, and is run; what an edit of it touches is built and '
-        'called before and after it, in a process without network, for at most 20 s. Exit code: 0 clean, 1 findings, 2 '
-        'could not run, or read nothing.',
+        '(dataset.json). A config in Python is executed; the parts that an edit of it changes are built '
+        'and called before and after the edit, in a process without network, for at most 20 s. Exit code: 0 clean, 1 '
+        'findings, 2 could not run, or read nothing.',
     )
     parser.add_argument('target', metavar='TARGET')
     add_split(parser)

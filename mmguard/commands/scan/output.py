@@ -24,7 +24,7 @@ from mmguard.text import align_right, quantity
 
 
 class ScanProgress:
-    """Number of files that are read, in the text of a spinner; on a terminal with the number of all files."""
+    """Count of the files read so far, in the text of a spinner; on a terminal with the number of all files."""
 
     def __init__(self, spinner: Spinner) -> None:
         self._spinner = spinner
@@ -135,9 +135,7 @@ def _format_histogram(labels: LabelFacts, bar: int) -> Table:
     seen = labels.maps or labels.volumes or labels.annotations
     by_label = seen.files_with_class if seen is not None else {}
     seen_otherwise = labels.loader is not None and labels.loader.differing
-    title = (
-        'labels as this scan counts them; training sees others' if seen_otherwise else 'labels as training sees them'
-    )
+    title = 'labels as this scan counts them; training differs' if seen_otherwise else 'labels as training sees them'
     table = Table(title=translate(title), title_justify='left', show_edge=False, pad_edge=False)
     table.add_column(translate('label'), no_wrap=True)
     table.add_column(translate('name'), overflow='fold')
@@ -194,7 +192,7 @@ def _name_label(label: int, labels: LabelFacts) -> str:
 def _find_worst(result: SetResult) -> Text:
     lines = []
     for file in result.worst[:_MOST_FILES]:
-        # For color files, only what the loader makes of them is known.
+        # For color files, only the values after loading are known.
         values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
         lines.append((f'{file["invalid"]:,}', f'{file["file"]}  {values}'.rstrip()))
     heading = f'{translate("file")}  {translate("values in the file (times)")}'
@@ -240,7 +238,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
 
 
 def _as_dict(facts: LabelFacts) -> Dict[str, Any]:
-    """Return facts as plain data; those about annotations are one object, as they always were."""
+    """Return facts as plain data, with those about boxes, COCO and YOLO in the object ``annotations``."""
     plain = asdict(replace(facts, boxed=[]))
     boxes, coco, yolo = (plain.pop(name) for name in ('boxes', 'coco', 'yolo'))
     if plain['annotations'] is not None:
@@ -256,7 +254,7 @@ def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = No
 
 
 def _convert_keys(value: Any) -> Any:
-    """Return dicts with text keys, as JSON requires; a color becomes ``'255,0,0'``."""
+    """Return data with text keys, as JSON requires, and without empty values; a color becomes ``'255,0,0'``."""
     if isinstance(value, dict):
         plain: Dict[str, Any] = {}
         for key, item in value.items():
@@ -320,6 +318,6 @@ def weigh_classes(labels: LabelFacts) -> Dict[str, List[float]]:
 
 
 def _count_pixels(labels: LabelFacts) -> List[int]:
-    """Return the pixels of each class; none for a class that is ignored."""
+    """Return the number of pixels of each class; 0 for an ignored class."""
     counts = {**labels.histogram, **({} if labels.ignore_index is None else {labels.ignore_index: 0})}
     return [counts.get(label, 0) for label in range(labels.num_classes)]

@@ -1,4 +1,4 @@
-"""``mmguard trace``."""
+"""``mmguard trace``: its arguments, the choice of samples, and its output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ config CONFIG  a config of MMSegmentation or MMDetection
 --split  split to read; default: %(default)s
 --seed N  seed of random transforms; default: %(default)s
 --num-classes N  number of classes; default: that of guards or heads
---pictures N  trace N samples, and write a page with each before and after the pipeline, its labels drawn; to --html
+--pictures N  trace N samples, and write a page (see --html) that draws the labels of each before and after the pipeline
 --html FILE  file of the page of --pictures; default: trace.html
 {RUN_CODE}--json FILE  write all steps as JSON (-: to standard output)
 """
@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
         description="Builds a config's data set, runs its pipeline step by step on one sample, and shows how each step "
         'changed the number of pixels and boxes of each label, and why. It checks labels and boxes (finite, with an '
         'area, in the image), and names what it does not check. '
-        'CONFIG in Python is a program, and is run. Exit code: 0 what was checked is valid (or the value was not '
+        'A CONFIG in Python is executed. Exit code: 0 what was checked is valid (or the value was not '
         'found), 1 invalid at some step, 2 could not run.',
     )
     settings: Dict[str, Any] = dict(

@@ -25,7 +25,7 @@ def draw_sample(spaces: LabelSpaces, info: Dict[str, Any], stored: Snapshot, res
         panels = [page.Panel('stored image', why=str(error))]
     image = read_parts(results).image if isinstance(results, dict) else None
     if image is None:
-        return [*panels, page.Panel('loaded image', why='the pipeline did not deliver one image')]
+        return [*panels, page.Panel('loaded image', why='the pipeline did not return exactly one image')]
     after = take('', results)
     return [*panels, _draw('after:', _as_photo(image), after.size or image.shape[:2], after, spaces)]
 
@@ -48,7 +48,7 @@ def _choose_color(space: Optional[Space], value: int) -> Tuple[int, ...]:
 
 
 def _draw(name: str, pixels: np.ndarray, size: Tuple[int, int], shot: Snapshot, spaces: LabelSpaces) -> page.Panel:
-    """Return an image with the labels of a snapshot, whose coordinates are those of ``size``, and their legend."""
+    """Return an image with the labels of a snapshot and a legend; ``size`` is the extent of the box coordinates."""
     from PIL import Image, ImageDraw
 
     keys: List[Tuple[str, str]] = []

@@ -31,7 +31,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Snapshot:
-    """State of a sample after a step."""
+    """Label map and instances of a sample after a step of its pipeline."""
 
     step: str  #: ``'disk'``, ``'LoadAnnotations'``, ...
     label: Optional[np.ndarray] = None  #: The label map; a copy.
@@ -54,12 +54,12 @@ class Snapshot:
 
     @property
     def values(self) -> Dict[int, int]:
-        """Value -> pixels; fractions are truncated."""
+        """Counts of the label map as {value: pixels}; fractions are truncated."""
         return count_values(self.integers)
 
     @property
     def labels(self) -> Dict[int, int]:
-        """Label -> trained instances."""
+        """Counts of the trained instances as {label: instances}."""
         return dict(Counter(one.label for one in self.instances or () if not one.ignored))
 
     @property
@@ -76,7 +76,7 @@ class Snapshot:
 
 
 def read_annotations(info: Dict[str, Any]) -> Snapshot:
-    """Return the state before loading: the instances of the annotation file, and the label map on disk."""
+    """Return a snapshot before loading: the instances of the annotation file, and the label map on disk."""
     shot = Snapshot('disk')
     shot.label_map = {int(raw): int(label) for raw, label in (info.get('label_map') or {}).items()}
     found = info.get('instances')
@@ -113,7 +113,7 @@ def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
 
 
 def take(step: str, results: Any) -> Snapshot:
-    """Return a snapshot of a sample, packed or not."""
+    """Return a snapshot of a sample after a step; the sample may be packed."""
     if not isinstance(results, dict):
         return Snapshot(step, note='no sample' if results is None else f'{type(results).__name__}: not checked')
     packed = results.get('data_samples')
@@ -135,7 +135,7 @@ _DEPTH = 4
 
 @dataclass
 class Change:
-    """Change of the count of a value or label by a step."""
+    """Change in the number of pixels or instances with one value, made by a step."""
 
     what: str  #: ``'appears'``, ``'vanishes'``, ``'grows'``, ``'shrinks'``, ``'becomes'`` (another value).
     value: int  #: The value or label, before the step if it existed.
@@ -157,7 +157,7 @@ def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Mappi
         before (Snapshot): The sample before the step; label map and instances as stored if the step loads them.
         after (Snapshot): The sample after it.
         transform (Any): The step.
-        mixed (dict[str, Snapshot]): Image -> sample, for those that the step mixes in.
+        mixed (dict[str, Snapshot]): Path of an image -> its sample, for the samples that the step mixes in.
     """
     given = before, after, transform, mixed
     return [*_find_label_changes(*given), *_find_instance_changes(*given)]
@@ -257,14 +257,14 @@ def _find_origin(value: int, before: Snapshot, after: Snapshot, transform: Any, 
     if value in filled:
         return f'fill value {filled[value]} of {after.step}'
     if after.label.dtype != before.label.dtype:
-        return f'{after.step} made {after.label.dtype} of {before.label.dtype}'
+        return f'{after.step} converted {before.label.dtype} to {after.label.dtype}'
     how = [
         f'{name}={used!r}'
         for name, used in _walk_attributes(transform)
         if 'interpolation' in name and used != 'nearest'
     ]
     if how and np.nanmin(before.label) < value < np.nanmax(before.label):
-        return f'interpolation by {after.step} ({how[0]}); label maps need nearest'
+        return f"interpolation by {after.step} ({how[0]}); label maps need 'nearest'"
     return f'made by {after.step}'
 
 
@@ -280,7 +280,7 @@ def find_fills(transform: Any) -> Dict[int, str]:
 
 
 def _walk_attributes(item: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
-    """Yield the plain values among the attributes of an object, including those of nested dicts and transforms."""
+    """Yield (name, value) of an object's numbers and texts, including those of nested dicts and transforms."""
     if depth > _DEPTH:
         return
     if isinstance(item, dict):

@@ -22,7 +22,7 @@ from mmguard.properties.datasets import find_innermost, seed_all, walk_datasets,
 from mmguard.properties.pipelines import preprocess
 from mmguard.text import describe_error
 
-#: Takes the info of a sample, its stored annotations and what its pipeline delivers; returns its pictures.
+#: Function of a sample's info, its stored annotations and the result of its pipeline, which returns its pictures.
 Draw = Callable[[Dict[str, Any], Snapshot, Any], List[Any]]
 
 
@@ -56,7 +56,7 @@ class SampleTrace:
         return any(leg.after.holds(value) for leg in self.legs)
 
     def run_step(self, transform: Any, results: Any) -> Any:
-        """Run a step on the sample, and record it."""
+        """Run a transform on the sample, record its changes, and return its result."""
         others = results.get('mix_results') if isinstance(results, dict) else None
         mixed = {str(one.get('img_path')): take('', one) for one in others or ()}
         results = transform(results)
@@ -64,7 +64,7 @@ class SampleTrace:
         return results
 
     def add(self, transform: Any, after: Snapshot, mixed: Dict[str, Snapshot]) -> None:
-        """Record the sample after a step."""
+        """Record the changes and new faults that a transform made."""
         before, stored = self._last, self.legs[0].after
         if before.label is None and after.label is not None:
             before = replace(before, label=stored.label, label_map=stored.label_map)
@@ -101,14 +101,14 @@ class Tracer:
         return int(sample)
 
     def trace(self, number: int, turn: int = 0) -> SampleTrace:
-        """Run the pipeline on one sample; each repetition uses another seed.
+        """Run the pipeline on one sample, with a seed that depends on ``turn``, the number of the repetition.
 
-        An exception ends the trace, and is reported in it.
+        An exception ends the trace, and is reported in the result.
         """
         sample = self._samples[number]
         for dataset in find_innermost(sample.dataset):
             if not hasattr(getattr(dataset, 'pipeline', None), 'transforms'):
-                raise CannotRun(f'{type(dataset).__name__} has no pipeline that can be watched')
+                raise CannotRun(f'{type(dataset).__name__} has no pipeline with a list of transforms to trace')
         with self._program.scope(), warnings.catch_warnings():
             warnings.simplefilter('ignore')
             try:
@@ -131,7 +131,7 @@ class Tracer:
         return story
 
     def _run(self, sample: Sample, story: SampleTrace) -> Any:
-        """Load the sample from each data set; from an outer one with the same seed, so that it gets the same sample."""
+        """Load the sample from each of its nested data sets, with the same seed, so that all get the same sample."""
         results: Any = None
         for dataset in sample.stages:
             seed_all(story.seed + story.index)

@@ -11,8 +11,18 @@ from typing import Iterator, List, Match, NamedTuple
 
 from mmguard.facts.labels import AnnotationFacts, LabelFacts
 from mmguard.files.containment import find_inside
+from mmguard.formats.faults import Faults
 from mmguard.formats.files import is_gray, is_image_name, list_names, read_head
-from mmguard.formats.format import CannotCorrect, CannotScan, Corrected, Format, LabelFiles, NotCorrected, Sets
+from mmguard.formats.format import (
+    CannotCorrect,
+    CannotScan,
+    Corrected,
+    Format,
+    LabelFiles,
+    LabelSet,
+    NotCorrected,
+    Sets,
+)
 from mmguard.formats.options import FixOptions, ScanOptions, is_left_out
 from mmguard.labels.instances import BOX_REASONS
 from mmguard.labels.rules import OTHERS
@@ -20,7 +30,7 @@ from mmguard.language import Message
 
 
 class Coco(Format):
-    """A JSON file, or a folder with JSON files."""
+    """The format of a COCO, LVIS or panoptic JSON, or of a folder with such files."""
 
     name = 'coco'
     also = ('lvis',)
@@ -33,12 +43,12 @@ class Coco(Format):
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
         if not os.path.isdir(target):
-            return super().sets(target, options)
+            return Sets([LabelSet(target, lambda: self._read_one(target, options))])
         sets = Sets([])
         for name, file, images in find_coco_files(target):
             if not is_left_out(os.path.dirname(name), options):
                 here = replace(options, images=options.images or images or None)
-                (source,) = self.sets(file, here).sources
+                (source,) = super().sets(file, here).sources
                 source.name = name
                 source.notes += [Message('images: {images}', images=images)] if images and not options.images else []
                 sets.sources.append(source)
@@ -67,6 +77,17 @@ class Coco(Format):
                 raise ValueError(f'nothing was read. {looks}')
         return facts
 
+    def _read_one(self, target: str, options: ScanOptions) -> LabelFacts:
+        """Read a file, and the category names of the files of other splits, which an edit of ids must not separate."""
+        from mmguard.formats.coco.file import read_coco
+
+        facts = self.read(target, options)
+        for path in list_other_splits(target):
+            if os.path.getsize(path) <= _LARGEST_BESIDE:
+                coco = read_coco(path, path, Faults())
+                facts.coco.names_beside[path] = [name for _, name in coco.categories]
+        return facts
+
     def correct(self, data: bytes, options: FixOptions) -> Corrected:
         from mmguard.formats.coco.write import correct_coco
 
@@ -74,7 +95,7 @@ class Coco(Format):
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
         if os.path.isdir(target):
-            raise CannotCorrect(f'{target} holds several COCO files: name the .json itself')
+            raise CannotCorrect(f'{target} is a folder: pass the COCO .json itself')
         if OTHERS in options.label_map:
             raise CannotCorrect(
                 '--label-map: * (all other values) works only with label maps; for a JSON, list every category id'
@@ -83,7 +104,7 @@ class Coco(Format):
         return found._replace(read=self._read_kept) if options.keep_boxes else found
 
     def _read_kept(self, path: str) -> LabelFacts:
-        """Read a corrected file whose boxes stay as they are, without their faults."""
+        """Read a corrected file without the faults of its boxes, which ``keep_boxes`` leaves unchanged."""
         facts = self.read_copy(path)
         facts.reasons = {reason: count for reason, count in facts.reasons.items() if reason not in BOX_REASONS}
         return facts
@@ -95,7 +116,7 @@ class Coco(Format):
         found = facts.annotations or AnnotationFacts()
         if found.annotations and found.images_without_target == found.images:
             raise NotCorrected(
-                'not correctable here: only crowds, ignored objects and boxes thinner than a pixel would be left'
+                'cannot be corrected: only crowds, ignored objects and boxes thinner than a pixel would be left'
             )
         return facts
 
@@ -105,6 +126,8 @@ SPLITS = ('train', 'val', 'valid', 'validation', 'test')
 _OTHERS = ('image_info', 'captions', 'labels')
 #: Number of names of a folder to look at, number of JSON files that tell its format, and bytes to read of each.
 _NAMES, _OPENED, _HEAD = 5000, 20, 1 << 16
+#: Number of files next to a single one, and bytes of each, whose category names are read.
+_BESIDE, _LARGEST_BESIDE = 4, 64 << 20
 #: Number of images to look for when locating their folder.
 _LOOKED_FOR = 20
 _KEYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
@@ -112,7 +135,7 @@ _FILE = re.compile(rb'"file_name"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 class FoundFile(NamedTuple):
-    """A COCO file in a folder."""
+    """A COCO file in a folder, and the folder of its images."""
 
     name: str  #: Path relative to the folder.
     path: str  #: Path of the file.
@@ -130,6 +153,13 @@ def find_coco_files(root: str) -> List[FoundFile]:
         return found
     (only,) = names
     return [one._replace(name=os.path.join(only, one.name)) for one in find_coco_files(os.path.join(root, only))]
+
+
+def list_other_splits(path: str) -> List[str]:
+    """Return the other COCO files in the folder of a file, or in the split folders next to its own."""
+    folder = os.path.dirname(os.path.abspath(path))
+    root = os.path.dirname(folder) if os.path.basename(folder) in SPLITS else folder
+    return [one.path for one in find_coco_files(root)[:_BESIDE] if os.path.realpath(one.path) != os.path.realpath(path)]
 
 
 def _find_files(root: str, place: str) -> Iterator[FoundFile]:
@@ -156,7 +186,7 @@ def _is_coco(head: bytes) -> bool:
 
 
 def _find_image_folder(root: str, path: str, head: bytes) -> str:
-    """Return the first usual folder that contains one of the first named images, else the first that contains any."""
+    """Return the first usual folder with one of the first images in a JSON, else the first with any image, else ''."""
     root = os.path.dirname(os.path.abspath(root)) if os.path.basename(root) == 'annotations' else root
     split = os.path.splitext(os.path.basename(path))[0].rpartition('_')[2]
     beside = os.path.dirname(path)

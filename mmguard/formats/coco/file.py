@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, Mapping, N
 
 from mmguard.formats.coco.records import (
     TYPES,
-    TYPES_WITH_MASKS,
     AnnotationColumns,
     CocoFile,
     add_images,
@@ -39,7 +38,7 @@ _WINDOW = 1 << 12
 _SPACE = re.compile(rb'[ \t\r\n]*')
 #: Characters of numbers: a number at the end of a window may continue after it.
 _NUMBER = '0123456789.eE+-'
-#: Ends of the last element of an array, and of one that is followed by another. A cut is verified by decoding it.
+#: End of an array after its last element; ends of elements before another. A cut there is verified by decoding.
 _LAST, _CUTS = b'}]', (b'},', b']},')
 #: Values that json parses and msgspec rejects, because they are not valid JSON.
 _NO_JSON = (b'NaN', b'Infinity')
@@ -57,12 +56,12 @@ class JsonFault(ValueError):
 
 
 class Batch(NamedTuple):
-    """Consecutive elements of an array."""
+    """Consecutive elements of one array of a COCO file."""
 
     key: str  #: Key of the array in the top-level object.
     first: int  #: Index of the first element. Every array in the file begins with a batch whose ``first`` is 0.
     records: List[Any]  #: Records of the requested type, or the output of ``json``.
-    typed: bool  #: True if they are of the requested type.
+    typed: bool  #: True if ``records`` are of the requested type.
 
 
 class Stream:
@@ -89,7 +88,7 @@ class Stream:
         self._warn = warn
         self._data = b''
         self._pos = 0
-        self._offset = 0  # of the data in the file
+        self._offset = 0  # of ``_data`` in the file
         self._ended = False
         # A block may end inside a character.
         self._utf8: codecs.IncrementalDecoder = codecs.getincrementaldecoder('utf-8')()
@@ -111,14 +110,14 @@ class Stream:
             yield from self._read_member()
         self._pos += 1
         if self._peek():
-            self._warn('there is more after the end of the JSON object', self._describe_position())
+            self._warn('there is more text after the end of the JSON object', self._describe_position())
 
     def _begin(self) -> None:
         self._fill(self._block)
         if not self._data:
             raise JsonFault('the file is empty', 'byte 0')
         if self._data.startswith(codecs.BOM_UTF8):
-            what = 'begins with a byte-order mark, which pycocotools cannot read: save it as UTF-8 without'
+            what = 'begins with a byte-order mark, which pycocotools cannot read: save it as UTF-8 without a BOM'
             self._warn(what, 'byte 0')
             self._pos = len(codecs.BOM_UTF8)
         elif b'\0' in self._data[:4]:
@@ -132,7 +131,7 @@ class Stream:
                 self._utf8.decode(more, final=not more)
         except UnicodeDecodeError:  # other readers decode the whole file, including keys skipped here
             self._warn('contains bytes that are not UTF-8', f'after byte {self._offset + len(self._data):,}')
-            self._utf8 = codecs.getincrementaldecoder('latin-1')()  # say it once
+            self._utf8 = codecs.getincrementaldecoder('latin-1')()  # warn only once
         self._offset += self._pos
         self._data = self._data[self._pos :] + more
         self._pos = 0
@@ -179,10 +178,10 @@ class Stream:
     # ---- blocks of elements
 
     def _read_typed(self, key: str) -> Optional[Tuple[List[Any], bool, bool]]:
-        """Decode up to the end of the array or of an element; return ``None`` if no such end is found.
+        """Decode the next elements; return (records, typed, True at the end of the array), or ``None`` if that fails.
 
-        The end is guessed, then verified: a block that starts at an element becomes valid JSON by closing the bracket
-        only if it ends with an element (or with the array).
+        The end of the last element is guessed, then verified by decoding: with a closing bracket, the block is valid
+        JSON only if it ends with an element or with the array.
         """
         if len(self._data) - self._pos < self._block:
             self._fill(self._block)
@@ -214,7 +213,7 @@ class Stream:
             return None
 
     def _add_plain(self, records: List[Any], key: str, number: int) -> bool:
-        """Decode elements of a block with ``json``: slower, but with the exact fault and place; True at the end."""
+        """Append the elements of a block, decoded slowly but with exact faults; return True at the end of the array."""
         most = self._offset + self._pos + self._block
         mark = b''
         while mark != b']' and self._offset + self._pos < most:
@@ -227,7 +226,7 @@ class Stream:
         return mark == b']'
 
     def _decode_value(self, where: str) -> Any:
-        """Decode a value with ``json``."""
+        """Decode the next value with ``json``; faults name the place ``where``."""
         self._peek()
         size = _WINDOW
         while True:
@@ -266,7 +265,7 @@ class Stream:
         self._pos += 1
 
     def _peek(self) -> bytes:
-        """Skip space; return the next byte, empty at the end."""
+        """Skip white space; return the next byte, empty at the end of the file."""
         while True:
             self._pos = _SPACE.match(self._data, self._pos).end()  # type: ignore[union-attr]
             if self._pos < len(self._data) or self._ended:
@@ -287,12 +286,16 @@ class Stream:
 KEYS = ('images', 'annotations', 'categories')
 
 
-def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:
-    """Read a file into columns without raising; unreadable parts are recorded in ``faults``."""
+def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: str = '') -> CocoFile:
+    """Read a file into columns without raising; unreadable parts are recorded in ``faults``.
+
+    Args:
+        masks (str): Key of :data:`~mmguard.formats.coco.records.TYPES`.
+    """
     reader = _Reader(source, faults, by_url, masks)
     try:
         with FILES.open(path) as file, _without_collection():
-            types = {**dict.fromkeys(KEYS, Any), **(TYPES_WITH_MASKS if masks else TYPES)}
+            types = {**dict.fromkeys(KEYS, Any), **TYPES.get(masks, {})}
             for batch in Stream(file, types, lambda what, at: faults.add(what, f'{source}: {at}')):
                 reader.add(batch)
     except JsonFault as fault:
@@ -323,12 +326,12 @@ def _without_collection() -> Iterator[None]:
 
 @dataclass
 class _Reader:
-    """Collector of the batches of a file."""
+    """Collector of the batches of a COCO file in columns."""
 
     source: str
     faults: Faults
     by_url: bool
-    masks: bool
+    masks: str
     coco: CocoFile = field(default_factory=CocoFile)
     parts: List[AnnotationColumns] = field(default_factory=list)
     seen: Set[str] = field(default_factory=set)
@@ -354,10 +357,10 @@ class _Reader:
             if panoptic:
                 coco.panoptic.update(zip(numbers, records))
                 records = list_segments(records)
-            self.parts.append(build_annotation_columns(records, coco.ids, self.masks and not panoptic, batch.typed))
+            self.parts.append(build_annotation_columns(records, coco.ids, '' if panoptic else self.masks, batch.typed))
 
     def _forget(self, key: str) -> None:
-        """Empty an array that the file has twice."""
+        """Add a fault for a second array with the same key, and drop the first array, as readers do."""
         self.faults.add(f'has the key "{key}" twice: readers use the last', self.source)
         coco = self.coco
         if key == 'annotations':

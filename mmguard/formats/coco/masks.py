@@ -42,21 +42,26 @@ _LONGEST = 7
 try:
     from msgspec import Struct
 except ImportError:
+    RleSize: Any = None
     Rle: Any = None
 else:
 
-    class Rle(Struct, gc=False):  # type: ignore[no-redef]
-        """Run lengths in column order, background first."""
+    class RleSize(Struct, gc=False):  # type: ignore[no-redef]
+        """Height and width of run lengths, which are not decoded."""
 
         size: Tuple[int, int]
+
+    class Rle(RleSize, gc=False):  # type: ignore[no-redef, call-arg]
+        """Run lengths in column order, background first."""
+
         counts: Union[List[int], str]
 
 
 def mask_column(masks: Sequence[Any]) -> np.ndarray:
-    """Return the column of masks, (N,) of type :data:`MASK`.
+    """Return fault, extent and RLE size of N masks, (N,) of type :data:`MASK`.
 
     Args:
-        masks (Sequence): Polygons, an :class:`Rle`, ``None``, or the code of a fault each.
+        masks (Sequence): N masks, each a list of polygons, an :class:`Rle`, ``None`` or the code of a fault.
     """
     column = np.zeros(len(masks), MASK)
     column['span'] = column['size'] = np.nan
@@ -79,8 +84,18 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
     return column
 
 
+def size_column(masks: Sequence[Any]) -> np.ndarray:
+    """Return the column of masks that were not decoded, except for the sizes of RLEs: (N,) of type :data:`MASK`."""
+    column = np.zeros(len(masks), MASK)
+    column['span'] = column['size'] = np.nan
+    for place, mask in enumerate(masks):
+        if isinstance(mask, RleSize):
+            column['size'][place] = _clip_size(mask)
+    return column
+
+
 def check_mask(value: Any) -> Any:
-    """Return an untyped JSON value as an element for :func:`mask_column`."""
+    """Convert an untyped ``segmentation`` for :func:`mask_column`: polygons, Rle, ``None`` or the code of a fault."""
     if not value:  # mmdet does not check further
         return None
     if isinstance(value, list):
@@ -94,7 +109,7 @@ def check_mask(value: Any) -> Any:
 
 
 def find_mask_faults(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """Return the fault code of each mask in its image, int8 (N,), an index of :data:`MASK_FAULTS`.
+    """Return the fault code of each mask, also compared with its image, int8 (N,), an index of :data:`MASK_FAULTS`.
 
     Args:
         column (np.ndarray): (N,) of type :data:`MASK`, from :func:`mask_column`.
@@ -159,7 +174,7 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
 
 
 def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
-    """Return True if polygons cover a pixel when drawn as by loaders, or if pycocotools is not installed.
+    """Return True if polygons cover a pixel when loaders draw them, or if pycocotools is not installed.
 
     Args:
         span (np.ndarray): float64 (4,), bounding corners of the polygons.
@@ -191,17 +206,21 @@ def _add_runs(column: np.ndarray, places: np.ndarray, masks: List[Any]) -> None:
         counts = masks[place].counts
         if min(counts, default=0) >= 0:
             total[place], inside[place] = min(sum(counts), 1 << 62), min(sum(counts[1::2]), 1 << 62)
-    sizes = np.array([[max(-1, min(side, 1 << 31)) for side in mask.size] for mask in masks], np.int64)
+    sizes = np.array(list(map(_clip_size, masks)), np.int64)
     column['size'][places] = sizes
     faults = np.where(inside == 0, _EMPTY, 0)
     column['fault'][places] = np.where((total != sizes.prod(axis=1)) | (sizes < 0).any(axis=1), _COUNTS, faults)
 
 
-def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-    """Return the pixels of masks in the text format of COCO's API, and those of their objects, int64 (K,); -1: damaged.
+def _clip_size(mask: Any) -> List[int]:
+    return [max(-1, min(side, 1 << 31)) for side in mask.size]
 
-    A character holds 5 bits, counted from '0', and a continuation bit; from the fourth number on, a number is the
-    difference to the one two places before.
+
+def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+    """Return the pixels of K masks (-1 if damaged) and of their objects, int64 (K,) each, from RLEs in COCO's text.
+
+    A character minus '0' holds 5 bits and a continuation bit; from the fourth number on, a number is stored as its
+    difference from the number two places before.
     """
     total, inside = np.full(len(texts), -1, np.int64), np.zeros(len(texts), np.int64)
     sound = [place for place, text in enumerate(texts) if text and text.isascii()]
@@ -242,5 +261,5 @@ def _sum_by_owner(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 
 def _find_firsts(owner: np.ndarray) -> np.ndarray:
-    """Return bool (N,), True at the first element of each owner."""
+    """Return bool (N,), True at the first element, and where an element differs from the one before."""
     return np.concatenate([[True], owner[1:] != owner[:-1]])

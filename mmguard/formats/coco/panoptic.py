@@ -35,7 +35,7 @@ _END = b'\0\0\0\0IEND\xaeB`\x82'
 
 
 def find_png_folder(path: str) -> str:
-    """Return COCO's default folder of the PNGs of a file, named like the file; empty if it does not exist."""
+    """Return the default folder of the PNGs of a panoptic JSON, named like the file; empty if it does not exist."""
     folder = os.path.splitext(path)[0]
     return folder if os.path.isdir(folder) else ''
 
@@ -43,7 +43,7 @@ def find_png_folder(path: str) -> str:
 def describe_segments(
     coco: CocoFile, folder: str, everything: bool, found: CocoFacts, faults: Faults, source: str
 ) -> None:
-    """Add the faults of a file's PNGs to the facts without raising; check all with ``everything``, else a sample."""
+    """Check a file's PNGs, all with ``everything``, else a sample; add their faults to ``found`` and ``faults``."""
     images = []
     for number, record in coco.panoptic.items():
         where = f'{source}: annotations[{number}]'
@@ -66,7 +66,7 @@ def describe_segments(
     for one in images:
         name = names.get(coco.ids.find_code(one.image_id), '').replace('jpg', 'png')  # same as mmdet
         if name and name != one.file_name:
-            what = 'file_name of an annotation is not that of its image as .png, which mmdet opens'
+            what = 'file_name of an annotation is not that of the PNG that mmdet opens, named like its image'
             faults.add(what, f'{source}: {shorten(one.file_name)}, {shorten(name)}')
     # Annotations are scanned without pillow too.
     if importlib.util.find_spec('PIL') is not None:
@@ -125,7 +125,7 @@ class _NoColorError(Exception):
 
 def _read_ids(path: str) -> np.ndarray:
     content = read_regular(path, MOST_DECODED)
-    if _END not in content:  # pillow accepts a file without end and checksums, OpenCV stops there
+    if _END not in content:  # pillow accepts a file without its end and checksums, OpenCV does not
         raise OSError('truncated: it has no end')
     with open_image(io.BytesIO(content), formats=('PNG',)) as opened:
         opened.verify()

@@ -1,4 +1,4 @@
-"""Scan of COCO and LVIS JSON files, and a few of their images for the data set of a framework."""
+"""Scan of COCO and LVIS JSON files, and selection of a few images for a test with the framework's own data set."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from mmguard.formats.table import (
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
 from mmguard.text import quantity, shorten
 
-#: Largest id that can be a label; codes beyond it are of ids that are strings, or missing.
+#: Largest id that can be a label; codes below ``-LARGEST_LABEL`` stand for ids that are strings or missing.
 LARGEST_LABEL = 1 << 53
 #: Maximum number of unused ids; if there are more, ids are not labels, as no model has so many outputs.
 _MOST_UNUSED = 5000
 #: Shorter side, in pixels, below which mmdet's own configs drop images.
 MIN_SIZE = 32
-#: Largest file, in bytes, whose masks are always decoded, so that the sizes of its RLEs are compared.
+#: Largest file, in bytes, whose RLE sizes are always read.
 _SMALL_FILE = 64 << 20
 _RECORD_ADVICE = (
-    'Correct the places listed, or export the file again: "images", "annotations" and "categories" are lists; ids, '
-    'iscrowd (0 or 1) and the four numbers of a box are numbers; names are strings.'
+    'Correct the listed entries, or export the file again: "images", "annotations" and "categories" must be lists, ids '
+    'and the four values of a box numbers, iscrowd 0 or 1, and names strings.'
 )
 
 
 class Numbering(NamedTuple):
-    """Mapping from categories to labels."""
+    """Mapping from the categories of a COCO file to labels."""
 
     by: str  #: ``AnnotationFacts.labelled_by``.
     labels: List[int]  #: Label of each category of the file; -1 if it has none.
@@ -79,7 +79,7 @@ def scan_coco(path: str, num_classes: Optional[int] = None, **settings: Any) -> 
 
 @dataclass
 class CocoScan:
-    """One scan of a file: the settings of its reader, and what was read."""
+    """Scan of a COCO file: its settings, and the data read from the file."""
 
     path: str
     num_classes: Optional[int] = None
@@ -91,7 +91,7 @@ class CocoScan:
     family: str = 'coco'
     labels: Optional[str] = None  #: ``'positions'`` or ``'ids'``. Default: those of the framework.
     framework: Optional[str] = None  #: A key of :data:`~mmguard.labels.numbering.FRAMEWORKS`.
-    #: Loads a few images of a file without faults with the config's own data set.
+    #: Loads a few images with the config's own data set; called only if the file has no faults.
     ask_loader: Optional[Callable[[List[CocoSample]], LoaderFacts]] = None
     masks: bool = False  #: Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
     maps: Optional[Tuple[str, str]] = None  #: Folder and suffix of label maps; missing ones are reported.
@@ -100,8 +100,9 @@ class CocoScan:
     def __post_init__(self) -> None:
         self.faults, self.source = Faults(), os.path.basename(self.path) or self.path
         is_small = os.path.isfile(self.path) and os.path.getsize(self.path) <= _SMALL_FILE
+        masks = 'all' if self.masks else 'sizes' if is_small else ''
         self.lvis, by_url = self.family.startswith('lvis'), self.family == 'lvis_url'
-        self.coco = read_coco(self.path, self.source, self.faults, by_url, self.masks or is_small)
+        self.coco = read_coco(self.path, self.source, self.faults, by_url, masks)
         self.details = CocoFacts(framework=self.framework or '', masks_read=self.masks)
         self.about = AnnotationFacts(
             format='lvis' if self.lvis else 'coco',
@@ -130,9 +131,10 @@ class CocoScan:
             about.missing, about.missing_files = find_missing_files(images, names, faults)
             about.sizes_compared, about.size_mismatches = find_size_mismatches(images, coco.images.name, table.sizes)
             table.path_of = lambda place: find_inside(images, table.images[place])
-        folder = find_png_folder(self.path) if self.segments is None else self.segments
-        if coco.panoptic and folder:
-            describe_segments(coco, folder, self.masks, self.details, faults, self.source)
+        if coco.panoptic:
+            folder = find_png_folder(self.path) if self.segments is None else self.segments
+            if folder:
+                describe_segments(coco, folder, self.masks, self.details, faults, self.source)
         if self.maps is not None:
             names = [name.rsplit('.', 1)[0] + self.maps[1] for name in coco.images.name if name]
             for name in find_missing_files(self.maps[0], names, faults)[1]:
@@ -178,7 +180,7 @@ class CocoScan:
         used = set(coco.annotations.category_id.tolist())
         for (code, name), label in zip(coco.categories, numbers):
             if label < 0 and code in used:
-                what = 'RF-DETR has no label for a category (KeyError): no annotation of train has it'
+                what = 'RF-DETR has no label for a category (KeyError): no annotation of train uses it'
                 self.faults.add(what, shorten(name))
         by = 'unknown' if labels is None else 'file order'
         return Numbering(by, numbers, [names.get(code, '') for code in codes])
@@ -261,7 +263,7 @@ class CocoScan:
             }
 
     def _describe_masks(self) -> None:
-        """Count mask faults of the annotations that a loader keeps: without ``masks`` only other sizes."""
+        """Count mask faults of the annotations that a loader keeps; without ``masks``, only RLEs of a wrong size."""
         table, details = self.table, self.details
         loaded = table.image >= 0
         for flags in table.left_out.values():
@@ -274,7 +276,7 @@ class CocoScan:
             details.mask_examples[MASK_FAULTS[code]] = self._list_places(rows)
 
     def _list_places(self, rows: np.ndarray) -> List[str]:
-        """Return image and id of the first annotations."""
+        """Return a text with the image and the id for each of the first annotations in ``rows``."""
         coco, table, places = self.coco, self.table, []
         for row in rows[:EXAMPLES].tolist():
             image, code = int(table.image[row]), int(coco.annotations.id[row])
@@ -322,13 +324,13 @@ class CocoScan:
 
 def _list_labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
     """Return the label of each category: its index in ``codes``, -1 if missing."""
-    # Of two categories with one id the last one gets it, as in mmdet's dict.
+    # If two categories share an id, the last label wins, as in mmdet's dict.
     last = {code: label for label, code in enumerate(codes)}
     return [last.get(code, -1) for code, _ in coco.categories]
 
 
 def _count_needed_outputs(annotations: AnnotationFacts) -> int:
-    """Return the number of outputs that makes every id a valid label; that of categories if ids cannot be labels."""
+    """Return the largest category id + 1; the number of categories if the ids cannot be labels."""
     listed = max(len(annotations.categories), 1)
     enough = max(annotations.categories, default=0) + 1
     return enough if listed <= enough <= listed + _MOST_UNUSED else listed
@@ -352,7 +354,7 @@ def _find_dropped_by_mmdet(
 
 
 class CocoSample(NamedTuple):
-    """The annotations of one image."""
+    """One image with its annotations, as an annotation file of its own."""
 
     image: str  #: Name of the image.
     text: str  #: Content of an annotation file with only this image: JSON, or the image list of VOC.

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from mmguard.formats.coco.masks import UNREAD, Rle, as_float, check_mask, mask_column
+from mmguard.formats.coco.masks import UNREAD, Rle, RleSize, as_float, check_mask, mask_column, size_column
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
@@ -21,10 +21,9 @@ _LARGEST = 1 << 62
 _URL = 'http://images.cocodataset.org/'
 
 try:
-    from msgspec import Struct
+    from msgspec import Raw, Struct
 except ImportError:
-    TYPES: Dict[str, Any] = {}
-    TYPES_WITH_MASKS: Dict[str, Any] = {}
+    TYPES: Dict[str, Dict[str, Any]] = {}
 else:
 
     class Segment(Struct, gc=False, omit_defaults=True):
@@ -44,6 +43,11 @@ else:
         segments_info: Optional[List[Segment]] = None
         file_name: str = ''  # the PNG of a panoptic annotation
 
+    class AnnotationWithSize(Annotation, gc=False, omit_defaults=True):
+        """An annotation with the size of its RLE; the numbers of polygons are not decoded."""
+
+        segmentation: Union[RleSize, List[Raw], None] = None
+
     class AnnotationWithMask(Annotation, gc=False, omit_defaults=True):
         """An annotation with its mask."""
 
@@ -58,12 +62,15 @@ else:
         file_name: str = ''
         coco_url: str = ''
 
-    TYPES = {'annotations': Annotation, 'images': Image}
-    TYPES_WITH_MASKS = {'annotations': AnnotationWithMask, 'images': Image}
+    #: Part of the masks that is read -> array of the file -> type of its elements.
+    TYPES = {
+        part: {'annotations': kind, 'images': Image}
+        for part, kind in (('', Annotation), ('sizes', AnnotationWithSize), ('all', AnnotationWithMask))
+    }
 
 
 def is_id(value: Any) -> bool:
-    """Return True for a number or a text; NaN is not valid because it equals no other id."""
+    """Return True if a value can be an id: a number or a string, but not NaN, which does not equal itself."""
     return isinstance(value, (int, float, str)) and value == value
 
 
@@ -104,7 +111,7 @@ class Ids:
 
 
 class AnnotationColumns(NamedTuple):
-    """Annotations, one element each; ids are codes of ``Ids``, ``MISSING_ID`` if missing."""
+    """Annotations as columns with one element per annotation; ids are codes of ``Ids``, ``MISSING_ID`` if missing."""
 
     #: ``id``, ``image_id``, ``category_id``: int64, (N,).
     id: np.ndarray
@@ -136,7 +143,7 @@ class AnnotationColumns(NamedTuple):
 
 
 class ImageColumns(NamedTuple):
-    """Images, one element each."""
+    """Images as columns with one element per image."""
 
     id: List[int]  #: Codes of ``Ids``.
     #: ``height``, ``width``: in pixels, ``NO_NUMBER`` if missing.
@@ -169,16 +176,17 @@ def list_segments(records: Sequence[Any]) -> List[Any]:
 
 
 def build_annotation_columns(
-    records: Sequence[Any], ids: Ids, masks: bool = False, typed: bool = True
+    records: Sequence[Any], ids: Ids, masks: str = '', typed: bool = True
 ) -> AnnotationColumns:
-    """Return the columns of annotations.
+    """Collect annotation records in columns.
 
     Args:
-        masks (bool): The annotations are of :data:`TYPES_WITH_MASKS`.
+        masks (str): Key of :data:`TYPES`; of records of :func:`read_annotations`, the part that is used.
         typed (bool): True if all ids are integers; False for records of :func:`read_annotations`.
     """
     count = len(records)
     boxes = chain.from_iterable([record.bbox for record in records])
+    build_masks = mask_column if masks == 'all' else size_column
     # Lists of plain attributes: on Python >= 3.11 attrgetter takes twice as long.
     return AnnotationColumns(
         ids.find_codes([record.id for record in records], typed),
@@ -188,12 +196,12 @@ def build_annotation_columns(
         np.fromiter([record.area for record in records], float, count),
         np.fromiter([record.iscrowd for record in records], bool, count),
         np.fromiter([record.ignore for record in records], bool, count),
-        mask_column([record.segmentation for record in records]) if masks else UNREAD,
+        build_masks([record.segmentation for record in records]) if masks else UNREAD,
     )
 
 
 def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool, typed: bool = True) -> None:
-    """Append images; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
+    """Append image records to columns; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
     columns.id.extend(ids.find_codes([record.id for record in records], typed).tolist())
     columns.height.extend([record.height for record in records])
     columns.width.extend([record.width for record in records])
@@ -207,7 +215,7 @@ def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: 
 
 
 def read_annotations(records: Sequence[Any], first: int, faults: Faults, source: str) -> Dict[int, Any]:
-    """Return the index and the annotation of each untyped JSON record that is an object.
+    """Convert untyped JSON records to {index: annotation}, without the records that are not objects.
 
     Args:
         first (int): Index of the first record in the array.
@@ -235,7 +243,7 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
 
 
 def read_images(records: Sequence[Any], first: int, faults: Faults, source: str) -> List[Any]:
-    """Return the untyped JSON records that are images."""
+    """Convert untyped JSON records to images; leave out those that are not objects, and values of a wrong type."""
     found = []
     for number, record in enumerate(records, first):
         where = f'{source}: images[{number}]'

@@ -1,7 +1,7 @@
-"""Numbering of RF-DETR, which depends on its release and on the layout of the data set.
+"""Labels that RF-DETR gives to categories, which depend on its release and on the layout of the data set.
 
-Read in rfdetr 1.4.3, 1.5.0, 1.6.0, 1.6.5, 1.7.1, 1.8.3, 1.9.0, 1.9.1, 1.9.2, 1.10.1, 1.11.2: datasets/coco.py,
-datasets/o365.py, detr.py.
+Source: datasets/coco.py, datasets/o365.py and detr.py of rfdetr 1.4.3, 1.5.0, 1.6.0, 1.6.5, 1.7.1, 1.8.3, 1.9.0, 1.9.1,
+1.9.2, 1.10.1 and 1.11.2.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mmguard.formats.coco.records import CocoFile
 from mmguard.formats.faults import Faults
 from mmguard.labels.numbering import IDS, POSITIONS
 
-#: Releases that first renumber the categories of a Roboflow layout, count those with the supercategory "none", and give
-#: no label to a root without an annotation.
+#: First releases that renumber the categories of a Roboflow layout, that count categories with the supercategory
+#: "none", and that give no label to a root category without an annotation.
 _RENUMBERS, _COUNTS_ALL, _LEAVES_OUT = (1, 5, 0), (1, 6, 0), (1, 9, 2)
 #: Annotation file of each folder of a Roboflow layout.
 _ROBOFLOW = '_annotations.coco.json'
@@ -39,15 +39,15 @@ def read_release() -> Optional[Tuple[int, ...]]:
 def number_by_rfdetr(
     coco: CocoFile, path: str, labels: Optional[str], outputs: Optional[int], details: CocoFacts
 ) -> Tuple[Optional[str], List[int]]:
-    """Return the labels of RF-DETR: those of the installed release, else of the newest one; note others in ``details``.
+    """Return how the installed RF-DETR, else the newest, numbers categories; note other numberings in ``details``.
 
     Args:
-        labels (str, optional): What the user says that labels are.
+        labels (str, optional): ``'positions'`` or ``'ids'`` if the user says so.
         outputs (int, optional): Number of outputs of the model. Default: the number of categories with a label + 1.
 
     Returns:
-        tuple[str, list[int]]: ``'positions'`` or ``'ids'`` (``None``: the release or the layout decides), and the codes
-        of the categories in the order of the labels, if these are positions.
+        tuple[str, list[int]]: ``'positions'`` or ``'ids'`` (``None`` if the release or the layout decides), and for
+        positions, the codes of the categories in the order of their labels.
     """
     release, (folder, name) = read_release(), os.path.split(path)
     train = os.path.join(os.path.dirname(folder), 'train', _ROBOFLOW)
@@ -75,7 +75,7 @@ def number_by_rfdetr(
 
 
 def _find_empty_parents(coco: CocoFile) -> Dict[int, str]:
-    """Return code and name of the categories without an annotation that others name as their supercategory."""
+    """Return {code: name} of the categories that have no annotation and are the supercategory of another."""
     pairs = zip(coco.categories, coco.supercategories)
     named = {word for (_, name), word in pairs if word not in (*_NO_PARENT, name)}
     used = set(coco.annotations.category_id.tolist())

@@ -44,7 +44,7 @@ _SIDES = ('width', 'height')
 _REFERENCES = {'image_id': 'images', 'category_id': 'categories'}
 _LARGEST = np.finfo(float).max
 
-#: Format of a box -> its x, y, width and height, in an image of some width and height.
+#: Format of a box -> function of its four numbers, and of the size of the image, that returns x, y, width, height.
 BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'sizes': lambda a, b, c, d, *_: (a, b, c, d),
     'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
@@ -92,7 +92,7 @@ def _read(data: bytes) -> Dict[str, Any]:
 
 
 class _File:
-    """Content of a file, which each step corrects in place, and the number of changes of each kind."""
+    """JSON content of a file, which each step corrects in place, and the number of changes by kind."""
 
     def __init__(self, record: Record, options: FixOptions) -> None:
         self.record = record
@@ -171,7 +171,7 @@ class _File:
         return steps
 
     def _correct_box(self, annotation: Record, size: Optional[Tuple[float, float]]) -> None:
-        """Add a missing box around polygons; convert a box from another format."""
+        """Add a missing box around the polygons of an annotation; convert its box from the format ``options.boxes``."""
         form, polygons = self.options.boxes, annotation.get('segmentation')
         if annotation.get('bbox') is None and are_polygons(polygons):
             points: List[Any] = [part for polygon in polygons or () for part in polygon]
@@ -242,13 +242,13 @@ class _File:
 
 
 def _is_named(image: Record) -> bool:
-    """Return True if a loader can find an image."""
+    """Return True if an image has a ``file_name`` or ``coco_url`` that is a string."""
     names = [image[key] for key in ('file_name', 'coco_url') if image.get(key) is not None]
     return any(names) and all(isinstance(name, str) for name in names)
 
 
 def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: Counter) -> np.ndarray:
-    """Clamp boxes into their images, and set their areas, which mmdet reads; return the faults of the others."""
+    """Clamp boxes into their images, and set missing areas, which mmdet reads; return the fault code of each box."""
     boxes = np.array([parse_corners(one.get('bbox')) or (np.nan,) * 4 for one in annotations], float).reshape(-1, 4)
     extents = np.array(sizes, float).reshape(-1, 2)
     with np.errstate(over='ignore'):  # a sum beyond the largest number is not a fault: it is clamped
@@ -271,7 +271,7 @@ def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: 
 
 
 def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
-    """Parse numbers in strings, and return True if there are any: an id ``"1"`` does not equal 1."""
+    """Convert numbers stored as strings, and return True if there are any: an id ``"1"`` does not equal 1."""
     new: Record = {}
     for key, ids in known.items():
         value = annotation.get(key)
@@ -286,7 +286,7 @@ def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
 
 
 def get_size(image: Record) -> Optional[Tuple[float, float]]:
-    """Return width and height; ``None`` unless they are two positive numbers of pixels."""
+    """Return width and height of an image record; ``None`` unless both are positive numbers of pixels."""
     width, height = (None if isinstance(image.get(side), str) else number(image.get(side)) for side in _SIDES)
     if width is None or height is None or min(width, height) <= 0 or max(width, height) > LARGEST_SIDE:
         return None
@@ -303,7 +303,7 @@ def are_polygons(outline: Any) -> bool:
 
 
 def get_id(entry: Record, name: str = 'id') -> Any:
-    """Return an id; ``None`` if it is missing or of the wrong type."""
+    """Return the id in a record under the key ``name``; ``None`` if it is missing or of the wrong type."""
     value = entry.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)  # equal to the float, and the same key

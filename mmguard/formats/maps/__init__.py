@@ -19,7 +19,7 @@ _MASKS = ('SegmentationClass', 'SegmentationObject')
 
 
 class LabelMaps(Format):
-    """A folder of label maps, or a single one."""
+    """The format of a folder of label maps, or of a single label map."""
 
     name = 'maps'
     endings = (*IMAGE_ENDINGS, '.npy', *VOLUME_ENDINGS)
@@ -61,8 +61,8 @@ class LabelMaps(Format):
                 raise CannotScan(str(error)) from error
             if instead is None and not source.suffix and os.path.isdir(labels) and has_photos_with_texts(labels):
                 raise CannotScan(
-                    f'{labels} was not read: it holds photos with a .txt file of labels for each, and no label map. '
-                    'For YOLO: mmguard scan data.yaml, or the folder that holds images/ and labels/'
+                    f'{labels} was not read: it holds photos with a .txt file of labels each, but no label map. '
+                    'For YOLO, pass the data.yaml, or the folder that holds images/ and labels/'
                 )
             if instead is not None:
                 said = f'{labels} was not read: it has no label map. {describe_files(instead, source.suffix)}'
@@ -76,11 +76,11 @@ class LabelMaps(Format):
                 source.notes.append(Message('labels: {labels}', labels=labels))
             if noted and are_volumes:
                 note = Message(
-                    'read as label maps: {folder} has no dataset.json, without which nnU-Net stops', folder=target
+                    'read as label maps: {folder} has no dataset.json, which nnU-Net requires', folder=target
                 )
                 source.notes.append(note)
             if options.num_classes is None:
-                note = Message('no --num-classes: every value counts as a class; with it, invalid ones are found')
+                note = Message('no --num-classes: every value counts as a class; pass it to find invalid values')
                 source.notes.append(note)
             sets.sources.append(source)
         return sets
@@ -104,7 +104,7 @@ class LabelMaps(Format):
         import PIL.Image  # noqa: F401  without it no label map can be written
 
         if options.num_classes is None:
-            raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')
+            raise CannotCorrect('label maps do not contain the number of classes: add --num-classes N')
         try:
             LabelRule(options.num_classes or 1, options.ignore_index, options.on_invalid, options.label_map)
         except (TypeError, ValueError) as error:
@@ -116,11 +116,11 @@ class LabelMaps(Format):
 
 
 def _import_pillow(target: str) -> None:
-    """Import pillow before forking, so that child processes need not import it again."""
+    """Import pillow once before forking, not in each child process; raise CannotScan if that fails."""
     try:
         import PIL.Image  # noqa: F401
     except ImportError as error:
         raise CannotScan(
             f'{target}: label maps are read with pillow, which cannot be imported ({error}): pip install pillow. COCO, '
-            f'LVIS and VOC annotations are read without it'
+            f'LVIS and VOC annotations are read without pillow'
         ) from error

@@ -52,7 +52,7 @@ _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 
 
 def get_form(image: Any) -> str:
-    """Return the pixel format of an opened file, ``'gray8'``; ``'other'`` for formats without labels (CMYK, LAB)."""
+    """Return the pixel format of an opened image, ``'gray8'``; ``'other'`` for formats without labels (CMYK, LAB)."""
     mode = image.mode
     if mode.startswith('I;16'):
         return 'gray16'
@@ -79,7 +79,7 @@ def get_scale(image: Any) -> float:
 
 
 def is_lossy(image: Any, head: bytes) -> bool:
-    """Return True if an opened file was compressed with loss; ``head`` is its first 16 bytes."""
+    """Return True if an opened image was compressed with loss; ``head`` is the first 16 bytes of its file."""
     if image.format == 'WEBP':
         return head[12:16] != b'VP8L'
     return image.format in _LOSSY
@@ -135,8 +135,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
 
 
 def get_array_form(values: np.ndarray) -> str:
-    """Return the pixel format of an array as :func:`get_form` names it, by its values: numpy's integers are wide by
-    default."""
+    """Return the pixel format of an array, named as in :func:`get_form`, by its values if they are integers."""
     if values.dtype.kind in 'bf':
         return 'bool' if values.dtype.kind == 'b' else 'float'
     if 0 <= values.min() <= values.max() <= 255:
@@ -172,10 +171,10 @@ def describe_unread(unreadable: Mapping[str, Examples]) -> str:
 
 #: First bytes of a NumPy file.
 _NUMPY = b'\x93NUMPY'
-#: Number of bytes needed to tell a damaged image from another kind of file.
+#: Number of bytes that distinguish a damaged image from another kind of file.
 _HEAD = 16
 
-#: Label of a color that has none.
+#: Placeholder label of a color that is not listed.
 _UNLISTED = np.iinfo(np.int32).min
 #: Largest rounding error of 1 / 255 in 32 bits, times 255.
 ROUNDING = 1e-4
@@ -183,10 +182,10 @@ _COLORED = ('rgb', 'rgba')
 
 
 class Stored(NamedTuple):
-    """Values as stored: of a file (H, W) or (H, W, C), or of the counts of a scan (N,) or (N, 3)."""
+    """Stored values: the pixels of a file, (H, W) or (H, W, C), or the values counted by a scan, (N,) or (N, 3)."""
 
     values: np.ndarray
-    form: str  #: See :class:`~mmguard.facts.labels.MapFacts`; empty: several.
+    form: str  #: See :class:`~mmguard.facts.labels.MapFacts`; empty if there are several.
     scale: float = 1  #: Factor by which decoding stretched the values.
     is_lossy: bool = False
     is_png: bool = False
@@ -249,7 +248,7 @@ def _read(data: bytes, by_color: bool) -> Stored:
 
 
 def _to_labels(stored: Stored, options: FixOptions) -> np.ndarray:
-    """Return the label of each value, before the label map.
+    """Convert stored values to labels, before ``label_map`` is applied.
 
     Raises:
         NotCorrected: The values are not labels.
@@ -259,14 +258,14 @@ def _to_labels(stored: Stored, options: FixOptions) -> np.ndarray:
         return _look_up_labels(values, options.colors)
     if stored.is_lossy and options.threshold is None:
         raise NotCorrected(
-            'compressed with loss (JPEG): the values differ from those that were drawn. Export it again as PNG'
+            'compressed with loss (JPEG): the values differ from the drawn labels. Export it again as PNG'
         )
     if options.scale is not None and options.threshold is None:
         values = values * options.scale
     if values.ndim == 3:
         colors = values[..., : 1 if form == 'gray_alpha' else 3]
         if (colors != colors[..., :1]).any():
-            raise NotCorrected('stored as colors: the file does not say which class a color is: list them (--colors)')
+            raise NotCorrected('stored as colors without class names: list the color of each class with --colors')
         values = np.ascontiguousarray(colors[..., 0])
     elif values.dtype.kind == 'f' and options.threshold is None:
         if not (np.isfinite(values).all() and (np.abs(values - np.round(values)) <= stored.rounding).all()):
@@ -294,7 +293,7 @@ def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
 def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
     """Return the counts that a scan of the corrected copies would give; ``None`` if they are not known exactly.
 
-    Values that no option maps are kept, so that they are visible; `mmguard fix` ignores them.
+    Invalid values that no option maps are counted unchanged, although `mmguard fix` changes them.
     """
     if 'volume' in summary.forms:
         return None
@@ -327,10 +326,10 @@ _OF_FORMS = (
 
 
 def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[Stored, List[int]]]:
-    """Return the values that the files store, and their pixels.
+    """Return the stored values of all files, and the number of pixels of each value.
 
     Raises:
-        NotCorrected: The counts do not tell.
+        NotCorrected: The counts of a scan do not determine the stored values.
     """
     values: Dict[float, int] = dict(summary.raw.items())
     colored = sum(summary.forms.get(form, 0) for form in _COLORED)
@@ -351,7 +350,7 @@ def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[Stored,
     else:
         known &= colored + summary.forms.get('gray_alpha', 0) == summary.gray_in_color
     if not known:
-        raise NotCorrected('the counts of a scan do not tell')
+        raise NotCorrected('the counts of a scan do not determine the stored values')
     if not found or not is_color:
         # Fractions are recorded with six digits.
         grays = Stored(np.array([*values]), '', rounding=1e-5 * (options.scale or 1))

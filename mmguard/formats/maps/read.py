@@ -21,7 +21,7 @@ from mmguard.formats.volumes.nifti import open_nifti
 from mmguard.formats.volumes.record import FileRecord, count_labels, is_integer
 from mmguard.labels.rules import count_values
 
-#: Up to this fraction of invalid pixels they are inspected one by one; beyond it the whole map is filtered.
+#: If at most 1 / _FEW of the pixels are invalid, they are inspected one by one; else the whole map is filtered.
 _FEW = 16
 #: Number of pixels that are counted at once.
 _AT_ONCE = 1 << 22
@@ -32,7 +32,7 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
 
     Args:
         label (np.ndarray): uint8 (H, W).
-        invalid (np.ndarray): bool (256,), which values are invalid; each that occurs is a key, of 0 pixels, too.
+        invalid (np.ndarray): bool (256,), True for invalid values; each one in ``label`` is a key, also of 0 pixels.
 
     Example:
         >>> invalid = np.arange(256) == 5
@@ -43,7 +43,7 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
     width = label.shape[1]
     rows = max(1, _AT_ONCE // width)
     for top in range(0, len(label), rows):
-        first = min(top, 1)  # with one row above and below, which are not counted
+        first = min(top, 1)  # the band has one more row above and below, which are not counted
         band = label[top - first : top + rows + 1]
         found = np.flatnonzero(_find_invalid(band[first : first + rows].ravel(), invalid)) + first * width
         values = band.ravel()[found]
@@ -157,11 +157,11 @@ def _check_header(image: Any) -> None:
 
 
 def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
-    """Return a file decoded by the loader's own decoder; record its counts if they differ from the stored ones."""
+    """Decode a file with the loader's own decoder; set ``record.loaded`` if the counts differ from ``record.raw``."""
     from mmcv import imfrombytes
 
     if content.startswith(b'\x89PNG') and not forms.chunks_fit(content):
-        raise OSError('truncated: a chunk promises more than the file holds')
+        raise OSError('truncated: a PNG chunk is longer than the rest of the file')
     label = imfrombytes(content, flag='unchanged', backend=record.backend)
     if label is None:  # OpenCV cannot decode it
         raise ValueError(f'{record.backend} cannot decode it')
@@ -205,7 +205,7 @@ def _look_at_image(record: MapRecord, path: str) -> None:
             record.image_form = 'other'  # bands or numbers that other loaders read
         else:
             record.image_fault = describe_fault(error, head)
-    except Exception as error:  # as above
+    except Exception as error:  # a decoder may raise anything for damaged bytes
         record.image_fault = describe_fault(error, head)
 
 
@@ -321,7 +321,7 @@ def _as_uint8(stored: np.ndarray) -> np.ndarray:
 
 
 def _store_colors(record: MapRecord, image: Any) -> None:
-    """Count files of several channels: mmseg's loader keeps the channels, and every element becomes a label."""
+    """Count an image of several channels: mmseg's loader keeps the channels, so that every element becomes a label."""
     record.changes.append('colors')
     channels = len(image.getbands())
     # Count each band: for a whole LA image pillow 10 counts the gray twice, and never the alpha.

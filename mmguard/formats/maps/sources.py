@@ -1,4 +1,4 @@
-"""Label maps as a data set, and those of a folder with its images: read in tasks, recounted with an edit."""
+"""Data sets of label maps, and label maps of a folder with their images: read in tasks, recounted after an edit."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ from mmguard.language import Message
 
 #: Number of files in the first tasks, and the maximum for any task.
 _FIRST, _MOST = 2, 32
-#: Maximum number of files that are read to try an edit that names other files or rewrites some.
+#: Maximum number of files that are read to try an edit that selects other files or rewrites files.
 OTHER_FILES = 64
 
 
 @dataclass(frozen=True)
 class MapTask:
-    """Reader of the label maps of a task."""
+    """Task that reads label maps with the settings of a data set."""
 
     settings: MapSettings
 
     def scan(self, items: List[MapItem]) -> MapSummary:
-        """Read the files of one task; return the sum of their records."""
+        """Read the files of one task; return a summary of their records."""
         invalid = np.array(self.settings.find_invalid_values())
         summary = MapSummary(self.settings)
         for item in items:
@@ -70,7 +70,7 @@ class MapTask:
         return summary
 
     def report_crash(self, item: MapItem) -> MapSummary:
-        """Return the sum for a file that crashed the process reading it."""
+        """Return a summary of one file that crashed the process reading it."""
         summary = MapSummary(self.settings)
         summary.add(MapRecord(item.path, image=item.image, backend=self.settings.backend, fault=CRASHES))
         return summary
@@ -91,7 +91,7 @@ def scan_maps(
 
 
 class MapSource(Source):
-    """A data set of label maps: a folder, or ``'train'``; files are named relative to ``root``."""
+    """A data set of label maps, named after its folder or split (``'train'``); file names are relative to ``root``."""
 
     def __init__(
         self, name: str, settings: MapSettings, root: Optional[str] = None, class_names: Optional[List[str]] = None
@@ -109,15 +109,15 @@ class MapSource(Source):
         self._summary: Optional[MapSummary] = None
 
     def items(self) -> Iterator[MapItem]:
-        """Yield the files one by one, only once."""
+        """Yield the label maps; to be called only once, because it adds to ``noticed``."""
         raise TypeError(f'{type(self).__name__} must define items()')
 
     def list_items(self) -> Optional[List[MapItem]]:
-        """Return the files if a config names them, since another config may name others; else ``None``."""
+        """Return the files if a config selects them, because an edited config may select others; else ``None``."""
         return None
 
     def sample(self) -> List[str]:
-        """Return a few of the files for a trial."""
+        """Return the paths of a few label maps, on which an edit is tried."""
         return []
 
     def compare_with_loader(self) -> Optional[LoaderFacts]:
@@ -135,7 +135,7 @@ class MapSource(Source):
         return ScanResult(self.build_facts(summary), worst, ignored, self.root or '')
 
     def build_facts(self, summary: MapSummary) -> LabelFacts:
-        """Return the facts of counts of its files."""
+        """Return the facts of this data set, given the summary of its files."""
         facts = summary.to_facts(self.class_names, self.root)
         assert facts.maps is not None
         facts.maps.sources, facts.maps.suffix = [self.folder], self.suffix
@@ -145,7 +145,7 @@ class MapSource(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Recount the labels; read some files if the config names others or the counts are insufficient."""
+        """Recount the labels; read some files if the config selects other files or the counts are insufficient."""
         source, changes = plan_again(), files.get(self.folder)
         if not isinstance(source, MapSource) or self._summary is None:
             return None
@@ -212,7 +212,7 @@ def _strip_tail(stem: str, tails: Tuple[str, ...]) -> str:
 
 
 class Partners:
-    """The images of one folder, found by label stems."""
+    """The images of one folder, found by the stems (names without ending) of their label files."""
 
     def __init__(self, folder: str, names: Iterable[str]) -> None:
         self.folder = folder
@@ -255,11 +255,11 @@ class FolderSource(MapSource):
         self.folder = whole if self._is_folder else ''  # the other files of a single file's folder are not rewritten
         for folder in (root, images):
             if folder is not None and not os.path.exists(folder):
-                raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
+                raise FileNotFoundError(f'{folder} does not exist: pass a folder of label maps, or of their images')
         self.images = None if images is None else os.path.abspath(images)
         self.suffix = self._choose_suffix() if suffix is None else suffix
         self._are_volumes = (self.suffix or whole).lower().endswith(VOLUME_ENDINGS)
-        self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
+        self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_only_arrays()
 
     def _choose_suffix(self) -> str:
         names = list_names(self._target)
@@ -295,8 +295,8 @@ class FolderSource(MapSource):
     def _is_image(self, name: str) -> bool:
         return is_volume_name(name) if self._are_volumes else is_image_name(name)
 
-    def _has_arrays_alone(self) -> bool:
-        """Return True if the label maps are numpy files: there are images only in ``images``, next to them."""
+    def _has_only_arrays(self) -> bool:
+        """Return True if the label maps are .npy files: the only images are in a folder called ``images``."""
         for folder, names in self._walk_folders(quiet=True):
             if any(map(is_image_name, names)) and not is_in_images(folder, self._target):
                 return False

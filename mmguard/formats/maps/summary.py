@@ -1,4 +1,4 @@
-"""Records of label maps and their sum, bounded in memory and independent of the order of addition."""
+"""Records of label maps and a summary of many records, bounded in memory and independent of their order."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MapRecord:
 
     @property
     def as_loaded(self) -> Dict[int, int]:
-        """Value as loaded -> elements."""
+        """Number of elements by loaded value."""
         return self.raw if self.loaded is None else self.loaded
 
     def decode(self, stored: int) -> int:
@@ -71,7 +71,7 @@ _AS_STORED = {'gray8', 'palette8', 'bool'}
 
 
 class NamedFiles(Dict[Any, Examples]):
-    """Key -> number of files, and the first ``keep`` of them."""
+    """The number of files of each key, and the names of the first ``keep`` files."""
 
     def __init__(self, keep: int = _FEW) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class NamedFiles(Dict[Any, Examples]):
 
 
 class MapSummary:
-    """Sum of records of label maps.
+    """Summary of many records of label maps.
 
     ``add`` and ``merge`` are associative and commutative as long as a data set has at most 65,536 stored values
     and 256 colors; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
@@ -182,11 +182,11 @@ class MapSummary:
         self.stored[label] = sorted({*self.stored.get(label, ()), *values})[:_FEW]
 
     def merge(self, other: MapSummary) -> None:
-        """Add another summary, of the same settings."""
+        """Add another summary with the same settings."""
         for name, value in vars(other).items():
             if isinstance(value, int):
                 setattr(self, name, getattr(self, name) + value)
-            elif name == 'examples':  # of the values that are counted here, too
+            elif name == 'examples':  # only for values that are counted here
                 self.examples.merge({key: files for key, files in value.items() if key in self.files_with})
             elif isinstance(value, (Examples, Counts, NamedFiles)):
                 getattr(self, name).merge(value)
@@ -283,11 +283,11 @@ class MapSummary:
 
 
 def _rank(counts: Dict[Any, int]) -> List[Tuple[Any, int]]:
-    """Return key and number, the largest numbers first."""
+    """Return (key, number) pairs, the largest numbers first."""
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def as_color(color: str) -> Tuple[int, int, int]:
-    """Return the channels of ``'128,64,0'``."""
+    """Parse a color: ``'128,64,0'`` -> ``(128, 64, 0)``."""
     red, green, blue = map(int, color.split(','))
     return red, green, blue

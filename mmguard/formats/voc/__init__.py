@@ -42,11 +42,11 @@ _LARGEST_LIST = 1 << 28
 #: Folder of the images of a VOC data set; it has no labels.
 _IMAGES = 'JPEGImages'
 
-_RECORD_ADVICE = 'Correct the places listed, or export the files again: tags without a namespace, and a size.'
+_RECORD_ADVICE = 'Correct the listed files, or export them again with a <size> and without XML namespaces.'
 
 
 class Voc(Format):
-    """A folder of XML files, with or without Annotations, ImageSets and JPEGImages."""
+    """The format of a folder of Pascal VOC XML files, with or without Annotations, ImageSets and JPEGImages."""
 
     name = 'voc'
     beside_suffix = True
@@ -67,7 +67,7 @@ class Voc(Format):
 
     def files(self, target: str, options: FixOptions) -> LabelFiles:
         if options.label_map:
-            raise CannotCorrect('--label-map maps numbers; VOC has names: name the valid ones with --classes')
+            raise CannotCorrect('--label-map maps numbers, but VOC has class names: list the valid ones with --classes')
         names = sorted(list_names_below(target))
         images = _find_images(names)
         lists = [name for name in names if 'ImageSets' in Path(name).parts]
@@ -106,7 +106,7 @@ _LOOKED_AT, _FOLDERS = 1000, 20
 
 
 class VocImage(NamedTuple):
-    """One image of a data set."""
+    """Paths of an image and of its XML file."""
 
     name: str  #: Path of the image relative to the root.
     xml: str  #: Path of its annotation relative to the root.
@@ -115,7 +115,7 @@ class VocImage(NamedTuple):
 def scan_voc(root: str, num_classes: Optional[int] = None, class_names: Optional[Sequence[str]] = None) -> LabelFacts:
     """Read all XML files of a VOC data set. Never raise because of their content.
 
-    They are in ``Annotations`` of a folder, or of several (``VOCdevkit``), or in the folder itself. Labels are
+    The files are in ``Annotations`` of one or several folders (``VOCdevkit``), or in the folder itself. Labels are
     positions in ``class_names``; mmdet silently drops objects with other names, counted in ``annotations.left_out``.
     Without ``class_names``, the classes are the names that occur, in alphabetical order.
 
@@ -256,7 +256,7 @@ def _list_all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
 
 
 def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
-    """Return a file with the size read from its image if missing, the same as mmdet."""
+    """Return the content of an XML file; read a missing size from the image, as mmdet does."""
     if file.size is None:
         try:
             with FILES.open(os.path.join(root, image.name)) as image_file, open_image(image_file) as opened:

@@ -1,4 +1,4 @@
-"""One XML file of a VOC data set: parsed as far as mmdet reads it, and corrected."""
+"""XML files of VOC data sets: parsed as mmdet reads them, and corrected."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ def parse_xml(text: bytes) -> ET.Element:
 
 
 def _convert_name(tag: str) -> str:
-    """Return a name as ElementTree writes it: ``{namespace}tag``."""
+    """Return a tag or attribute of expat as ElementTree writes it: ``{namespace}tag``."""
     return '{' + tag if '}' in tag else tag
 
 
 def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
-    """Read a file without raising, as far as mmdet reads it; ``None``, with a fault recorded, if that fails."""
+    """Read an XML file as mmdet does, without raising; if that fails, add a fault and return ``None``."""
     try:
         text = FILES.read(path, LARGEST)
         if not text.strip():
@@ -121,7 +121,7 @@ def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
 
 
 def _read_size(size: ET.Element, source: str, faults: Faults) -> Tuple[float, float]:
-    """Return the height and width of an XML; ``NO_NUMBER`` for a value that is not an integer."""
+    """Return height and width of a ``<size>``; ``NO_NUMBER`` for a value that is not an integer."""
     sides = []
     for side in ('height', 'width'):
         text = size.findtext(side)
@@ -173,7 +173,7 @@ def _subtract_one(written: Tuple[float, ...]) -> Tuple[float, ...]:
 _INF = float('inf')
 _WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'no longer difficult'}
 
-#: Format of a box -> its corners as VOC counts them, in an image of some width and height.
+#: Format of a box -> function of its four numbers, and of the size of the image, that returns corners counted from 1.
 BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'corners': lambda a, b, c, d, *_: (a, b, c, d),
     'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),
@@ -183,7 +183,7 @@ BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
 def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     """Clamp boxes into the image, then leave out objects that training cannot use.
 
-    VOC counts pixels from 1; a box is judged as mmdet loads it, minus one.
+    VOC counts pixels from 1; a box is checked as mmdet loads it, with 1 subtracted.
     """
     root = _read(data)
     counts: Counter = Counter()
@@ -216,7 +216,7 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
 
 
 def _change(item: ET.Element, width: float, height: float, options: FixOptions, counts: Counter) -> None:
-    """Change an object in place according to the options."""
+    """Apply the options to an object in place: its name, ``difficult`` and the format of its box."""
     name = item.find('name')
     if name is not None and options.rename.get(name.text or '', name.text) != name.text:
         name.text = options.rename[name.text or '']
@@ -245,7 +245,7 @@ def _write_box(item: ET.Element, corners: Iterable[float]) -> None:
 def _read(data: bytes) -> ET.Element:
     if b'<!DOCTYPE' in data or b'<!ENTITY' in data:
         raise NotCorrected(
-            'it declares a document type: no VOC annotation does, and such a file can exhaust the memory'
+            'it has a <!DOCTYPE> or <!ENTITY>, which VOC files do not have and which can exhaust the memory'
         )
     try:
         root = parse_xml(data)
@@ -257,7 +257,7 @@ def _read(data: bytes) -> ET.Element:
 
 
 def _read_side(text: Optional[str]) -> float:
-    """Return a side of the image; infinite if the file does not give it."""
+    """Parse the width or height of an image; infinite if it is missing or not positive."""
     found = number(text)
     return _INF if found is None or found <= 0 else found
 
@@ -267,13 +267,13 @@ def _parse_box(item: ET.Element) -> Optional[Tuple[float, ...]]:
 
 
 def _load_box(item: ET.Element) -> Tuple[float, ...]:
-    """Return a box as loaded by mmdet: whole numbers, one less than in the file; NaN if one is missing."""
+    """Return a box as mmdet loads it: whole numbers, one less than in the file; NaN if a number is missing."""
     found = _parse_box(item)
     return (np.nan,) * 4 if found is None else tuple(float(int(side) - 1) for side in found)
 
 
 def _clamp(item: ET.Element, width: float, height: float) -> int:
-    """Clamp a box in place; return how many were changed, 0 or 1."""
+    """Clamp the box of an object in place; return 1 if the box changed, else 0."""
     corners = np.array([_load_box(item)])
     inside = corners.clip(0, (width, height) * 2)
     if find_corner_faults(corners, (height, width))[0] or (inside == corners).all():

@@ -1,4 +1,4 @@
-"""An open volume and its content: read once, decompressed if gzipped, checked to the end."""
+"""Volumes (3-D images) opened for reading: read once, decompressed if gzipped, and checked to the end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Volume:
     slope: float = 1.0
     inter: float = 0.0
     lines: int = 1  #: Number of rows of a slice.
-    form: str = ''  #: Property of its form that nnU-Net does not accept; empty if accepted.
+    form: str = ''  #: Voxel type or number of axes that nnU-Net does not accept; empty if accepted.
     #: Reason why nnU-Net's reader refuses a file whose voxels can still be read. It is reported unless the voxels turn
     #: out to be damaged, which is more specific.
     refusal: Optional[CannotRead] = None
@@ -65,7 +65,7 @@ class Volume:
 
 
 def count_rows_per_block(voxels: int) -> int:
-    """Return the number of rows per block."""
+    """Return how many rows of ``voxels`` voxels fit into a block, at least 1."""
     return max(1, BLOCK // max(1, voxels))
 
 
@@ -88,12 +88,12 @@ _GZIPPED = 31
 _PIECE = 1 << 16
 #: Maximum size (stored and decompressed, in bytes) of a file for libdeflate; larger ones use zlib in steps.
 _AT_ONCE = 1 << 29
-#: Maximum number of bytes of the voxels, and number of bytes from one stored byte: deflate reaches 1,032.
+#: Maximum number of bytes of the voxels, and of bytes decompressed from one stored byte (deflate reaches 1,032).
 MOST_VOXELS, MOST_INFLATED = 1 << 32, 2048
 
 
 class Content:
-    """Content of a file opened in binary mode, positioned at the beginning.
+    """Content of a plain or gzipped file, opened in binary mode and positioned at the beginning.
 
     Raises:
         CannotRead: The file is empty or not a regular file.
@@ -111,7 +111,7 @@ class Content:
         self.is_gzipped = self._first.startswith(_GZIP)
 
     def read_head(self, size: int) -> bytes:
-        """Return the first bytes, decompressed; fewer if the file is shorter."""
+        """Return the first ``size`` bytes, decompressed; fewer if the file is shorter."""
         if not self.is_gzipped:
             return self._first[:size]
         inflated, rest = b'', self._first
@@ -198,7 +198,7 @@ class Content:
             raise CannotRead(TRUNCATED, 'the gzip stream has no end', left) from error
         except gzip.BadGzipFile as error:
             if not str(error).startswith('Not a gzipped file'):  # readers of gzip ignore trailing data
-                said = 'incorrect data check: all voxels are there, not all are right'
+                said = 'incorrect data check: no voxel is missing, but some are wrong'
                 raise CannotRead('damaged', f'gzip: {said}') from error
         if left:
             raise CannotRead(TRUNCATED, '', left)

@@ -1,7 +1,7 @@
-"""NIfTI files: header read by nibabel, geometry by nnU-Net's reader, voxels by :mod:`.volume`.
+"""NIfTI files: header read by nibabel, geometry by nnU-Net's reader, voxels by :mod:`mmguard.formats.volumes`.
 
-Not by nibabel's ``dataobj``: it allocates a slice before it reads it (858 MiB for a file of 62 bytes whose header
-promises 30,000 x 30,000 voxels), skips gzip's checksum, and does not say how many voxels are missing.
+nibabel's ``dataobj`` is not used: it allocates a slice before it reads it (858 MiB for a file of 62 bytes whose header
+claims 30,000 x 30,000 voxels), skips gzip's checksum, and does not report how many voxels are missing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AXES = {_NIFTI_1: (280, 'f4'), _NIFTI_2: (400, 'f8')}
 
 
 def read_itk_header(path: str) -> Tuple[Tuple[int, ...], int, Geometry]:
-    """Return shape (channels, z, y, x), number of axes, and geometry of the header.
+    """Read the header of a volume with SimpleITK: shape (channels, z, y, x), number of axes, and geometry.
 
     Raises:
         CannotRead: SimpleITK, and therefore nnU-Net, refuses the file.
@@ -95,7 +95,7 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
     """Open a ``.nii`` or ``.nii.gz``; the file must stay open until the voxels are read.
 
     Raises:
-        CannotRead: The file is damaged, or this reader of nnU-Net refuses its kind.
+        CannotRead: The file is damaged, or nnU-Net's ``reader`` refuses it.
     """
     content = Content(path, file)
     nibabels = reader.startswith('Nibabel')
@@ -129,7 +129,7 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
     geometry = Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
     if nibabels:
         if dimension != 3:
-            form = form or f'{dimension}-D: {reader} takes 3-D files only'
+            form = form or f'{dimension}-D: {reader} reads only 3-D files'
     else:
         try:
             seen, dimension, geometry = read_itk_header(path)
@@ -255,7 +255,7 @@ FLAT = ('.png', '.bmp')
 
 
 def choose_reader(declared: Optional[str], ending: str, first_image: Optional[str]) -> Tuple[str, List[str]]:
-    """Return nnU-Net's reader of a data set, empty if it has none for this extension, and notes for the user.
+    """Return the name of nnU-Net's reader for a data set, empty if no reader has the extension, and notes for the user.
 
     Args:
         declared (str, optional): ``overwrite_image_reader_writer`` of dataset.json.
@@ -268,7 +268,7 @@ def choose_reader(declared: Optional[str], ending: str, first_image: Optional[st
     fitting = [name for name, endings in READERS.items() if ending.lower() in endings]
     chosen = next((name for name in fitting if _can_read(name, first_image)), fitting[0] if fitting else '')
     if declared:
-        notes.append(f'the reader {declared} is not known here: the files are read as by {chosen or "no reader"}')
+        notes.append(f'mmguard does not know the reader {declared}: the files are read with {chosen or "no reader"}')
     return chosen, notes
 
 
@@ -297,17 +297,17 @@ def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
 
 
 def explain_unread(reader: str, ending: str) -> str:
-    """Return the reason why no file of a data set can be read: its format, or a missing package; empty if readable."""
+    """Return the reason why files with this ending cannot be read: their format, or a missing package; else ''."""
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (
-            f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
+            f'{ending} files are not read: convert them to .nii.gz, for example with '
             f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and set file_ending to .nii.gz"
         )
     needed = ['pillow'] if reader == 'NaturalImage2DIO' else ['nibabel']
     needed += ['SimpleITK'] if reader.startswith('SimpleITK') else []
     missing = [package for package in needed if not is_installed('PIL' if package == 'pillow' else package)]
     if reader and missing:
-        return f'{ending} files are read by {" and ".join(needed)}: pip install {" ".join(missing)}'
+        return f'{ending} files are read with {" and ".join(needed)}: pip install {" ".join(missing)}'
     return ''
 
 

@@ -30,11 +30,11 @@ class FileRecord:
     shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), nnU-Net's order.
     dimension: int = 0  #: Number of axes of the file.
     geometry: Geometry = field(default_factory=Geometry)  #: Position of its voxels.
-    form: str = ''  #: Property of its form that nnU-Net does not accept; empty if accepted.
+    form: str = ''  #: Voxel type or number of axes that nnU-Net does not accept; empty if accepted.
     scaling: List[float] = field(default_factory=list)  #: Slope and intercept of the header, if they change values.
     #: For labels, value as read by nnU-Net (float32) -> number of voxels; only the most frequent values.
     values: Dict[str, int] = field(default_factory=dict)
-    left_out: int = 0  #: Number of voxels with other values.
+    left_out: int = 0  #: Number of voxels whose values are not in ``values``.
     fractions: int = 0  #: Number of voxels that are not integers.
     #: ``nan``, ``inf``: number of voxels that are not finite.
     nan: int = 0
@@ -235,7 +235,7 @@ class _Counter:
 
 
 def relabel(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = ()) -> CaseRecord:
-    """Return a case with remapped labels.
+    """Return the record of a case with mapped label values, without reading the files again.
 
     Args:
         label_map (Sequence[tuple[int, int]]): (value, label) pairs.

@@ -41,7 +41,7 @@ from mmguard.language import Message
 
 
 class Yolo(Format):
-    """A data.yaml, a folder of label files, a single label file, or a list of images."""
+    """The YOLO format: a data.yaml, a folder of label files, a single label file, or a list of images."""
 
     name = 'yolo'
     endings = ('.yaml', '.yml', '.txt')
@@ -55,7 +55,7 @@ class Yolo(Format):
         for found in find_yolo_sets(target, options.splits, options.images):
             absent = [place for place in found.places or () if not os.path.exists(place)]
             if absent and found.name != 'test':  # the test images of a challenge may be missing
-                sets.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
+                sets.failed.append(f'{found.name}: {absent[0]}, named in {found.declared.file}, does not exist')
             if not absent and found.declared.masks_dir:
                 _add_maps(sets, found, options)
             elif not absent:
@@ -68,11 +68,11 @@ class Yolo(Format):
     def files(self, target: str, options: FixOptions) -> LabelFiles:
         is_folder = os.path.isdir(target)
         if target.lower().endswith('.txt') and not is_folder:
-            raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
+            raise CannotCorrect(f'{target}: to correct YOLO label files, pass their folder or its data.yaml')
         sets = find_yolo_sets(target)
         masks = sets[0].declared.masks_dir if sets else ''
         if masks:
-            raise CannotCorrect(f'the labels of {target} are label maps: name their folder {masks} itself')
+            raise CannotCorrect(f'the labels of {target} are label maps: pass their folder {masks}')
         root = _find_root(sets[0], target if is_folder else os.path.dirname(target) or os.curdir)
         texts, others = _list_dataset_files(sets, target, root)
         names = texts | others
@@ -82,7 +82,7 @@ class Yolo(Format):
         elif is_folder:
             target = sets[0].declared.file
         if not texts:
-            raise CannotCorrect(f'{target} leads to no label file')
+            raise CannotCorrect(f'no label file was found for {target}')
         places = {name: os.path.join(root, name) for name in sorted(names)}
         if os.path.isfile(target):
             places[os.path.basename(target)] = target
@@ -103,7 +103,7 @@ _FOLDERS, _FILES = 50, 200
 
 @dataclass
 class YoloSet:
-    """One data set that has not been read yet."""
+    """A YOLO data set whose label files have not been read yet."""
 
     name: str  #: Name of the split, or the target.
     target: str  #: Folder, data.yaml, list of images or label file, as given.
@@ -125,7 +125,7 @@ class YoloSet:
         mapper: Mapper = scan_here,
         on_files: Callable[[int], None] = lambda files: None,
     ) -> LabelFacts:
-        """Read the data set; see :func:`scan_texts`."""
+        """Read the label files of this data set, see :func:`scan_texts`."""
         from mmguard.formats.yolo.read import scan_texts
 
         root = self.root if os.path.isdir(self.root) else os.path.dirname(self.root)
@@ -136,7 +136,7 @@ class YoloSet:
 
 
 def _add_maps(sets: Sets, found: YoloSet, options: ScanOptions) -> None:
-    """Add the label maps of a split, with the labels that data.yaml gives them; the options come first."""
+    """Add the label maps of a split to ``sets``, with the classes of the data.yaml unless ``options`` set others."""
     declared, places = found.declared, found.places or []
     given = replace(
         options,
@@ -149,7 +149,7 @@ def _add_maps(sets: Sets, found: YoloSet, options: ScanOptions) -> None:
     for place in places:
         folder = replace_folder(place, 'images', declared.masks_dir)
         if not os.path.isdir(place) or not os.path.isdir(folder) or folder == place:
-            why = 'no folder of images' if not os.path.isdir(place) else f'its label maps are not in {folder}'
+            why = 'not a folder of images' if not os.path.isdir(place) else f'its label maps are not in {folder}'
             sets.failed.append(f'{found.name}: {place}: {why}')
             continue
         source = FolderSource(folder, build_settings(given), place, given.suffix or '.png')
@@ -234,13 +234,13 @@ def _lists_images(path: str) -> bool:
 
 
 def _find_root(yolo_set: YoloSet, folder: str) -> str:
-    """Return the folder that ``path`` names if it is inside that of the data.yaml: copies have no ``path``."""
+    """Return the ``path`` of the data.yaml if it is inside ``folder``, else ``folder``: copies have no ``path``."""
     inside = yolo_set.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
     return yolo_set.declared.root if inside else folder
 
 
 def _list_dataset_files(sets: Sequence[YoloSet], target: str, root: str) -> Tuple[Set[str], Set[str]]:
-    """Return the label files, and the images and image lists, relative to a folder."""
+    """Return the label files of data sets, and their images and image lists, as paths relative to ``root``."""
     texts: Set[str] = set()
     others: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')
@@ -248,7 +248,7 @@ def _list_dataset_files(sets: Sequence[YoloSet], target: str, root: str) -> Tupl
         others.update(filter(os.path.isfile, one.places or ()))
         for _, text, image in one.list_files().items():
             if text and not text.startswith(folder):
-                raise CannotCorrect(f'{text}, to which {target} leads, is outside of {root}')
+                raise CannotCorrect(f'{text}, a label file of {target}, is outside of {root}')
             texts.add(text)
             others.add(image)
     inside, near = ({path[len(folder) :] for path in paths if path.startswith(folder)} for paths in (texts, others))

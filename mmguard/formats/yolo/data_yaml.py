@@ -38,7 +38,7 @@ class DataYaml:
     #: Split -> folders and lists of images as written.
     splits: Dict[str, List[str]] = field(default_factory=dict)
     faults: List[str] = field(default_factory=list)  #: Faults that stop ultralytics.
-    #: Folder that replaces the last ``images`` of the paths: the labels are label maps there. Empty: they are rows.
+    #: Folder of label maps, which replaces the last ``images`` in paths; empty if labels are rows of text files.
     masks_dir: str = ''
     label_mapping: Dict[int, int] = field(default_factory=dict)  #: Value in a label map -> class or 255.
 
@@ -65,7 +65,7 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
 
 
 def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
-    """Return the content of a YAML file, ``None`` if it cannot be read. If it is not plain data, it is a fault."""
+    """Parse a YAML file, ``None`` if it cannot be read; if it is not plain data, add the reason to ``faults``."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
@@ -81,7 +81,7 @@ def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
 
 
 def read_data_yaml(path: str) -> DataYaml:
-    """Read a data.yaml for which :func:`is_data_yaml` is true, without running or downloading anything."""
+    """Read a data.yaml that :func:`is_data_yaml` accepts, without running or downloading anything."""
     data = dict(_read_data(path))
     if 'val' not in data and 'validation' in data:  # same as ultralytics
         data['val'] = data['validation']
@@ -94,10 +94,10 @@ def read_data_yaml(path: str) -> DataYaml:
         said.faults.append(f'nc is {shorten(count)}, which is not a number of classes')
         count = None
     if names and count is not None and count != len(names):
-        said.faults.append(f'nc is {count}, names has {len(names)}: ultralytics stops')
+        said.faults.append(f'nc is {count}, but names has {len(names)} entries: ultralytics stops')
     said.num_classes = len(names) or count
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
-    said.faults += [f'the name {shorten(name)} is that of several classes' for name in twice]
+    said.faults += [f'several classes have the name {shorten(name)}' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
     said.faults += [f'it does not name {split}, which ultralytics requires' for split in missing]
     said.kpt_shape = _read_keypoints(data, said)
@@ -113,7 +113,7 @@ def read_data_yaml(path: str) -> DataYaml:
 
 
 def _find_root(value: Any, path: str) -> str:
-    """Return the folder that paths are relative to.
+    """Return the folder that the paths in a data.yaml are relative to, given its ``path`` as ``value``.
 
     Ultralytics searches the working directory and its data set folder; the folder of the data.yaml is searched too.
     """
@@ -135,11 +135,11 @@ def _is_path(value: Any) -> bool:
 
 
 def _read_names(value: Any) -> Tuple[List[str], str]:
-    """Return the names by class id, and their fault, empty if they are valid."""
+    """Return the names in ``names`` of a data.yaml by class id, and their fault, empty if they are valid."""
     if isinstance(value, list):
         return [str(name) for name in value[:_MOST]], ''
     if not isinstance(value, Mapping):
-        return [], '' if value is None else f'names is {shorten(value)}, neither a list nor a table'
+        return [], '' if value is None else f'names is {shorten(value)}, neither a list nor a dict'
     try:
         by_id = {int(key): str(name) for key, name in value.items()}
     except (TypeError, ValueError):
@@ -157,28 +157,28 @@ def _read_keypoints(data: Mapping[Any, Any], result: DataYaml) -> Optional[Tuple
         return None
     whole = isinstance(shape, list) and len(shape) == 2 and all(type(number) is int for number in shape)
     if not whole or not 0 < shape[0] < _MOST or shape[1] not in (2, 3):
-        result.faults.append(f'kpt_shape is {shorten(shape)}: it must be the number of keypoints, and 2 or 3')
+        result.faults.append(f'kpt_shape is {shorten(shape)}: expected [number of keypoints, 2 or 3]')
         return None
     if flips and (not isinstance(flips, list) or sorted(map(str, flips)) != sorted(map(str, range(shape[0])))):
         result.faults.append(f'flip_idx is {shorten(flips)}: it must hold 0 to {shape[0] - 1}, each once')
     elif flips and any(int(flips[int(other)]) != place for place, other in enumerate(flips)):
-        result.faults.append(f'flip_idx is {shorten(flips)}: flipping an image twice exchanges its keypoints')
+        result.faults.append(f'flip_idx is {shorten(flips)}: flipping an image twice does not restore its keypoints')
     result.unswapped = shape[0] * (flips == list(range(shape[0])))
     return shape[0], shape[1]
 
 
 def _read_label_mapping(value: Any, result: DataYaml) -> Dict[int, int]:
-    """Return the label mapping as ultralytics reads it: ``ignore_label`` or nothing is 255."""
+    """Return ``label_mapping`` of a data.yaml as ultralytics reads it: ``ignore_label`` or no value becomes 255."""
     try:
         pairs = {} if value is None else dict(value)
         return {int(raw): 255 if label in ('ignore_label', None) else int(label) for raw, label in pairs.items()}
     except (TypeError, ValueError, OverflowError):
-        result.faults.append(f'label_mapping is {shorten(value)}, not a table of integers')
+        result.faults.append(f'label_mapping is {shorten(value)}, not a dict of integers')
         return {}
 
 
 def find_names(folder: str) -> DataYaml:
-    """Return the list of names, or the data.yaml, of a folder of labels, its ``labels``, or its parent."""
+    """Read the class names of a folder of labels from a list of names or a data.yaml there or in a parent folder."""
     around = os.path.dirname(os.path.abspath(folder))
     for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:
@@ -189,14 +189,14 @@ def find_names(folder: str) -> DataYaml:
     of_split = os.path.basename(around) == 'labels'
     for place in (folder, around, *([os.path.dirname(around)] if of_split else [])):
         file = find_data_yaml(place, declares_names)
-        if file:  # everything else in it belongs to the training that reads it
+        if file:  # only the names and keypoints: its paths belong to another data set
             said = read_data_yaml(file)
             return DataYaml(file, folder, said.names, said.num_classes, said.kpt_shape)
     return DataYaml(root=folder)
 
 
 def find_unread(folder: str) -> Dict[str, str]:
-    """Return the lists of names and the data.yaml that would have been read, with the reasons why they were not.
+    """Return {path: reason} of the lists of names and the data.yaml that cannot be read.
 
     A folder of labels, its ``labels`` and its parent are searched. A FIFO, a socket or a device is never opened.
     """

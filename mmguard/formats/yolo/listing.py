@@ -36,7 +36,7 @@ class YoloListing:
     faults: Faults = field(default_factory=Faults)  #: Folders and lists that could not be read.
     missing: List[str] = field(default_factory=list)  #: Images that are listed but not on disk.
     images: int = 0  #: Number of images.
-    #: Folder of images without label files -> a folder with label files that ultralytics does not search, their number.
+    #: Folder of images without label files -> (folder with their label files, not searched by ultralytics, how many).
     elsewhere: Dict[str, Tuple[str, int]] = field(default_factory=dict)
 
     def items(self) -> Iterator[TextItem]:
@@ -65,7 +65,7 @@ def list_images(places: Sequence[str]) -> YoloListing:
 
 
 def _find_elsewhere(listing: YoloListing) -> None:
-    """Find the label files of bare images in near folders that ultralytics does not search."""
+    """Search near folders, which ultralytics does not search, for the label files of images that have none."""
     wanted: Dict[str, Set[str]] = {}
     for folder, name in map(os.path.split, listing.bare):
         wanted.setdefault(folder, set()).add(f'{name.rpartition(".")[0]}.txt')
@@ -126,7 +126,7 @@ def get_label_folder(folder: str) -> str:
 
 
 def replace_folder(folder: str, old: str, new: str) -> str:
-    """Return the path with its last folder of a name renamed."""
+    """Replace the last folder called ``old`` in a path by ``new``."""
     parts = folder.split(os.sep)
     if old not in parts:
         return folder

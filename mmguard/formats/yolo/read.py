@@ -1,4 +1,4 @@
-"""Scan of a YOLO data set, and the COCO file from which it was probably converted: it contains the same objects."""
+"""Scan of a YOLO data set, and comparison with a COCO file of the same objects, from which it may be converted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def scan_texts(
         looked = sorted({get_label_folder(os.path.dirname(image)) for image in listing.bare})
         folders, more = ', '.join(map(found.shorten_path, looked[:3])), len(looked) - 3
         folders += f' and {more:,} more' if more > 0 else ''
-        places = f'; ultralytics looks for them in {folders}' if looked else ''
+        places = f'; ultralytics looks for label files in {folders}' if looked else ''
         raise ValueError(f'nothing was read: {counts}{places}')
     facts = _compute_facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
@@ -74,7 +74,7 @@ def scan_texts(
 
 
 class _ScanResults(TextsRead):
-    """Results of the tasks in the order of the listing, independent of their order of completion."""
+    """Rows and faults of all tasks, in the order of the listing even if tasks end in another order."""
 
     def __init__(self, listing: YoloListing, root: str) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _ScanResults(TextsRead):
         return whole if (order[1:] > order[:-1]).all() else whole[order]
 
     def refuse_all(self, columns: np.ndarray, reason: str) -> np.ndarray:
-        """Move all rows to the refused ones and return an empty array."""
+        """Refuse all rows with one reason; return an empty array."""
         for row in columns:
             label, left, top, right, bottom = row[2:7]
             numbers = (label, (left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
@@ -100,20 +100,20 @@ class _ScanResults(TextsRead):
         return path[len(self._root) :] if path.startswith(self._root) else path
 
     def name(self, number: int, of_image: bool = False) -> str:
-        """Return the name of the file with an index."""
+        """Return the label file with an index, or its image, relative to the root."""
         texts = self.listing.texts
         if number >= len(texts):
             return self.shorten_path(self.listing.bare[number - len(texts)])
         return self.shorten_path(texts[number][1 if of_image else 0])
 
     def format_rows(self, columns: np.ndarray, flags: np.ndarray) -> List[str]:
-        """Return ``'labels/a.txt: line 3: 0 0.5 ...'`` of the first rows."""
+        """Return a text for each of the first rows: ``'labels/a.txt: line 3: class 0, 0.1, ...'``."""
         return [
             f'{self.name(int(row[0]))}: line {int(row[1])}: {_describe_row(row)}' for row in columns[flags][:MAX_PLACES]
         ]
 
     def format_refused(self) -> List[str]:
-        """Return the first refused rows, every label file once before one is named twice."""
+        """Return a text for each of the first refused rows: one row of every label file before a second of any."""
         rows = [(at, line, why, row) for why, one in self.refused.items() for at, line, row in one.first]
         before: Counter = Counter()
         ranked = []
@@ -239,7 +239,7 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
 
 
 def _find_task(widths: np.ndarray, declared: DataYaml) -> str:
-    """Return the task: keypoints if data.yaml declares ``kpt_shape``, outlines if most rows are, else boxes."""
+    """Return the task: keypoints if data.yaml sets ``kpt_shape``; outlines or oriented boxes if most rows are."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS
     outlines = widths != BOX

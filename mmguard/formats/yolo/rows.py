@@ -159,7 +159,7 @@ _LARGEST = 64 << 20
 
 
 def find_image_fault(path: str) -> str:
-    """Return the fault of an image, or ``''``. It is not decoded; without pillow it is only opened."""
+    """Return the fault of an image, or ``''``, without decoding it; without pillow, the file is only opened."""
     try:
         with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -184,7 +184,7 @@ def _find_fault(file: BinaryIO) -> str:
 
 @dataclass(frozen=True)
 class TextTask:
-    """Settings of a task, which the engine passes to a process together with label files."""
+    """Task that reads YOLO label files and checks their images."""
 
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
 
@@ -211,19 +211,19 @@ class TextTask:
 
 
 _MARK = b'\xef\xbb\xbf'
-_WORDS = {'mark': 'byte order mark cut', 'cut': 'cut after the box', 'clipped': 'clamped', 'mapped': 'mapped'}
+_WORDS = {'mark': 'stripped of its BOM', 'cut': 'cut after the box', 'clipped': 'clamped', 'mapped': 'mapped'}
 _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:
     """Remove ``path`` from a data.yaml, so that paths are relative to the copy."""
     fresh = _PATH.sub(b'', data)
-    changes = ['path left out: the folder of this file'] if fresh != data else []
+    changes = ['path removed: paths are relative to this file'] if fresh != data else []
     return Corrected(fresh, ending, changes, {}, {})
 
 
 def correct_text(data: bytes, options: FixOptions, declared: DataYaml) -> Corrected:
-    """Correct the rows of a label file; a valid one is copied unchanged, and so is a class that is not declared."""
+    """Correct the rows of a label file; valid rows, and classes that the data.yaml lacks, stay unchanged."""
     if options.boxes:
         raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})

@@ -48,7 +48,7 @@ def build_guard(loss: nn.Module) -> LossGuard:
     """Create the guard of a loss.
 
     Raises:
-        TypeError: No guard can keep the contract for this loss.
+        TypeError: This loss cannot be guarded; the message says why.
     """
     names = [f'{cls.__module__.split(".")[0]}.{cls.__name__}' for cls in type(loss).__mro__]
     for name in names:
@@ -60,8 +60,8 @@ def build_guard(loss: nn.Module) -> LossGuard:
         return OwnIgnoreGuard(loss)
     raise TypeError(
         f'GuardedLoss cannot guard {names[0]}: it has no attribute and no argument `ignore_index` (or `ignore_label`), '
-        f'so it cannot be configured to leave labels out. Sanitize the labels before it, with GuardSegLabels '
-        f'(or GuardInstanceLabels) in the pipeline, and use the loss as it is'
+        f'so it cannot exclude labels. Sanitize the labels with GuardSegLabels (or GuardInstanceLabels) in the '
+        f'pipeline, and use the loss without GuardedLoss'
     )
 
 

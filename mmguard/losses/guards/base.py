@@ -32,11 +32,11 @@ class LossGuard:
         return 255
 
     def is_dense(self, pred: Tensor, target: Any) -> bool:
-        """Return True if ``target`` holds dense targets, which index nothing and pass through."""
+        """Return True if ``target`` holds dense targets, which pass through because they are not used as indices."""
         return False
 
     def split_target(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
-        """Split a target into the labels and the rest."""
+        """Split a target into the labels and its other parts, e.g. qualities."""
         return target, ()
 
     def check(self, pred: Tensor, label: Tensor, *others: Any) -> None:
@@ -47,17 +47,17 @@ class LossGuard:
         return pred.shape[1]
 
     def blank_scores(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
-        """Set the scores of excluded elements to 0: NaN or inf must not reach the loss or the gradient."""
+        """Set the scores of excluded elements to 0, so that NaN or inf do not reach the loss or the gradient."""
         keep = sanitized.keep
         return select_scores(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1), pred)
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        """Call the stock loss; ``args`` are the rest of the target, then the caller's other arguments."""
+        """Call the stock loss; ``args`` are the other parts of the target, then the caller's other arguments."""
         raise TypeError(f'{type(self).__name__} must define __call__()')
 
 
 def select_scores(keep: Tensor, pred: Tensor, fill: float = 0) -> Tensor:
-    """Return scores where they count, else a constant, in one pass; ``masked_fill`` would copy first."""
+    """Return the scores with ``fill`` where ``keep`` is False, in one pass; ``masked_fill`` would copy first."""
     # Contiguous, like the result of masked_fill: stock losses flatten with view().
     return torch.where(keep, pred, pred.new_full((), fill)).contiguous()
 

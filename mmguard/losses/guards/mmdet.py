@@ -1,4 +1,4 @@
-"""Guards of mmdet's losses, with a background label, no ignored label, and weights and factors of the caller."""
+"""Guards of mmdet's losses, which have a background label, no ignored label, and the caller's ``avg_factor``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.losses.guards.base import LossGuard, mark
 class DetectionGuard(LossGuard):
     """Guard for classes ``[0, num_classes)``, the background ``num_classes``, and no ignored label.
 
-    If ``GuardedLoss`` has its own ``ignore_index``, elements with it are excluded.
+    If ``GuardedLoss`` has its own ``ignore_index``, elements with this label are excluded.
     """
 
     background = True
@@ -46,9 +46,9 @@ def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
 
 
 def count_weighted(counted: Tensor, skipped: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tuple[Tensor, Tensor]:
-    """Count what a factor includes whose caller counted ``counted`` and ``skipped`` elements of non-zero weight.
+    """Return how many valid elements, and how many elements in all, an ``avg_factor`` counts: 0-d tensors.
 
-    Returns the number of the valid ones, and of all of them: 0-d tensors.
+    ``counted`` and ``skipped`` are masks of valid and invalid elements; those with weight 0 are not counted.
     """
     if weight is not None:
         weighs = (reshape_weight(weight, pred) != 0).any(dim=1)
@@ -58,12 +58,12 @@ def count_weighted(counted: Tensor, skipped: Tensor, weight: Optional[Tensor], p
 
 
 def mean_correction(sanitized: Sanitized) -> Tensor:
-    """Return the ratio that turns a mean over all elements, excluded ones as 0, into the mean of the kept ones."""
+    """Return the ratio that converts a mean over all elements (0 where excluded) into the mean over the kept ones."""
     return correct_for_excluded(sanitized.keep.sum(), sanitized.keep.numel())
 
 
 class FocalDetectionGuard(DetectionGuard):
-    """Guard that makes an invalid element background with weight 0."""
+    """Guard that turns an invalid element into background with weight 0."""
 
     serves: ClassVar[Tuple[str, ...]] = ('mmdet.FocalLoss', 'mmdet.FocalCustomLoss')
 
@@ -113,8 +113,7 @@ class QualityFocalGuard(FocalDetectionGuard):
         (quality,) = others
         if quality.shape != label.shape:
             raise ValueError(
-                f'one quality per label is needed: label has shape {format_shape(label)}, the qualities '
-                f'{format_shape(quality)}'
+                f'expected qualities of shape {format_shape(label)}, one per label, got {format_shape(quality)}'
             )
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
@@ -124,7 +123,7 @@ class QualityFocalGuard(FocalDetectionGuard):
 
 
 class GHMGuard(DetectionGuard):
-    """Guard by weights: weight 0 keeps an element out of the histogram and of the divisor of the loss."""
+    """Guard that gives excluded elements weight 0, which leaves them out of the loss's histogram and divisor."""
 
     serves = ('mmdet.GHMC',)
 
@@ -177,10 +176,10 @@ def _put_back(loss: Tensor, keep: Tensor) -> Tensor:
 
 
 class EQLV2Guard(DetectionGuard):
-    """Guard that turns an excluded row into a background predicted with certainty.
+    """Guard that replaces an excluded row by a certain and correct prediction of the background.
 
-    Its loss and the accumulated gradient are exactly 0. Nothing is deleted, so nothing synchronizes, and each
-    rank takes part in the reduction.
+    The row's loss and accumulated gradient are exactly 0. Nothing is deleted, so nothing synchronizes, and each rank
+    takes part in the reduction.
     """
 
     serves = ('mmdet.EQLV2Loss',)
@@ -246,7 +245,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
 
 
 class DenseGuard(LossGuard):
-    """Guard that passes everything through."""
+    """Guard of losses with dense targets, which pass through unchanged."""
 
     serves = DENSE
 

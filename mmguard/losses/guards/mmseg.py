@@ -1,4 +1,4 @@
-"""Guards of mmseg's losses."""
+"""Guards that call mmseg's losses so that excluded pixels do not affect them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.losses.guards.base import LossGuard, mark, select_scores
 
 
 class OwnIgnoreGuard(LossGuard):
-    """Guard that gives invalid labels the loss's own ignore value, for TverskyLoss and unknown losses."""
+    """Guard that sets excluded labels to the loss's own ``ignore_index``, for TverskyLoss and unknown losses."""
 
     serves = ('mmseg.TverskyLoss',)
 
@@ -37,7 +37,7 @@ class OwnIgnoreGuard(LossGuard):
         ignore_index = self.ignore_index
         if self._by_argument:
             if 0 <= ignore_index < num_classes:
-                ignore_index = num_classes  # valid labels may have that class
+                ignore_index = num_classes  # the loss's ignore_index is a class, and may be a valid label
             kwargs['ignore_index'] = ignore_index
         return self.loss(pred, mark(sanitized, ignore_index), *args, **kwargs)
 
@@ -54,7 +54,7 @@ class OhemGuard(LossGuard):
 
 
 def _is_finite(scores: Tensor) -> Tensor:
-    """Return ``scores.isfinite().all()`` ten times as fast, from the extremes: either is NaN if a score is."""
+    """Return ``scores.isfinite().all()`` ten times as fast, from minimum and maximum, which pass on NaN."""
     return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)
 
 
@@ -116,10 +116,10 @@ def _encode_one_hot(pred: Tensor, target: Tensor) -> Tensor:
 
 
 class DiceGuard(LossGuard):
-    """Guard that takes probability and target of an invalid pixel out of the sums.
+    """Guard that sets probabilities and targets of invalid pixels to 0, so that they add nothing to any sum.
 
-    The stock loss has a target of zeros on ignored pixels but keeps their probabilities in the denominator; that
-    stays. Deleting an invalid pixel means taking both out, which has to happen after the activation.
+    The stock loss sets the targets of ignored pixels to 0, but keeps their probabilities in the denominator; the guard
+    does not change this. Probabilities of invalid pixels are set to 0 after the activation.
     """
 
     serves = ('mmseg.DiceLoss',)
@@ -138,8 +138,8 @@ class DiceGuard(LossGuard):
 
     def blank_scores(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
         # Sigmoid turns -inf into exactly 0; for softmax, ``__call__`` sets the probabilities to 0.
-        otherwise = -inf if self.loss.activate and self.loss.use_sigmoid else 0
-        return select_scores(~sanitized.skipped.unsqueeze(1), pred, otherwise)
+        fill = -inf if self.loss.activate and self.loss.use_sigmoid else 0
+        return select_scores(~sanitized.skipped.unsqueeze(1), pred, fill)
 
     def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         if self.loss.activate:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mmengine.config import Config
+from put_file import put, put_config
 from this_stack import base_line
 
 import mmguard
@@ -35,10 +36,7 @@ model = dict(bbox_head=dict(num_classes=3))
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    path = tmp_path / 'my configs' / 'mine.py'
-    path.parent.mkdir()
-    path.write_text(MINE)
-    return path
+    return put(tmp_path / 'my configs' / 'mine.py', MINE)
 
 
 def test_a_config_of_ones_own_is_inherited_from_by_its_relative_path(
@@ -92,8 +90,7 @@ def test_a_new_style_config_is_written_in_full(tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_not_overwritten_unless_forced(mine: Path, tmp_path: Path, capsys: Any) -> None:
-    out = tmp_path / 'out.py'
-    out.write_text('# hours of work\n')
+    out = put(tmp_path / 'out.py', '# hours of work\n')
     assert main(['apply', str(mine), '-o', str(out)]) == 2
     assert out.read_text() == '# hours of work\n'
     assert str(out) in capsys.readouterr().err
@@ -144,7 +141,7 @@ def test_a_difference_that_loads_gives_the_new_config(old: Any, new: Any, tmp_pa
     """mmengine refuses a dict over what is none, so apply falls back there; otherwise the text must be right."""
     folder = tmp_path_factory.mktemp('difference')
     new = {**old, **new}
-    (folder / 'old.py').write_text(''.join(f'{key} = {value!r}\n' for key, value in old.items()))
+    put_config(folder / 'old.py', **old)
     (folder / 'new.py').write_text(write_overlay('./old.py', old, new))
     try:
         loaded = Config.fromfile(folder / 'new.py').to_dict()

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from coco_cases import ann, coco, write
 from masks_of_255 import binary_masks
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from PIL import Image
+from put_file import put, put_config
 
 from mmguard.cli import main
 
@@ -40,9 +42,7 @@ test_dataloader = dict(dataset=dict(metainfo=dict(classes=('cat', 'dog'))))
 
 
 def written(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / 'mine.py'
-    path.write_text(text)
-    return path
+    return put(tmp_path / 'mine.py', text)
 
 
 def offered(config: Path, tmp_path: Path, command: str = 'check', *options: str) -> Any:
@@ -130,11 +130,9 @@ def test_an_edit_of_a_scan_is_written_too(tmp_path: Path, capsys: Any) -> None:
     """Masks of 0 and 255: only the labels show it, and the map stands in the pipeline then."""
     data = binary_masks(tmp_path)
     head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
-    config = written(
-        tmp_path,
-        f"default_scope = 'mmseg'\nmodel = {dict(type='EncoderDecoder', decode_head=head)!r}\n"
-        f'train_dataloader = {dict(batch_size=2, dataset=data)!r}\n',
-    )
+    model = dict(type='EncoderDecoder', decode_head=head)
+    loader = dict(batch_size=2, dataset=data)
+    config = put_config(tmp_path / 'mine.py', default_scope='mmseg', model=model, train_dataloader=loader)
     options = ['--num-classes', '2', '--split', 'train']
     assert main(['scan', str(config), *options]) == 1
     assert f'mmguard apply {config} -o OUT.py --scan {" ".join(options)} --edit N' in capsys.readouterr().out
@@ -147,16 +145,13 @@ def test_an_edit_of_a_scan_is_written_too(tmp_path: Path, capsys: Any) -> None:
 
 def test_the_labels_are_scanned_again_after_an_edit_of_a_scan(tmp_path: Path, capsys: Any) -> None:
     """The names are those of the file then, and the labels show that one of its categories is still left out."""
-    path = tmp_path / 'train.json'
-    boxes = [dict(id=i, image_id=i // 3, category_id=i % 3, bbox=[2, 2, 30, 20], area=600, iscrowd=0) for i in range(9)]
-    images = [dict(id=i, file_name=f'{i}.jpg', width=64, height=48) for i in range(3)]
-    for image in images:
-        Image.new('RGB', (64, 48)).save(tmp_path / image['file_name'])
-    categories = [dict(id=i, name=name) for i, name in enumerate(('ship', 'buoy', 'crane'))]
-    path.write_text(json.dumps(dict(images=images, annotations=boxes, categories=categories)))
+    for number in range(3):
+        Image.new('RGB', (64, 48)).save(tmp_path / f'{number}.jpg')
+    boxes = [ann(i, i // 3, i % 3, (2, 2, 30, 20)) for i in range(9)]
+    path = write(tmp_path, coco(boxes, 3, ('ship', 'buoy', 'crane'), 0, (64, 48)))
     data = dict(
         type='CocoDataset',
-        ann_file=str(path),
+        ann_file=path,
         data_prefix=dict(img=str(tmp_path)),
         metainfo=dict(classes=('ship', 'Buoy')),
         pipeline=[],
@@ -164,7 +159,7 @@ def test_the_labels_are_scanned_again_after_an_edit_of_a_scan(tmp_path: Path, ca
     head = dict(type='RetinaHead', num_classes=2)
     parts = dict(default_scope='mmdet', model=dict(type='RetinaNet', bbox_head=head))
     parts['train_dataloader'] = dict(batch_size=1, dataset=data)
-    config = written(tmp_path, ''.join(f'{key} = {part!r}\n' for key, part in parts.items()))
+    config = put_config(tmp_path / 'mine.py', **parts)
     assert offered(config, tmp_path, 'scan', '--no-verify')['MG140'] == [1]
     capsys.readouterr()
     words = ['-o', str(tmp_path / 'out.py'), '--scan', '--edit', '1', '--no-verify']
@@ -181,7 +176,7 @@ def test_two_edits_of_one_pipeline_are_both_in_it(tmp_path: Path, capsys: Any) -
     loss = dict(type='GuardedCrossEntropyLoss')
     head = dict(type='FCNHead', num_classes=2, loss_decode=loss)
     parts.update(model=dict(type='EncoderDecoder', decode_head=head), val_evaluator=dict(type='IoUMetric'))
-    config = written(tmp_path, ''.join(f'{key} = {part!r}\n' for key, part in parts.items()))
+    config = put_config(tmp_path / 'mine.py', **parts)
     numbers = offered(config, tmp_path, 'scan')
     out = tmp_path / 'out.py'
     words = [word for code in ('MG103', 'MG230') for word in ('--edit', str(numbers[code][0]))]
@@ -203,7 +198,7 @@ def test_one_change_that_two_findings_ask_for_has_one_number(tmp_path: Path, cap
         parts[f'{split}_dataloader'] = dict(batch_size=2, dataset=data)
     head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
     parts.update(model=dict(type='EncoderDecoder', decode_head=head))
-    config = written(tmp_path, ''.join(f'{key} = {part!r}\n' for key, part in parts.items()))
+    config = put_config(tmp_path / 'mine.py', **parts)
     main(['scan', str(config), '--json', str(tmp_path / 'found.json'), '--no-verify'])
     sets = json.loads((tmp_path / 'found.json').read_text())['datasets']
     found = [(one['code'], [edit['number'] for edit in one['edits']]) for part in sets for one in part['findings']]

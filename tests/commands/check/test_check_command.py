@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from changed_configs import PIDNET, PSPNET, official_file
+from put_file import put
 from warm import run
 
 from benchmarks.official_configs import check, shipped_configs
@@ -19,12 +20,14 @@ pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
 
 
+def inherit(folder, text='', base=PSPNET, name='mine.py'):
+    """Write a config of one's own that inherits from an official one."""
+    return str(put(folder / name, f'_base_ = [{str(official_file(base))!r}]\n{text}\n'))
+
+
 @pytest.fixture
 def wrong(tmp_path):
-    """A config of one's own that inherits from an official one, and has one head wrong."""
-    file = tmp_path / 'mine.py'
-    file.write_text(f'_base_ = [{str(official_file(PSPNET))!r}]\nmodel = dict(auxiliary_head=dict(num_classes=11))\n')
-    return str(file)
+    return inherit(tmp_path, 'model = dict(auxiliary_head=dict(num_classes=11))')
 
 
 def test_clean(capsys, snapshot):
@@ -36,34 +39,24 @@ def test_clean(capsys, snapshot):
 
 @pytest.mark.parametrize('name', ['my config.py', 'two  blanks.py', "it's {n} %s.py"])
 def test_commands_are_quoted_for_a_shell(name, tmp_path, capsys):
-    file = tmp_path / name
-    file.write_text(f'_base_ = [{str(official_file(PSPNET))!r}]\n')
-    assert main(['check', str(file)]) == 0
+    file = inherit(tmp_path, name=name)
+    assert main(['check', file]) == 0
     commands = re.findall('`(mmguard .*?)`', capsys.readouterr().out)
-    assert [shlex.split(command)[2:] for command in commands] == [[str(file)]] * 2
+    assert [shlex.split(command)[2:] for command in commands] == [[file]] * 2
 
 
 def test_val_and_test_are_reported_together(tmp_path, capsys):
-    file = tmp_path / 'mine.py'
-    file.write_text(
-        f'_base_ = [{str(official_file(PSPNET))!r}]\nval_evaluator = dict(ignore_index=19)\n'
-        'test_evaluator = dict(ignore_index=19)\n'
-    )
-    assert main(['check', str(file), '--json', '-']) == 1
+    file = inherit(tmp_path, 'val_evaluator = dict(ignore_index=19)\ntest_evaluator = dict(ignore_index=19)')
+    assert main(['check', file, '--json', '-']) == 1
     (finding,) = json.loads(capsys.readouterr().out)['findings']
     assert (finding['code'], finding['severity'], finding['value']) == ('MG208', 'warning', 19)
     assert finding['places'] == ['val_evaluator.ignore_index', 'test_evaluator.ignore_index']
 
 
 def test_select_ignore_and_all(tmp_path, capsys):
-    config = tmp_path / 'mine.py'  # onedl's loss fails with avg_non_ignore alone
-    config.write_text(
-        f'_base_ = [{str(official_file(PIDNET))!r}]\n'
-        'losses = _base_.model.decode_head.loss_decode\n'
-        "losses[0]['avg_non_ignore'] = True\n"
-        'model = dict(decode_head=dict(loss_decode=losses))\n'
-    )
-    file = str(config)
+    losses = "losses = _base_.model.decode_head.loss_decode\nlosses[0]['avg_non_ignore'] = True\n"
+    model = 'model = dict(decode_head=dict(loss_decode=losses))'  # onedl's loss fails with avg_non_ignore alone
+    file = inherit(tmp_path, losses + model, PIDNET)
     assert main(['check', file, '--ignore', 'MG214']) == 0
     assert 'MG214' not in capsys.readouterr().out
     assert main(['check', file, '--select', 'mg214']) == 1
@@ -114,11 +107,8 @@ def test_custom_imports_of_the_working_directory_are_honoured(tmp_path):
         '    def __init__(self, reduce_zero_label=True, **kwargs):\n'
         '        super().__init__(reduce_zero_label=reduce_zero_label, **kwargs)\n'
     )
-    (tmp_path / 'mine.py').write_text(
-        f'_base_ = [{str(official_file(PSPNET))!r}]\n'
-        "custom_imports = dict(imports=['my_polyps', 'no_such_module'], allow_failed_imports=False)\n"
-        "train_dataloader = dict(dataset=dict(type='Polyps'))\n"
-    )
+    imports = "custom_imports = dict(imports=['my_polyps', 'no_such_module'], allow_failed_imports=False)"
+    inherit(tmp_path, f"{imports}\ntrain_dataloader = dict(dataset=dict(type='Polyps'))")
     command = "import sys\nfrom mmguard.cli import main\nsys.exit(main(['check', 'mine.py', '--json', 'found.json']))"
     done = run(command, folder=str(tmp_path))
     assert done.returncode == 1, done.output
@@ -130,12 +120,9 @@ def test_custom_imports_of_the_working_directory_are_honoured(tmp_path):
 
 
 def test_an_unknown_type_is_no_exception(tmp_path):
-    file = tmp_path / 'mine.py'
-    file.write_text(
-        f'_base_ = [{str(official_file(PSPNET))!r}]\n'
-        "model = dict(decode_head=dict(type='MyHead'))\ntrain_dataloader = dict(dataset=dict(type='MyData'))\n"
-    )
-    assert main(['check', str(file)]) == 0
+    head = "model = dict(decode_head=dict(type='MyHead'))"
+    file = inherit(tmp_path, f"{head}\ntrain_dataloader = dict(dataset=dict(type='MyData'))")
+    assert main(['check', file]) == 0
 
 
 def test_codes_may_be_beginnings():
@@ -147,8 +134,7 @@ def test_the_pure_python_style(tmp_path, capsys):
     official = (Path(__file__).parents[3] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py').read_text()
     plain = 'loss_decode=dict(type=CrossEntropyLoss'
     assert plain in official
-    file = tmp_path / 'mine.py'
-    file.write_text(official.replace(plain, f'{plain}, avg_non_ignore=True, class_weight=[1.0] * 18'))
+    file = put(tmp_path / 'mine.py', official.replace(plain, f'{plain}, avg_non_ignore=True, class_weight=[1.0] * 18'))
     assert main(['check', str(file), '--json', '-']) == 1
     findings = json.loads(capsys.readouterr().out)['findings']
     assert [(finding['code'], finding['severity']) for finding in findings[:2]] == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
+from put_file import put
 
 from mmguard.commands.demo.command import empty_folder
 from mmguard.commands.demo.dataset import RAW_IDS, SIZE, SLIP, write_dataset
@@ -42,11 +43,9 @@ def test_a_seed_gives_the_same_data_set(dataset, tmp_path):
 def test_made_anew(tmp_path):
     folder = tmp_path / 'a' / 'demo'
     empty_folder(folder)
-    (folder / 'runs').mkdir(exist_ok=True)
-    (folder / 'runs' / 'old.txt').write_text('old')
+    put(folder / 'runs' / 'old.txt', 'old')
     kept = tmp_path / 'kept'
-    kept.mkdir(exist_ok=True)
-    (kept / 'file').write_text('mine')
+    put(kept / 'file', 'mine')
     (folder / 'link').symlink_to(kept)
     empty_folder(folder)
     assert [path.name for path in folder.iterdir()] == ['.mmguard_demo']

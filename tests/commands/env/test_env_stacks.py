@@ -89,4 +89,4 @@ def test_a_version_is_compared_with_those_that_were_tested(name: str) -> None:
     for version, was in ((tested[0], 'was tested'), (f'{tested[-1]}+cu126', 'was tested'), ('99.0', 'not tested')):
         line = describe_environment(environment({name: version}))[f'mmguard with {name}']
         assert was in line
-        assert line.endswith(f'{tested[0]} to {tested[-1]}')
+        assert line.endswith(f'{tested[0]} to {tested[-1]})')

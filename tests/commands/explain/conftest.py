@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from explained_data import CALL
 from explained_logs import format_traceback
+from put_file import put
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> str:
-    path = tmp_path / 'train.log'
-    path.write_text(format_traceback('IndexError: Target 3 is out of bounds.', CALL))
-    return str(path)
+    return str(put(tmp_path / 'train.log', format_traceback('IndexError: Target 3 is out of bounds.', CALL)))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import coco_cases
 import numpy as np
 import pytest
+from coco_cases import ann, write
 
 from mmguard.cli import main
 from mmguard.findings.finding import Finding
@@ -24,13 +26,9 @@ model = dict(
 
 
 def labels(folder: Path, *values: int) -> str:
-    from PIL import Image
+    from label_files import write_copies
 
-    folder.mkdir()
-    for number in range(30):
-        label = np.resize(np.array(values, np.uint8), (16, 16))
-        Image.fromarray(label).save(folder / f'{number:03d}.png')
-    return str(folder)
+    return str(write_copies(folder, np.resize(np.array(values, np.uint8), (16, 16)), 30))
 
 
 def finding(code: str, severity: str) -> Finding:
@@ -44,11 +42,6 @@ def explained(capsys: pytest.CaptureFixture, *words: str) -> dict:
 
 
 def coco(path: Path, *ids: int) -> str:
-    boxes = [
-        {'id': n + 1, 'image_id': n + 1, 'category_id': number, 'bbox': [4, 4, 20, 20], 'area': 400, 'iscrowd': 0}
-        for n, number in enumerate(ids)
-    ]
-    images = [{'id': n + 1, 'file_name': f'{n}.jpg', 'width': 64, 'height': 64} for n in range(len(ids))]
-    names = [{'id': number, 'name': f'thing {number}'} for number in ids]
-    path.write_text(json.dumps({'images': images, 'annotations': boxes, 'categories': names}))
-    return str(path)
+    boxes = [ann(n, n, number, (4, 4, 20, 20)) for n, number in enumerate(ids)]
+    names = {number: f'thing {number}' for number in ids}
+    return write(path.parent, coco_cases.coco(boxes, len(ids), names, size=(64, 64)), path.name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 from uuid import uuid4
 
 import numpy as np
 import pytest
+from coco_cases import ann, coco, write
 from explained_logs import explain_log
 
 from mmguard.commands.explain.explanation import SUPPORTED, Explanation, explain_text
@@ -142,17 +142,13 @@ def evaluate_coco(log: Log, folder: Path, categories: Dict[int, str]) -> str:
     """Evaluate boxes as CocoMetric does, of which only the first class has any."""
     torch = pytest.importorskip('torch')
     evaluation = pytest.importorskip('mmdet.evaluation')
-    box: Dict[str, Any] = dict(id=1, image_id=1, category_id=1, bbox=[5, 5, 20, 20], area=400, iscrowd=0)
-    names = [dict(id=number, name=name) for number, name in categories.items()]
-    images = [dict(id=1, width=64, height=64, file_name='1.jpg')]
-    path = folder / 'val.json'
-    path.write_text(json.dumps(dict(images=images, annotations=[box], categories=names)))
-    metric = evaluation.CocoMetric(ann_file=str(path), metric='bbox', classwise=True)
+    path = write(folder, coco([ann(1, box=(5, 5, 20, 20))], 1, categories, size=(64, 64)))
+    metric = evaluation.CocoMetric(ann_file=path, metric='bbox', classwise=True)
     metric.dataset_meta = dict(classes=tuple(categories.values()))
     found = dict(
         bboxes=torch.tensor([[5.0, 5, 25, 25]]), scores=torch.tensor([0.9]), labels=torch.zeros(1, dtype=torch.long)
     )
-    metric.process({}, [dict(img_id=1, ori_shape=(64, 64), pred_instances=found)])
+    metric.process({}, [dict(img_id=0, ori_shape=(64, 64), pred_instances=found)])
     metric.evaluate(1)
     return log.read()
 

@@ -8,9 +8,12 @@ import shlex
 from pathlib import Path
 from typing import List, NamedTuple, Set, Tuple
 
+import coco_cases
 import pytest
+from coco_cases import ann, write
 from explained_data import CALL, CONFIG, coco, explained, finding, labels
 from explained_logs import explain_log, format_traceback
+from put_file import put
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
@@ -238,17 +241,10 @@ def test_what_cannot_be_read_leaves_the_explanation(
 
 
 def test_a_finding_of_two_causes_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    log = tmp_path / 'train.log'
-    log.write_text('Epoch [1][100/1200]  lr: 0.00080, loss_cls: nan, loss_bbox: nan, loss: nan\n')
-    box = dict(category_id=1, area=25, iscrowd=0)
-    data = dict(
-        images=[dict(id=n, file_name=f'{n}.jpg', height=64, width=64) for n in range(12)],
-        categories=[dict(id=1, name='cat')],
-        annotations=[dict(box, id=n, image_id=n, bbox=[5 + 90 * (n == 3), 5, 20, 20]) for n in range(12)],
-    )
-    file = tmp_path / 'train.json'
-    file.write_text(json.dumps(data))
-    assert main(['explain', str(log), '--data', str(file), '--verbose']) == 1
+    log = put(tmp_path / 'train.log', 'Epoch [1][100/1200]  lr: 0.00080, loss_cls: nan, loss_bbox: nan, loss: nan\n')
+    boxes = [ann(n, n, box=(5 + 90 * (n == 3), 5, 20, 20)) for n in range(12)]
+    file = write(tmp_path, coco_cases.coco(boxes, 12, ['cat'], size=(64, 64)))
+    assert main(['explain', str(log), '--data', file, '--verbose']) == 1
     out = capsys.readouterr().out
     assert out.count('found: MG109 ') == 1
     assert 'do: ' in out
@@ -258,8 +254,7 @@ def test_a_finding_of_two_causes_is_printed_once(tmp_path: Path, capsys: pytest.
 def test_an_import_that_the_log_shows_is_not_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture, before: str
 ) -> None:
-    path = tmp_path / 'train.log'
-    path.write_text(NOT_REGISTERED)
+    path = put(tmp_path / 'train.log', NOT_REGISTERED)
     assert explained(capsys, str(path))['causes'][0]['key'] == 'not-imported'
     path.write_text(before + NOT_REGISTERED)
     record = explained(capsys, str(path))
@@ -345,8 +340,7 @@ def test_a_data_set_without_an_annotation_file_is_no_coco_file_that_cannot_be_re
 ) -> None:
     (tmp_path / 'flowers' / 'rose').mkdir(parents=True)
     folders, model = dict(type='Flowers', data_prefix=str(tmp_path / 'flowers')), dict(type='ImageClassifier')
-    config = tmp_path / 'old.py'
-    config.write_text(f'model = {model}\ndata = dict(samples_per_gpu=2, train={folders})\n')
+    config = put(tmp_path / 'old.py', f'model = {model}\ndata = dict(samples_per_gpu=2, train={folders})\n')
     record = explained(capsys, log, '--config', str(config))
     assert 'MG132' not in [*record['more'], *(code for cause in record['causes'] for code in cause['findings'])]
     assert main(['explain', log, '--config', str(config)]) == 1

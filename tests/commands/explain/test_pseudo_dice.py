@@ -61,7 +61,6 @@ NOW_AND_THEN = [
 @pytest.mark.parametrize(('text', 'words'), ALWAYS)
 def test_in_every_epoch_it_is_a_fault_of_the_labels(text: str, words: str) -> None:
     found = explain_log(text)
-    assert found.signature is not None
     assert found.signature.code == 'MG400'
     assert words in found.raised.text
     # A fold without the class shows the same.
@@ -78,7 +77,6 @@ def test_now_and_then_it_is_harmless(text: str, words: str) -> None:
 @pytest.mark.parametrize('pasted', ['Pseudo dice [nan, 0.91]', v1(3, '0.8, nan')])
 def test_of_one_line_alone_both_are_said_the_harmless_one_first(pasted: str) -> None:
     found = explain_log(pasted)
-    assert found.signature is not None
     assert found.signature.code == 'MG400'
     assert 'rare' in found.causes[0].cause.text
     assert found.causes[1].standing == POSSIBLE

@@ -9,6 +9,8 @@ from typing import Tuple
 import pytest
 from explained_data import CALL, coco, explained, finding, labels
 from explained_logs import explain_log, format_traceback
+from put_file import put
+from voc_cases import obj, xml
 
 import mmguard
 from mmguard.cli import main
@@ -21,13 +23,8 @@ pytest.importorskip('msgspec')
 
 def voc(folder: Path, *names: str) -> str:
     """Write a VOC folder with one object per name."""
-    (folder / 'Annotations').mkdir(parents=True)
     for number, name in enumerate(names):
-        (folder / f'Annotations/{number}.xml').write_text(
-            f'<annotation><filename>{number}.jpg</filename><size><width>64</width><height>64</height></size><object>'
-            f'<name>{name}</name><difficult>0</difficult><bndbox><xmin>5</xmin><ymin>5</ymin><xmax>20</xmax>'
-            '<ymax>20</ymax></bndbox></object></annotation>'
-        )
+        put(folder / f'Annotations/{number}.xml', xml(obj(name)))
     return str(folder)
 
 
@@ -35,6 +32,14 @@ SITE = '/opt/lib/python3.9/site-packages'
 SEMANTIC = (f'{SITE}/mmdet/models/mask_heads/fused_semantic_head.py', 'self.criterion(pred, labels)')
 BOX_HEAD = (f'{SITE}/torchvision/models/detection/roi_heads.py', 'F.cross_entropy(class_logits, labels)')
 FOUR = 'RuntimeError: only batches of spatial targets supported (3D tensors) but got targets of size: : [4, {}, {}, 3]'
+
+
+def check_undecided(error: str, frame: Tuple[str, str], data: str, folder: Path, capsys: pytest.CaptureFixture) -> None:
+    log = put(folder / 'train.log', format_traceback(error, frame))
+    record = explained(capsys, str(log), '--data', data, '--num-classes', '2')
+    unread = explain_log(log.read_text(), OutsideFacts(num_classes=2))
+    assert [one['key'] for one in record['causes']] == [one.cause.key for one in unread.causes]
+    assert (record['refuted'], record['more']) == ([one.key for one in unread.refuted], [])
 
 
 @pytest.mark.parametrize(
@@ -49,12 +54,7 @@ FOUR = 'RuntimeError: only batches of spatial targets supported (3D tensors) but
 def test_a_file_of_boxes_decides_nothing_about_label_maps(
     error: str, frame: Tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    log = tmp_path / 'train.log'
-    log.write_text(format_traceback(error, frame))
-    record = explained(capsys, str(log), '--data', coco(tmp_path / 'train.json', 1, 2, 3), '--num-classes', '2')
-    unread = explain_log(log.read_text(), OutsideFacts(num_classes=2))
-    assert [one['key'] for one in record['causes']] == [one.cause.key for one in unread.causes]
-    assert (record['refuted'], record['more']) == ([one.key for one in unread.refuted], [])
+    check_undecided(error, frame, coco(tmp_path / 'train.json', 1, 2, 3), tmp_path, capsys)
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,7 @@ def test_a_file_of_boxes_decides_nothing_about_label_maps(
 def test_label_maps_decide_nothing_about_a_loss_of_boxes(
     error: str, frame: Tuple[str, str], values: Tuple[int, ...], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    log = tmp_path / 'train.log'
-    log.write_text(format_traceback(error, frame))
-    record = explained(capsys, str(log), '--data', labels(tmp_path / 'labels', *values), '--num-classes', '2')
-    unread = explain_log(log.read_text(), OutsideFacts(num_classes=2))
-    assert [one['key'] for one in record['causes']] == [one.cause.key for one in unread.causes]
-    assert (record['refuted'], record['more']) == ([one.key for one in unread.refuted], [])
+    check_undecided(error, frame, labels(tmp_path / 'labels', *values), tmp_path, capsys)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +166,6 @@ def test_a_log_without_an_error_is_reported_with_what_the_labels_show(
 def test_an_unknown_error_of_mmengine_is_tried_on_the_program(
     file: str, is_named: bool, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    log = tmp_path / 'train.log'
-    log.write_text(format_traceback('FlubberError: no flubber', (file, 'x = f(y)')))
+    log = put(tmp_path / 'train.log', format_traceback('FlubberError: no flubber', (file, 'x = f(y)')))
     assert main(['explain', str(log)]) == 1
     assert ('mmguard dry-run CONFIG' in capsys.readouterr().out) is is_named

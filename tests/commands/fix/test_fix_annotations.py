@@ -8,8 +8,12 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
+import coco_cases
 import pytest
+from coco_cases import ann
 from PIL import Image
+from put_file import put
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.formats.coco.write import correct_coco
@@ -30,15 +34,9 @@ def changes(out: Path) -> List[str]:
 
 
 def coco(annotations: List[Dict[str, Any]]) -> Dict[str, Any]:
-    return dict(
-        info=dict(description='mine'),
-        images=[dict(id=1, file_name='1.jpg', width=W, height=H)],
-        categories=[dict(id=3, name='cat'), dict(id=7, name='dog')],
-        annotations=[
-            dict(dict(id=n, image_id=1, category_id=3, bbox=[1, 2, 3, 4], area=12), **a)
-            for n, a in enumerate(annotations)
-        ],
-    )
+    boxes = [{**ann(n, 1, 3, (1, 2, 3, 4)), **changes} for n, changes in enumerate(annotations)]
+    record = coco_cases.coco(boxes, 1, {3: 'cat', 7: 'dog'}, size=(W, H), first_image=1)
+    return dict(record, info=dict(description='mine'))
 
 
 #: What is counted of an annotation -> what is wrong with it.
@@ -57,8 +55,7 @@ def annotations(tmp_path: Path) -> Path:
     path.parent.mkdir()
     faulty = [*FAULTS.values(), dict(bbox=None), dict(bbox=['a', 1, 2, 3]), dict(category_id=[3])]
     good = [{}, dict(category_id=7, iscrowd=1), dict(bbox=[90, 40, 30, 30])]
-    path.write_text(json.dumps(coco([good[0], *faulty, *good[1:]])))
-    return path
+    return put(path, json.dumps(coco([good[0], *faulty, *good[1:]])))
 
 
 def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, capsys: Any) -> None:
@@ -103,9 +100,7 @@ def test_coco_categories_are_remapped(annotations: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize('text', ['', '{', '[]', '{"images": 3}', '[' * 100_000, '{"images": [{}], "annotations": []}'])
 def test_what_is_no_coco_is_left_out(text: str, tmp_path: Path, capsys: Any) -> None:
-    path = tmp_path / 'in' / 'a.json'
-    path.parent.mkdir()
-    path.write_text(text)
+    path = put(tmp_path / 'in' / 'a.json', text)
     assert run(path, '--out', tmp_path / 'out') == 1
     assert 'a.json:' in capsys.readouterr().out
     assert not (tmp_path / 'out' / 'a.json').exists()
@@ -114,37 +109,18 @@ def test_what_is_no_coco_is_left_out(text: str, tmp_path: Path, capsys: Any) -> 
 # ---- VOC
 
 
-def voc(*objects: str) -> str:
-    return (
-        f'<annotation><size><width>{W}</width><height>{H}</height></size>'
-        + ''.join(f'<object>{item}</object>' for item in objects)
-        + '</annotation>'
-    )
-
-
-def thing(name: str, *box: float) -> str:
-    sides = ''.join(f'<{s}>{v}</{s}>' for s, v in zip(('xmin', 'ymin', 'xmax', 'ymax'), box))
-    return f'<name>{name}</name><bndbox>{sides}</bndbox>'
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     root = tmp_path / 'VOC2007'
     (root / 'Annotations').mkdir(parents=True)
-    (root / 'ImageSets' / 'Main').mkdir(parents=True)
-    (root / 'ImageSets' / 'Main' / 'train.txt').write_text('1\n2\n')
+    put(root / 'ImageSets' / 'Main' / 'train.txt', '1\n2\n')
     (root / 'JPEGImages').mkdir()
     for stem in ('1', '2'):
-        Image.new('RGB', (W, H)).save(root / 'JPEGImages' / f'{stem}.jpg')
-    faulty = (
-        thing('unicorn', 1, 1, 9, 9),
-        thing('cat', 5, 5, 5, 9),
-        thing('cat', 1, 1, 9),
-        thing('cat', 101, 1, 120, 9),
-    )
-    good = (thing('cat', 1, 1, 9, 9), thing('dog', 90, 1, 120, 9))
-    (root / 'Annotations' / '1.xml').write_text(voc(good[0], *faulty, good[1]))
-    (root / 'Annotations' / '2.xml').write_text(voc(*good[:1]))
+        Image.new('RGB', (100, 80)).save(root / 'JPEGImages' / f'{stem}.jpg')
+    faulty = [('unicorn', (1, 1, 9, 9)), ('cat', (5, 5, 5, 9)), ('cat', (1, 1, 9)), ('cat', (101, 1, 120, 9))]
+    good = (obj('cat', (1, 1, 9, 9)), obj('dog', (90, 1, 120, 9)))
+    (root / 'Annotations' / '1.xml').write_text(xml(good[0], *(obj(*one) for one in faulty), good[1]))
+    (root / 'Annotations' / '2.xml').write_text(xml(good[0]))
     return root
 
 
@@ -179,9 +155,9 @@ def test_voc_beside_its_images(below: Tuple[str, ...], tmp_path: Path, capsys: p
     for split in below or ('',):
         (root / split).mkdir(parents=True, exist_ok=True)
         for number in range(12):
-            Image.new('RGB', (W, H)).save(root / split / f'{number}.jpg')
-            flat = [thing('cat', 5, 5, 5, 9)] if split != 'valid' and number == 7 else []
-            (root / split / f'{number}.xml').write_text(voc(thing('cat', 1, 1, 9, 9), *flat))
+            Image.new('RGB', (100, 80)).save(root / split / f'{number}.jpg')
+            flat = [obj('cat', (5, 5, 5, 9))] if split != 'valid' and number == 7 else []
+            (root / split / f'{number}.xml').write_text(xml(obj('cat', (1, 1, 9, 9)), *flat))
     assert main(['scan', str(root)]) == 1
     said = ' '.join(capsys.readouterr().out.split())
     assert f'{os.path.join(*below[:1], "7.xml")}: 5, 5, 5, 9' in said
@@ -192,7 +168,7 @@ def test_voc_beside_its_images(below: Tuple[str, ...], tmp_path: Path, capsys: p
 
 def test_hostile_xml_is_left_out(folder: Path, tmp_path: Path) -> None:
     bomb = '<!DOCTYPE a [<!ENTITY b "c"><!ENTITY d "&b;&b;">]><annotation>&d;</annotation>'
-    hostile = {'bomb': bomb, 'cut': voc()[:-5], 'other': '<html/>', 'empty': ''}
+    hostile = {'bomb': bomb, 'cut': xml()[:-5], 'other': '<html/>', 'empty': ''}
     for name, text in hostile.items():
         (folder / 'Annotations' / f'{name}.xml').write_text(text)
     assert run(folder, '--out', tmp_path / 'out') == 1

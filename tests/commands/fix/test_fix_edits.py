@@ -8,12 +8,13 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
+from coco_cases import ann, coco
+from label_files import write_copies
 from masks_of_255 import binary_masks
 from PIL import Image
+from put_file import put, put_config
 
 from mmguard.cli import main
-
-SIZE = dict(width=640, height=480)
 
 
 def boxes(corners: bool, outside: bool = False) -> List[List[int]]:
@@ -24,17 +25,8 @@ def boxes(corners: bool, outside: bool = False) -> List[List[int]]:
 
 
 def write(path: Path, found: List[List[int]], first: int = 0) -> Path:
-    record: Dict[str, Any] = dict(
-        images=[dict(id=n, file_name=f'{n}.jpg', **SIZE) for n in range(4)],
-        annotations=[
-            dict(id=n, image_id=n % 4, category_id=first + n % 2, bbox=box, area=9000, iscrowd=0)
-            for n, box in enumerate(found)
-        ],
-        categories=[dict(id=first + n, name=name) for n, name in enumerate(['cat', 'dog'])],
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record))
-    return path
+    annotations = [ann(n, n % 4, first + n % 2, box, area=9000) for n, box in enumerate(found)]
+    return put(path, json.dumps(coco(annotations, 4, ['cat', 'dog'], first, (640, 480))))
 
 
 @pytest.fixture(autouse=True)
@@ -101,11 +93,7 @@ def test_boxes_that_seem_to_be_corners_are_not_clamped(tmp_path: Path, capsys: A
 def test_the_map_that_is_offered_for_a_bare_folder_leaves_a_clean_one(
     values: List[int], words: Any, code: str, tmp_path: Path, capsys: Any
 ) -> None:
-    maps = tmp_path / 'my maps'
-    maps.mkdir()
-    for n in range(4):
-        drawn = np.random.default_rng(n).choice(np.array(values, np.uint8), (40, 50))
-        Image.fromarray(drawn).save(maps / f'{n}.png')
+    maps = write_copies(tmp_path / 'my maps', np.random.default_rng(0).choice(np.array(values, np.uint8), (40, 50)), 4)
     assert run('scan', f'{maps}/', *words, '--json', tmp_path / 'scan.json') == 1
     (data,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
     (finding,) = (finding for finding in data['findings'] if finding['code'] == code)
@@ -243,31 +231,17 @@ OBJECTS: Dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize('code', OBJECTS)
-def test_a_folder_of_label_maps_is_written_and_scanned_again(
-    code: str, small_masks: Any, tmp_path: Path, capsys: Any
-) -> None:
-    folder = small_masks(*OBJECTS[code])
-    (number,) = numbers_of(folder, code, capsys, '--num-classes', 2)
-    assert run('fix', folder, '-o', tmp_path / 'out', '--num-classes', 2, '--edit', number) == 0
-    for path in (tmp_path / 'out').glob('*.png'):
-        with Image.open(path) as image:
-            assert sorted(set(np.asarray(image).ravel().tolist())) == [0, 1]
-    assert len(list((tmp_path / 'out').glob('*.png'))) == 6
-    assert is_clean(tmp_path / 'out', '--num-classes', 2)
-
-
 def test_masks_of_another_kind_bring_their_ending_into_the_config(tmp_path: Path, capsys: Any) -> None:
     """MG136 of masks stored as JPEG: the copies are PNG, so the config must list other names (mmsegmentation#1338)."""
     pytest.importorskip('mmseg')
-    loaders = ''
-    for split in ('train', 'val'):
-        data = binary_masks(tmp_path, split, 64, '_m.jpg')
-        loaders += f'{split}_dataloader = {dict(batch_size=2, dataset=data)!r}\n'
+    loaders = {
+        f'{split}_dataloader': dict(batch_size=2, dataset=binary_masks(tmp_path, split, 64, '_m.jpg'))
+        for split in ('train', 'val')
+    }
     head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
     model = dict(type='EncoderDecoder', decode_head=head)
-    config, edited, out = tmp_path / 'config.py', tmp_path / 'edited.py', tmp_path / 'out'
-    config.write_text(f"default_scope = 'mmseg'\nmodel = {model!r}\n{loaders}")
+    config = put_config(tmp_path / 'config.py', default_scope='mmseg', model=model, **loaders)
+    edited, out = tmp_path / 'edited.py', tmp_path / 'out'
     number = first_number(config, 'files', capsys)
     assert run('apply', config, '-o', edited, '--scan', '--edit', number) == 0
     assert f'`mmguard fix {config} --out DIR --edit {number}`' in capsys.readouterr().out
@@ -287,15 +261,26 @@ SHADES = {
 }
 
 
-@pytest.mark.parametrize('words', [('--num-classes', 2), ('--num-classes', 1)])
-@pytest.mark.parametrize('name', SHADES)
-def test_gray_masks_of_three_channels_get_a_threshold(
-    name: str, words: Any, small_masks: Any, tmp_path: Path, capsys: Any
+def shaded(name: str) -> Any:
+    return lambda inside, number: np.stack([SHADES[name](inside).astype(np.uint8)] * 3, -1), 'png'
+
+
+@pytest.mark.parametrize(
+    ('code', 'files', 'classes'),
+    [
+        *((code, files, 2) for code, files in OBJECTS.items()),
+        *(('MG580', shaded(name), classes) for name in SHADES for classes in (1, 2)),
+    ],
+)
+def test_a_folder_of_label_maps_is_written_and_scanned_again(
+    code: str, files: Any, classes: int, small_masks: Any, tmp_path: Path, capsys: Any
 ) -> None:
-    folder = small_masks(lambda inside, number: np.stack([SHADES[name](inside).astype(np.uint8)] * 3, -1), 'png')
-    (number,) = numbers_of(folder, 'MG580', capsys, *words)
-    assert run('fix', folder, '-o', tmp_path / 'out', *words, '--edit', number) == 0
-    for path in (tmp_path / 'out').glob('*.png'):
+    folder = small_masks(*files)
+    (number,) = numbers_of(folder, code, capsys, '--num-classes', classes)
+    assert run('fix', folder, '-o', tmp_path / 'out', '--num-classes', classes, '--edit', number) == 0
+    written = sorted((tmp_path / 'out').glob('*.png'))
+    assert len(written) == 6
+    for path in written:
         with Image.open(path) as image:
             assert (image.mode, sorted(set(np.asarray(image).ravel().tolist()))) == ('L', [0, 1])
     assert is_clean(tmp_path / 'out', '--num-classes', 2)

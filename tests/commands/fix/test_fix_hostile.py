@@ -10,6 +10,8 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 from PIL import Image
+from put_file import put
+from voc_cases import SIZE, obj, xml
 
 from mmguard.cli import main
 from mmguard.formats.maps.forms import correct_map
@@ -34,9 +36,7 @@ def coco(images: List[Any], annotations: List[Any]) -> Dict[str, Any]:
 
 def fixed(record: Dict[str, Any], folder: Path, *options: Any) -> Any:
     """What becomes of a COCO file; ``None`` where it is left out."""
-    source = folder / 'in' / 'train.json'
-    source.parent.mkdir(exist_ok=True)
-    source.write_text(json.dumps(record))
+    source = put(folder / 'in' / 'train.json', json.dumps(record))
     code = run(source, '--out', folder / 'out', *options)
     written = folder / 'out' / 'train.json'
     assert code == (0 if written.exists() else 1)
@@ -120,10 +120,7 @@ def test_names_that_are_no_utf_8_are_kept_and_shown_as_escapes(maps: Path, tmp_p
 
 
 def test_xml_that_is_nested_a_thousand_deep_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / 'in').mkdir()
-    box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>0</xmax><ymax>9</ymax></bndbox>'
-    deep = '<a>' * 5000 + '</a>' * 5000
-    (tmp_path / 'in' / 'a.xml').write_text(f'<annotation><object><name>cat</name>{box}</object>{deep}</annotation>')
+    put(tmp_path / 'in' / 'a.xml', xml(obj(box=(1, 1, 0, 9)), '<a>' * 5000 + '</a>' * 5000))
     assert run(tmp_path / 'in', '--out', tmp_path / 'out') == 1
     (left_out,) = json.loads((tmp_path / 'out' / 'mmguard.manifest').read_text())['left_out']
     assert left_out['file'] == 'a.xml'
@@ -131,10 +128,7 @@ def test_xml_that_is_nested_a_thousand_deep_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(('left', 'top', 'right'), [('1.2', '1', '1.9'), ('1', '5', '12345678')])
 def test_boxes_of_voc_are_what_mmdet_reads(left: str, top: str, right: str, tmp_path: Path, capsys: Any) -> None:
-    (tmp_path / 'in').mkdir()
-    size = '<size><width>16000000</width><height>100</height></size>'
-    box = f'<bndbox><xmin>{left}</xmin><ymin>{top}</ymin><xmax>{right}</xmax><ymax>200</ymax></bndbox>'
-    (tmp_path / 'in' / 'a.xml').write_text(f'<annotation>{size}<object><name>cat</name>{box}</object></annotation>')
+    put(tmp_path / 'in' / 'a.xml', xml(obj(box=(left, top, right, 200)), size=SIZE.format(16_000_000, 100)))
     assert run(tmp_path / 'in', '--out', tmp_path / 'out') == 0
     written = (tmp_path / 'out' / 'a.xml').read_text()
     assert ('<object>' not in written) if right == '1.9' else '<xmax>12345678</xmax><ymax>101</ymax>' in written

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from label_files import write
 from PIL import Image
+from put_file import put
 
 from mmguard.cli import main
 from mmguard.formats.maps.forms import correct_map
@@ -111,8 +113,7 @@ def test_a_second_run_finds_nothing_and_a_scan_is_clean(maps: Path, tmp_path: Pa
 
 
 def test_clip(tmp_path: Path) -> None:
-    (tmp_path / 'in').mkdir()
-    (tmp_path / 'in' / 'a.png').write_bytes(encoded(LABEL))
+    write(tmp_path / 'in' / 'a.png', LABEL)
     assert run(tmp_path / 'in', '--out', tmp_path / 'out', '--num-classes', 3, '--on-invalid', 'clip') == 0
     np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), np.where(LABEL == 11, 2, LABEL))
 
@@ -147,8 +148,7 @@ def test_what_cannot_be_corrected_is_named_and_left_out(maps: Path, tmp_path: Pa
 
 
 def test_a_value_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    (tmp_path / 'in').mkdir()
-    (tmp_path / 'in' / 'a.png').write_bytes(encoded(LABEL))
+    write(tmp_path / 'in' / 'a.png', LABEL)
     arguments = ('--num-classes', 3, '--ignore-index', 300)
     assert run(tmp_path / 'in', '--out', tmp_path / 'out', *arguments) == 1
     assert os.listdir(tmp_path / 'out') == ['mmguard.manifest']
@@ -156,8 +156,7 @@ def test_a_value_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_in_a_folder_stays(maps: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / 'out'
-    out.mkdir()
-    (out / 'clean.png').write_text('hours of work')
+    put(out / 'clean.png', 'hours of work')
     assert run(maps, '--out', out, '--num-classes', 3) == 2
     assert str(out) in capsys.readouterr().err
     assert contents(out) == {'clean.png': b'hours of work'}
@@ -211,9 +210,8 @@ COLORS = np.array([(0, 0, 0), (128, 0, 0), (0, 128, 0)], dtype=np.uint8)
 @pytest.mark.parametrize('form', ['inline', 'file'])
 def test_colors_become_the_labels_that_are_listed(tmp_path: Path, form: str) -> None:
     label = np.array([[0, 1, 2], [2, 1, 0]], dtype=np.uint8)
-    (tmp_path / 'labels').mkdir()
-    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(COLORS[label]))
-    (tmp_path / 'labels' / 'b.png').write_bytes(encoded(np.dstack([COLORS[label], label * 0 + 255])))
+    write(tmp_path / 'labels' / 'a.png', COLORS[label])
+    write(tmp_path / 'labels' / 'b.png', np.dstack([COLORS[label], label * 0 + 255]))
     table = '{(0, 0, 0): 0, (128, 0, 0): 2, (0, 128, 0): 1}'
     if form == 'file':
         table = str(tmp_path / 'colors.json')
@@ -224,8 +222,7 @@ def test_colors_become_the_labels_that_are_listed(tmp_path: Path, form: str) -> 
 
 
 def test_a_file_with_a_color_that_is_not_listed_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    (tmp_path / 'labels').mkdir()
-    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(COLORS[[[0, 1, 2]]]))
+    write(tmp_path / 'labels' / 'a.png', COLORS[[[0, 1, 2]]])
     assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 2, '--colors', '{(0, 0, 0): 0}') == 1
     assert '(0, 128, 0)' in capsys.readouterr().out
 
@@ -234,17 +231,14 @@ def test_a_file_with_a_color_that_is_not_listed_is_left_out(tmp_path: Path, caps
 def test_a_threshold_makes_two_classes(tmp_path: Path, ending: str) -> None:
     white = np.zeros((16, 16), dtype=np.uint8)
     white[:, 8:] = 255
-    (tmp_path / 'labels').mkdir()
-    Image.fromarray(white).save(tmp_path / 'labels' / f'a{ending}')
+    write(tmp_path / 'labels' / f'a{ending}', white)
     assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 2, '--threshold', 127) == 0
     np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), white // 255)
 
 
 def test_a_long_label_map_is_read_from_a_file(tmp_path: Path) -> None:
-    (tmp_path / 'labels').mkdir()
-    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(LABEL))
-    table = tmp_path / 'label_map.json'
-    table.write_text(json.dumps({'11': 2}), encoding='utf-8')
+    write(tmp_path / 'labels' / 'a.png', LABEL)
+    table = put(tmp_path / 'label_map.json', json.dumps({'11': 2}))
     assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 3, '--label-map', table) == 0
     np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), np.where(LABEL == 11, 2, LABEL))
 
@@ -259,8 +253,7 @@ def test_images_beside_label_maps_are_none_of_them(tmp_path: Path) -> None:
     assert sorted(contents(tmp_path / 'out')) == ['labels/a.png', 'mmguard.manifest']
 
     mixed = tmp_path / 'mixed'
-    mixed.mkdir()
-    (mixed / 'a.png').write_bytes(gray)
+    put(mixed / 'a.png', gray)
     (mixed / 'a_seg.png').write_bytes(encoded(LABEL))
     assert run(mixed, '-o', tmp_path / 'out2', '--num-classes', 11, '--suffix', '_seg.png') == 0
     assert sorted(contents(tmp_path / 'out2')) == ['a_seg.png', 'mmguard.manifest']

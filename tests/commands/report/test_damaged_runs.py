@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from put_file import put
 
 from mmguard.cli import main
 from mmguard.log.run_log import name_for_rank
@@ -66,11 +67,9 @@ def test_a_log_that_cannot_be_read_hides_no_other_rank(tmp_path: Path, capsys: A
 
 @pytest.mark.timeout(60)
 def test_many_files_take_no_time(tmp_path: Path, capsys: Any) -> None:
-    (tmp_path / 'newest').mkdir()
-    (tmp_path / 'newest' / NAME).write_bytes(line())
+    put(tmp_path / 'newest' / NAME, line())
     for number in range(1_000):
-        (tmp_path / f'{number:04d}').mkdir()
-        (tmp_path / f'{number:04d}' / NAME).write_bytes(line(number))
+        put(tmp_path / f'{number:04d}' / NAME, line(number))
         (tmp_path / 'newest' / name_for_rank(NAME, number + 1)).write_bytes(line(number)[:-5])
     os.utime(tmp_path / 'newest' / NAME, (2 * time.time(),) * 2)
     code, shown = report(tmp_path, capsys)

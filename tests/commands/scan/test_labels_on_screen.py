@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, List
 
+import coco_cases
 import pytest
+from coco_cases import ann, write
+from voc_cases import obj, xml
 
 from mmguard.cli import main
 from mmguard.commands.page.html import build_page
@@ -24,28 +26,18 @@ NAMES = {7: 'cat', 9: 'dog', 20: 'horse', 30: 'sheep'}
 
 @pytest.fixture
 def coco(tmp_path: Path) -> Path:
-    annotations: List[Dict[str, Any]] = []
-    for image, ids in enumerate(IDS):
-        for category in ids:
-            number = len(annotations)
-            box = dict(bbox=[2, 2, 10, 10], area=100, iscrowd=0)
-            annotations.append(dict(id=number, image_id=image, category_id=category, **box))
-    images = [dict(id=image, file_name=f'{image}.jpg', height=50, width=50) for image in range(len(IDS))]
-    categories = [dict(id=number, name=name) for number, name in NAMES.items()]
-    path = tmp_path / 'train.json'
-    path.write_text(json.dumps(dict(images=images, categories=categories, annotations=annotations)))
-    return path
+    pairs = [(image, category) for image, ids in enumerate(IDS) for category in ids]
+    record = coco_cases.coco([ann(number, *pair) for number, pair in enumerate(pairs)], len(IDS))
+    record['categories'] = [dict(id=number, name=name) for number, name in NAMES.items()]
+    return Path(write(tmp_path, record))
 
 
 @pytest.fixture
 def voc(tmp_path: Path) -> Path:
     folder = tmp_path / 'voc' / 'Annotations'
     folder.mkdir(parents=True)
-    box = '<bndbox><xmin>2</xmin><ymin>2</ymin><xmax>20</xmax><ymax>20</ymax></bndbox>'
     for image, ids in enumerate(IDS):
-        objects = ''.join(f'<object><name>{NAMES[i]}</name><difficult>0</difficult>{box}</object>' for i in ids)
-        size = '<size><width>50</width><height>50</height><depth>3</depth></size>'
-        (folder / f'{image}.xml').write_text(f'<annotation>{size}{objects}</annotation>')
+        (folder / f'{image}.xml').write_text(xml(*(obj(NAMES[number]) for number in ids)))
     return folder.parent
 
 

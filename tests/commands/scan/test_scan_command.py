@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any, Dict, List
 
+import coco_cases
 import numpy as np
 import pytest
+from coco_cases import ann, coco
 from label_files import BLOCKS, write
+from put_file import put_config
 from scans import scan
 
 from mmguard.cli import main
@@ -95,23 +97,13 @@ def test_what_cannot_run_ends_with_2(
     assert named in capsys.readouterr().err
 
 
-def write_coco(folder: Path, height: int) -> None:
-    annotation = dict(id=1, image_id=1, category_id=7, bbox=[0, 0, 50, height], area=50 * height, iscrowd=0)
-    image = dict(id=1, file_name='a.jpg', width=64, height=64)
-    coco = dict(images=[image], annotations=[annotation], categories=[dict(id=7, name='cat')])
-    (folder / 'coco.json').write_text(json.dumps(coco))
-
-
 def test_a_detection_config_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     pytest.importorskip('mmdet')
-    write_coco(tmp_path, height=50)
+    coco_cases.write(tmp_path, coco([ann(1, category=7)], 1, ['cat'], 7), 'coco.json')
     dataset = dict(type='CocoDataset', data_root=str(tmp_path), ann_file='coco.json', metainfo=dict(classes=('cat',)))
-    config = tmp_path / 'config.py'
-    config.write_text(
-        f"default_scope = 'mmdet'\ntrain_dataloader = dict(dataset={dataset!r})\nval_dataloader = train_dataloader\n"
-        "model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=1))\n"
-    )
-    reported = scan(capsys, config)
+    model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=1))
+    loaders = {f'{split}_dataloader': dict(dataset=dataset) for split in ('train', 'val')}
+    reported = scan(capsys, put_config(tmp_path / 'config.py', default_scope='mmdet', model=model, **loaders))
     assert reported['name'] == 'train, val'
     assert reported['facts']['total'] == 1
     assert reported['facts'].get('values', {}) == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from small_runs import GUARD, LOAD, NUM_CLASSES, PACK, dataset_config
+from small_runs import GUARD, LOAD, PACK, seg_config
 
 from mmguard.cli import main
 
@@ -16,17 +16,7 @@ Write = Callable[[str, List[Dict[str, Any]]], str]
 
 @pytest.fixture
 def write_config(tmp_path: Path) -> Write:
-    def write(root: str, pipeline: List[Dict[str, Any]]) -> str:
-        dataset = dataset_config(root, 'train', pipeline)
-        path = tmp_path / 'config.py'
-        path.write_text(
-            f"default_scope = 'mmseg'\ncustom_imports = dict(imports=['mmguard'], allow_failed_imports=False)\n"
-            f'model = dict(type="EncoderDecoder", decode_head=dict(type="FCNHead", num_classes={NUM_CLASSES}))\n'
-            f'train_dataloader = dict(dataset={dataset!r})\n'
-        )
-        return str(path)
-
-    return write
+    return lambda root, pipeline: seg_config(tmp_path, root, pipeline)
 
 
 def cut_path(shown: str) -> str:

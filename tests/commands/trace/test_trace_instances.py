@@ -10,7 +10,8 @@ from typing import Any, Dict, List, Sequence, Tuple
 import pytest
 import torch
 from mmengine.config import Config
-from small_det_data import make_coco
+from put_file import put
+from small_det_data import coco_dataset, make_coco
 
 from mmguard.cli import main
 from mmguard.commands.trace.tracer import SampleTrace, Tracer
@@ -28,21 +29,9 @@ def coco(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def config(root: str, pipeline: Sequence[Dict[str, Any]]) -> Config:
-    dataset = dict(
-        type='CocoDataset',
-        data_root=root,
-        ann_file='annotations/instances_train2017.json',
-        data_prefix=dict(img='train2017/'),
-        metainfo=dict(classes=tuple(f'class {label}' for label in range(83))),
-        pipeline=list(pipeline),
-    )
-    return Config(
-        dict(
-            default_scope='mmdet',
-            model=dict(bbox_head=dict(type='BBoxHead', num_classes=80)),
-            train_dataloader=dict(dataset=dataset),
-        )
-    )
+    model = dict(bbox_head=dict(type='BBoxHead', num_classes=80))
+    loader = dict(dataset=coco_dataset(root, pipeline))
+    return Config(dict(default_scope='mmdet', model=model, train_dataloader=loader))
 
 
 def changes_of(traced: SampleTrace) -> List[Tuple[str, str, int]]:
@@ -224,8 +213,7 @@ def test_a_box_of_voc_is_named_by_the_numbers_in_its_file(tmp_path: Path) -> Non
     from format_cases import NAMES, voc
 
     for name, content in voc().items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(content.replace(b'<xmax>25</xmax>', b'<xmax>5</xmax>', 1))
+        put(tmp_path / name, content.replace(b'<xmax>25</xmax>', b'<xmax>5</xmax>', 1))
     made = config(str(tmp_path), [*LOAD, PACK])
     made.train_dataloader.dataset = dict(
         type='XMLDataset',

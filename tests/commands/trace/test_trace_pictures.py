@@ -12,9 +12,10 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 import numpy as np
 import pytest
 from PIL import Image
+from put_file import put_config
 from small_det_data import SIZE as BOX_SIZE
-from small_det_data import make_coco, things
-from small_runs import LOAD, PACK, dataset_config, label_map, make_cityscapes, write_pair
+from small_det_data import coco_dataset, make_coco, things
+from small_runs import LOAD, PACK, dataset_config, label_map, make_cityscapes, seg_config, write_pair
 
 from mmguard.cli import main
 from mmguard.commands.page.pictures import IGNORED, LONGEST, LOUD, MOST_BYTES, build_palette, format_css
@@ -54,8 +55,8 @@ def figures(page: str) -> List[List[Any]]:
 
 
 def traced(folder: Path, dataset: Dict[str, Any], model: Dict[str, Any], scope: str, *args: str) -> Tuple[int, str]:
-    config, page = folder / 'config.py', folder / 'page.html'
-    config.write_text(f'default_scope = {scope!r}\nmodel = {model!r}\ntrain_dataloader = dict(dataset={dataset!r})\n')
+    page, loader = folder / 'page.html', dict(dataset=dataset)
+    config = put_config(folder / 'config.py', default_scope=scope, model=model, train_dataloader=loader)
     code = main(['trace', str(config), '--html', str(page), *args])
     return code, page.read_text(encoding='utf-8') if page.exists() else ''
 
@@ -95,14 +96,7 @@ def test_label_maps_before_and_after(cityscapes: str, tmp_path: Path) -> None:
 
 def test_boxes_before_and_after(tmp_path: Path) -> None:
     steps = [LOAD[0], dict(type='LoadAnnotations', with_bbox=True), FLIP, dict(type='PackDetInputs')]
-    dataset = dict(
-        type='CocoDataset',
-        data_root=make_coco(str(tmp_path / 'coco')),
-        ann_file='annotations/instances_train2017.json',
-        data_prefix=dict(img='train2017/'),
-        metainfo=dict(classes=tuple(f'class {label}' for label in range(83))),
-        pipeline=steps,
-    )
+    dataset = coco_dataset(make_coco(str(tmp_path / 'coco')), steps)
     model = dict(bbox_head=dict(type='BBoxHead', num_classes=80))
     code, page = traced(tmp_path, dataset, model, 'mmdet', '--sample', '3')
     assert code == 1
@@ -169,11 +163,7 @@ def test_a_page_is_bounded(args: Tuple[str, ...], cityscapes: str, tmp_path: Pat
 def test_no_file_is_replaced_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_cityscapes(str(tmp_path / 'data'), planted={})
     monkeypatch.chdir(tmp_path)
-    dataset = dataset_config(root, 'train', [*LOAD, PACK])
-    Path('config.py').write_text(
-        f"default_scope = 'mmseg'\nmodel = dict(decode_head=dict(type='FCNHead', num_classes=19))\n"
-        f'train_dataloader = dict(dataset={dataset!r})\n'
-    )
+    seg_config(tmp_path, root, [*LOAD, PACK])
     Path('trace.html').write_text('my notes')
     assert main(['trace', 'config.py', '--pictures', '1']) == 2
     assert Path('trace.html').read_text() == 'my notes'

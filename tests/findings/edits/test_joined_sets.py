@@ -9,8 +9,8 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 import numpy as np
 import pytest
+from label_files import write
 from mmengine.registry import DATASETS, DefaultScope
-from PIL import Image
 from situation import coco_data, coco_json, findings_of, retina, seg_data, seg_model, some_boxes, train_config, voc_xml
 
 from mmguard.cli import main
@@ -52,12 +52,10 @@ def joined(config: Path) -> Any:
 
 def striped(root: Path, name: str, stored: Sequence[int]) -> None:
     """Two label maps with a stripe of eight pixels for each value, and their images."""
-    for kind in ('images/train', 'masks/train'):
-        (root / name / kind).mkdir(parents=True)
     for number in range(2):
         label = np.repeat(np.array([stored], np.uint8), 8, axis=1).repeat(16, axis=0)
-        Image.fromarray(label).save(root / name / f'masks/train/{number}.png')
-        Image.fromarray(np.zeros((*label.shape, 3), np.uint8)).save(root / name / f'images/train/{number}.jpg')
+        write(root / name / f'masks/train/{number}.png', label)
+        write(root / name / f'images/train/{number}.jpg', np.zeros((*label.shape, 3), np.uint8))
 
 
 MAPS: Dict[str, Sequence[Mapping[str, Any]]] = {

@@ -294,7 +294,6 @@ def _boxes_alone(path: Path, facts: LabelFacts) -> Dict[str, List[Sequence[float
 
 def data_of_boxes(path: Path, facts: LabelFacts) -> Dict[str, Any]:
     """mmdet's data set of a COCO JSON, or of a VOC folder."""
-    assert facts.annotations is not None
     metainfo = dict(classes=[str(name) for name in facts.annotations.categories.values()])
     if path.is_dir():
         place = dict(data_root=str(path), ann_file='ImageSets/Main/train.txt', data_prefix=dict(sub_data_root=''))

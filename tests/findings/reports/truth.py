@@ -263,6 +263,12 @@ def read_answer(said: Dict[str, Any]) -> Iterator[Said]:
     if code and not causes:
         yield Said((code,))
     found = [one for part in [said, *said.get('datasets', ())] for one in part.get('findings', ())]
+    found += [
+        dict(code=result['data']['code'], severity='warning')
+        for one in said.get('properties', ())
+        for result in one['results']
+        if 'code' in result['data']
+    ]
     for one in sorted(found, key=lambda one: SEVERITIES.index(one['severity'])):
         yield Said((one['code'],), (), tuple(one.get('places', ())), tuple(read_edits(one)), one['severity'])
 

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from coco_cases import ann, coco
 from explained_logs import catch_traceback, check_known, explain_log, import_source
+from put_file import put
 
 SCORES = torch.rand(2, 3, 4, 4)
 LABELS = torch.zeros(2, 4, 4, dtype=torch.long)
@@ -23,11 +25,7 @@ out_prob, tgt_ids, label_embed = torch.rand(5, 3), torch.tensor([1, 3]), torch.n
 classes, cat2label, image = ['cat'], {1: 0}, None
 BOX_OPS = 'def generalized_box_iou(boxes1):\n    assert (boxes1[:, 2:] >= boxes1[:, :2]).all()\n'
 OF_TWO, SEVEN = torch.rand(1, 2, 4, 4), torch.full((1, 4, 4), 7)
-COCO: Dict[str, Any] = {
-    'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 64, 'height': 64}],
-    'categories': [{'id': 1, 'name': 'cat'}, {'id': 2, 'name': 'dog'}],
-    'annotations': [{'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [1, 1, 20, 20], 'area': 400, 'iscrowd': 0}],
-}
+COCO = coco([ann(1, 1, 1, (1, 1, 20, 20))], 1, ['cat', 'dog'], size=(64, 64), first_image=1)
 NO_AREA = [{'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [1, 1, 20, 20], 'iscrowd': 0}]
 IMAGES = {'metainfo': {}, 'data_list': [{'img_path': 'a.jpg'}]}
 NO_SCORES = dict(match_costs=[dict(type='BBoxL1Cost')])
@@ -49,9 +47,7 @@ def take(module: str, name: str) -> Any:
 
 
 def write_file(name: str, content: Any) -> str:
-    path = Path(tempfile.mkdtemp(), name)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding='utf-8')
-    return str(path)
+    return str(put(Path(tempfile.mkdtemp(), name), content if isinstance(content, str) else json.dumps(content)))
 
 
 def build_registered(registry: str, **config: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Dict
 import numpy as np
 from drawn_scenes import VOID, blob, colored, each, photo, save, save_photos, scene, scenes, soft
 from mask_values import blobs
+from pictures import png
 from PIL import Image
 from situation import Situation, masks, seg_config, seg_model
 
@@ -70,20 +71,9 @@ def four_bits(root: Path) -> Any:
     for number in range(5):
         rows = scene(range(5), number)
         packed = (rows[:, ::2] << 4 | rows[:, 1::2]).astype(np.uint8)
-        (folder / f'{number}.png').write_bytes(_gray_png(packed, rows.shape, 4))
+        data = zlib.compress(b''.join(b'\0' + row.tobytes() for row in packed))
+        (folder / f'{number}.png').write_bytes(png(*rows.shape[::-1], data, bits=4))
     return folder, dict(num_classes=5)
-
-
-def _gray_png(packed: np.ndarray, shape: Any, bits: int) -> bytes:
-    import struct
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
-
-    head = struct.pack('>IIBBBBB', shape[1], shape[0], bits, 0, 0, 0, 0)
-    rows = b''.join(b'\0' + row.tobytes() for row in packed)
-    body = chunk(b'IHDR', head) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')
-    return b'\x89PNG\r\n\x1a\n' + body
 
 
 def two_tools(root: Path) -> Any:

@@ -10,8 +10,10 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 from drawn_scenes import photo, save, save_photos
 from PIL import Image
+from put_file import put, put_config
 from questions import assert_answers_lead_on
 from targets import Build, find_unwritten, scan_sets, target_of, values_of
+from voc_cases import SIZE, obj, xml
 
 from mmguard.config.changes import change_config
 from mmguard.config.read import read_config
@@ -105,9 +107,7 @@ def with_options(build: Build, **options: Any) -> Build:
 
 
 def write_config(root: Path, **parts: Any) -> Path:
-    path = root / 'my_config.py'
-    path.write_text(''.join(f'{name} = {part!r}\n' for name, part in parts.items()), encoding='utf-8')
-    return path
+    return put_config(root / 'my_config.py', **parts)
 
 
 def train_config(
@@ -217,8 +217,7 @@ def coco_json(
     data = dict(images=images, annotations=annotations, categories=named)
     if change is not None:
         change(data)
-    path.write_text(json.dumps(data), encoding='utf-8')
-    return path
+    return put(path, json.dumps(data))
 
 
 def some_boxes(ids: Sequence[Any], images: int = 12, each: int = 3, seed: int = 0) -> List[List[Tuple[Any, List[int]]]]:
@@ -306,11 +305,8 @@ def voc_xml(root: Path, drawn: Sequence[VocObjects], size: Tuple[Any, Any] = (32
         (root / folder).mkdir(parents=True, exist_ok=True)
     for number, boxes in enumerate(drawn):
         Image.new('RGB', (320, 240)).save(root / f'JPEGImages/{number:06}.jpg')
-        rows = [f'<size><width>{size[0]}</width><height>{size[1]}</height><depth>3</depth></size>']
-        for name, box in boxes:
-            corners = ''.join(f'<{k}>{v}</{k}>' for k, v in zip(('xmin', 'ymin', 'xmax', 'ymax'), box))
-            rows.append(f'<object><name>{name}</name><difficult>0</difficult><bndbox>{corners}</bndbox></object>')
-        (root / f'Annotations/{number:06}.xml').write_text(f'<annotation>{"".join(rows)}</annotation>')
+        text = xml(*(obj(name, box) for name, box in boxes), size=SIZE.format(*size))
+        (root / f'Annotations/{number:06}.xml').write_text(text)
     (root / 'ImageSets/Main/train.txt').write_text(''.join(f'{number:06}\n' for number in range(len(drawn))))
     return root
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 
 import pytest
+from put_file import put_config
 
 from mmguard.commands.fix.copies import MANIFEST, write_copies
 from mmguard.config.changes import change_config
@@ -59,9 +60,7 @@ def write_edit(target: Target, edit: Edit, root: Path) -> Target:
 def write_edited(path: Path, changes: Any) -> Path:
     """Write the config with changes next to it."""
     tree = change_config(read_config(str(path)), changes)
-    edited = path.with_name(f'{path.stem}_edited.py')
-    edited.write_text(''.join(f'{key} = {part!r}\n' for key, part in tree.data.items()), encoding='utf-8')
-    return edited
+    return put_config(path.with_name(f'{path.stem}_edited.py'), **tree.data)
 
 
 def _rewrite(place: Path, options: Mapping[str, Any], out: Path) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import pytest
+from coco_cases import ann, coco
 from PIL import Image
+from put_file import put
 
 from mmguard.cli import main
 
@@ -27,17 +29,11 @@ def make(root: Path, layout: str, category: int = 1) -> Path:
         (root / images.format(split)).mkdir(parents=True)
         for name in names:
             Image.new('RGB', (64, 48)).save(root / images.format(split) / name)
-        record = dict(
-            images=[dict(id=n, file_name=name, width=64, height=48) for n, name in enumerate(names)],
-            categories=[dict(id=0, name='cat'), dict(id=1, name='dog')],
-            annotations=[
-                dict(id=n, image_id=n, category_id=n % 2 if n else category, bbox=[5, 5, 9, 9], area=81, iscrowd=0)
-                for n in range(6)
-            ],
-        )
-        path = root / file.format(split)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record))
+        boxes = [ann(n, n, n % 2 if n else category, (5, 5, 9, 9)) for n in range(6)]
+        record = coco(boxes, 6, ['cat', 'dog'], 0, (64, 48))
+        for image, name in zip(record['images'], names):
+            image['file_name'] = name
+        put(root / file.format(split), json.dumps(record))
     return root
 
 

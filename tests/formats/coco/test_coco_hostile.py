@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict
 
 import pytest
 from coco_cases import ann, coco, write
+from put_file import put
 
 from mmguard.formats.coco.read import scan_coco
 
@@ -129,8 +130,7 @@ READABLE = (
 
 @pytest.mark.parametrize('kind', list(DAMAGED))
 def test_damaged_files_are_reported(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / 'train.json'
-    path.write_bytes(DAMAGED[kind])
+    path = put(tmp_path / 'train.json', DAMAGED[kind])
     start = time.perf_counter()
     for options in ({}, {'num_classes': 2}, {'class_names': ['cat', 'bird']}, {'images': str(tmp_path)}):
         facts = scan_coco(str(path), **options)  # type: ignore[arg-type]
@@ -152,22 +152,19 @@ def test_what_is_reported_of_each(tmp_path: Path, snapshot: Any) -> None:
 
 
 def test_what_stands_before_the_damage_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / 'train.json'
-    path.write_text(GOOD[: GOOD.index('"id": 3') - 1])
+    path = put(tmp_path / 'train.json', GOOD[: GOOD.index('"id": 3') - 1])
     facts = scan_coco(str(path))
     assert (facts.files, facts.total) == (3, 3)
 
 
 def test_of_a_key_that_stands_twice_the_last_counts(tmp_path: Path) -> None:
-    path = tmp_path / 'train.json'
-    path.write_text(f'{GOOD[:-1]}, "annotations": [{json.dumps(ann(0))}], "images": []}}')
+    path = put(tmp_path / 'train.json', f'{GOOD[:-1]}, "annotations": [{json.dumps(ann(0))}], "images": []}}')
     facts = scan_coco(str(path))
     assert (facts.files, facts.total) == (0, 1)
 
 
 def test_the_box_that_is_no_number_is_named(tmp_path: Path) -> None:
-    path = tmp_path / 'train.json'
-    path.write_text(GOOD.replace('[10, 10,', '[NaN, 10,', 2).replace('[10, 10,', '[1e999, 10,', 1))
+    path = put(tmp_path / 'train.json', GOOD.replace('[10, 10,', '[NaN, 10,', 2).replace('[10, 10,', '[1e999, 10,', 1))
     facts = scan_coco(str(path))
     assert facts.reasons == {'box_not_finite': 3}
     assert facts.annotations.without_key == {}

@@ -12,6 +12,7 @@ from typing import Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 from label_files import BLOCKS, write
+from pictures import png
 from PIL import Image
 
 #: File, and what is said of it: a fault, ``''`` if it can be read all the same, ``None`` if either is right.
@@ -22,14 +23,6 @@ def encoded(form: str, label: np.ndarray = BLOCKS, **options: object) -> bytes:
     out = io.BytesIO()
     Image.fromarray(label).save(out, form, **options)
     return out.getvalue()
-
-
-def png(width: int, height: int, data: bytes, bits: int = 8, color: int = 0, extra: bytes = b'') -> bytes:
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack('>I', len(content)) + kind + content + struct.pack('>I', zlib.crc32(kind + content))
-
-    head = chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, bits, color, 0, 0, 0))
-    return b'\x89PNG\r\n\x1a\n' + head + extra + chunk(b'IDAT', data) + chunk(b'IEND', b'')
 
 
 def plant_bytes(folder: Path) -> Dict[str, Kind]:

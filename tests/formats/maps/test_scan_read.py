@@ -8,12 +8,12 @@ from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
-from hostile_files import png
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from label_files import BLOCKS, write
 from mmseg.datasets.transforms import LoadAnnotations
+from pictures import png
 from PIL import Image
 
 from mmguard.formats.maps import read

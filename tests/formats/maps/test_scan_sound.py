@@ -11,8 +11,8 @@ from typing import Dict
 import numpy as np
 import pytest
 from file_mutations import mutated
-from hostile_files import png
 from label_files import BLOCKS, write
+from pictures import png
 from PIL import Image
 from scans import codes, scan
 from test_scan_read import every_form, record_of, stock

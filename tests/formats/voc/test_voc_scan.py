@@ -11,6 +11,7 @@ from typing import Any, Dict, Sequence
 import numpy as np
 import pytest
 from PIL import Image
+from voc_cases import obj, xml
 
 from mmguard.facts.labels import LabelFacts
 from mmguard.findings import diagnose
@@ -22,16 +23,6 @@ from mmguard.scanning.config_instances import scan_detection_config
 pytest.importorskip('mmseg')
 
 NAMES = ['cat', 'dog', 'bird']
-SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
-
-
-def obj(name: str = 'cat', box: Sequence[Any] = (11, 11, 31, 31), difficult: Any = 0, more: str = '') -> str:
-    corners = ''.join(f'<{side}>{value}</{side}>' for side, value in zip(SIDES, box))
-    return f'<object><name>{name}</name><difficult>{difficult}</difficult>{more}<bndbox>{corners}</bndbox></object>'
-
-
-def xml(*objects: str, size: str = '<size><width>100</width><height>80</height><depth>3</depth></size>') -> str:
-    return f'<annotation><filename>x.jpg</filename>{size}{"".join(objects)}</annotation>'
 
 
 def write(root: Path, files: Dict[str, Any], images: bool = True) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from put_file import put
 
 from mmguard.formats import volumes as volume
 from mmguard.formats.volumes import CannotRead, Content
@@ -50,8 +51,7 @@ def test_blocks_are_the_bytes(length: int, begin: int, size: int, packed: str, d
         'members': gzip.compress(whole[:half]) + gzip.compress(whole[half:]),
         'padded': gzip.compress(whole) + b'\0' * 512,
     }[packed]
-    path = tmp_path / 'a'
-    path.write_bytes(stored)
+    path = put(tmp_path / 'a', stored)
     assert blocks_of(path, begin, length, size) == whole[begin:]
     with open(path, 'rb') as file:
         found = Content(str(path), file)
@@ -66,8 +66,7 @@ def test_a_file_that_was_cut_short_says_what_is_missing(
 ) -> None:
     whole = np.random.default_rng(0).integers(0, 256, 400_000, dtype=np.uint8).tobytes()
     stored = gzip.compress(whole) if packed else whole
-    path = tmp_path / 'a'
-    path.write_bytes(stored[: int(len(stored) * share)])
+    path = put(tmp_path / 'a', stored[: int(len(stored) * share)])
     for ask in (lambda c: c.check(352, 399_648), lambda c: list(c.read_blocks(352, 399_648, 1000))):
         with open(path, 'rb') as file, pytest.raises(CannotRead) as reported:
             ask(Content(str(path), file))

@@ -9,7 +9,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import pytest
-from PIL import Image
+from coco_cases import ann, coco
+from label_files import BLOCKS, write, write_copies
 from texts import add, make
 
 from mmguard.cli import main
@@ -24,30 +25,13 @@ def findings_of(target: Path, *options: str) -> Dict[str, Dict[str, Any]]:
 
 def write_coco(path: Path, slips: Dict[int, Dict[str, Any]], number: int = 60) -> Path:
     """A COCO file of boxes of two categories; ``slips``: what some annotations say instead."""
-    box = dict(bbox=[8, 9, 30, 20], area=600, iscrowd=0)
-    said = dict(
-        images=[dict(id=n, file_name=f'{n}.png', width=90, height=70) for n in range(number)],
-        annotations=[
-            {**box, 'id': n, 'image_id': n, 'category_id': 3 + n % 2, **slips.get(n, {})} for n in range(number)
-        ],
-        categories=[dict(id=3, name='van'), dict(id=4, name='bus')],
-    )
-    path.write_text(json.dumps(said))
+    boxes = [{**ann(n, n, 3 + n % 2, (8, 9, 30, 20)), **slips.get(n, {})} for n in range(number)]
+    path.write_text(json.dumps(coco(boxes, number, ['van', 'bus'], 3, (90, 70), 'png')))
     return path
 
 
 #: Rows with corners swapped: the sign of a side is wrong, no coordinate is outside.
 TURNED = [['1 .4 .5 -.2 .3'], ['0 .61 .3 .2 -.15', '2 .5 .5 -.1 -.1'], ['2 .7 .25 -.4 .02'] * 9]
-
-
-@pytest.mark.parametrize('rows', TURNED)
-def test_rows_with_a_negative_side_get_no_edit(rows: List[str], tmp_path: Path) -> None:
-    root = make(tmp_path / 'set')
-    add(root, 4, *rows)
-    found = findings_of(root)['MG164']
-    assert found['edits'] == []
-    facts = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']
-    assert facts['annotations']['yolo']['turned'] == len(rows)
 
 
 #: A size of the other side was the divisor: x of a wide image, y of a tall one; some rows are inside all the same.
@@ -57,15 +41,20 @@ DIVIDED = {
 }
 
 
-@pytest.mark.parametrize('axis', DIVIDED)
-def test_many_boxes_beyond_one_axis_were_divided_by_a_wrong_size(axis: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ('rows', 'axis', 'turned'),
+    [*((rows, '', len(rows)) for rows in TURNED), *((rows, axis, 0) for axis, rows in DIVIDED.items())],
+)
+def test_turned_rows_and_those_divided_by_a_wrong_size_get_no_edit(
+    rows: List[str], axis: str, turned: int, tmp_path: Path
+) -> None:
     root = make(tmp_path / 'set')
-    add(root, 4, *DIVIDED[axis])
+    add(root, 4, *rows)
     found = findings_of(root)
     assert found['MG164']['edits'] == []
     assert 'MG152' not in found  # nothing offers to clamp them
-    facts = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']
-    assert facts['annotations']['off_axis'] == axis
+    about = json.loads((tmp_path / 'scan.json').read_text())['datasets'][0]['facts']['annotations']
+    assert (about.get('off_axis', ''), about['yolo'].get('turned', 0)) == (axis, turned)
 
 
 def test_a_slip_in_one_axis_is_no_divisor(tmp_path: Path) -> None:
@@ -154,13 +143,6 @@ def test_names_are_completed_where_nc_counts_the_classes(count: int, labels: Lis
     assert not any(edit['files'] for one in found.values() for edit in one['edits'])
 
 
-def write_maps(root: Path) -> Path:
-    root.mkdir()
-    for number in range(6):
-        Image.fromarray(np.arange(100, dtype=np.uint8).reshape(10, 10) % 9).save(root / f'{number}.png')
-    return root
-
-
 def write_rows(root: Path) -> Path:
     add(make(root), 5, *['31 .5 .5 .1 .1'] * 7)
     return root
@@ -170,7 +152,7 @@ def write_rows(root: Path) -> Path:
     ('target', 'options', 'is_openmmlab'),
     [
         (write_rows, (), False),
-        (write_maps, ('--num-classes', '4'), False),
+        (lambda path: write_copies(path, BLOCKS), ('--num-classes', '4'), False),
         (lambda path: write_coco(path.with_suffix('.json'), {}), ('--framework', 'mmdet', '--num-classes', '1'), True),
         (
             lambda path: write_coco(path.with_suffix('.json'), {}),
@@ -187,10 +169,8 @@ def test_the_advice_is_that_of_the_framework(target: Any, options: Any, is_openm
 
 @pytest.mark.parametrize(('size', 'share'), [(8, 2), (5, 3), (11, 7)])
 def test_two_values_and_one_class_may_be_a_sigmoid(size: int, share: int, tmp_path: Path) -> None:
-    (tmp_path / 'set').mkdir()
-    for number in range(3):
-        label = np.arange(size * size).reshape(size, size) % share == 0
-        Image.fromarray(label.astype(np.uint8)).save(tmp_path / f'set/{number}.png')
+    label = np.arange(size * size).reshape(size, size) % share == 0
+    write_copies(tmp_path / 'set', label.astype(np.uint8), 3)
     (edit,) = findings_of(tmp_path / 'set', '--num-classes', '1')['MG215']['edits']
     assert (edit['options'], edit['applicability']) == ({'num_classes': 2}, 'asks')
     assert '--num-classes 2' in edit['if_not']
@@ -231,10 +211,9 @@ def test_keypoints_that_no_flip_swaps(flips: Optional[List[int]], is_found: bool
 )
 def test_as_many_ids_as_names_are_numbered_from_0(names: List[str], ids: List[int], code: str, tmp_path: Path) -> None:
     root = tmp_path / 'set'
-    for folder in ('images/train', 'labels/train'):
-        (root / folder).mkdir(parents=True)
+    (root / 'labels/train').mkdir(parents=True)
     for place in range(8):
-        Image.fromarray(np.full((48, 64, 3), place, np.uint8)).save(root / f'images/train/{place}.png')
+        write(root / f'images/train/{place}.png', np.full((48, 64, 3), place, np.uint8))
         rows = [f'{number} 0.5 0.4 0.2 0.1' for number in ids]
         (root / f'labels/train/{place}.txt').write_text('\n'.join(rows), encoding='utf-8')
     (root / 'data.yaml').write_text(json.dumps(dict(train='images/train', val='images/train', names=names)))

@@ -71,6 +71,13 @@ def make_set(
     return root
 
 
+def their_reader(name: str) -> Any:
+    """nnU-Net's own reader of this name."""
+    from nnunetv2.imageio.reader_writer_registry import recursive_find_reader_writer_by_name
+
+    return recursive_find_reader_writer_by_name(name)()
+
+
 class Planted(NamedTuple):
     """A fault.
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nnunet_sets import write_json
+from put_file import put
 
 from mmguard.nnunet.format.cases import CaseListing, list_cases
 from mmguard.nnunet.format.spec import KEYS, find_raw_datasets, read_spec
@@ -93,8 +94,7 @@ def test_a_data_set_is_known_by_its_dataset_json(tmp_path: Path) -> None:
     assert find_raw_datasets(str(root / 'dataset.json')) == [str(root)]
     assert find_raw_datasets(str(tmp_path)) == [str(root)], 'nnUNet_raw holds several'
     assert find_raw_datasets(str(root / 'imagesTr')) == []
-    (tmp_path / 'other').mkdir()
-    (tmp_path / 'other' / 'dataset.json').write_text('{"info": {}, "annotations": []}')
+    put(tmp_path / 'other' / 'dataset.json', '{"info": {}, "annotations": []}')
     assert find_raw_datasets(str(tmp_path / 'other')) == [], 'a dataset.json of somebody else'
 
 
@@ -123,8 +123,7 @@ def test_cases_are_counted_as_nnunet_counts_them(images: Set[str], tmp_path_fact
 
 
 def list_named(root: Path, name: str) -> Tuple[List[Any], List[Any], List[Any]]:
-    (root / 'labelsTr').mkdir(parents=True, exist_ok=True)
-    (root / 'labelsTr' / 'a.png').write_bytes(b'')
+    put(root / 'labelsTr' / 'a.png', b'')
     record = dict(
         channel_names={'0': 'x'},
         labels={'background': 0, 'x': 1},

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from nnunet_sets import affine_of, organ, picture
+from nnunet_sets import affine_of, organ, picture, their_reader
 
 from mmguard.formats.volumes import CannotRead, Volume
 from mmguard.formats.volumes.nifti import open_volume
@@ -23,12 +23,6 @@ pytest.importorskip('SimpleITK')
 Image = pytest.importorskip('PIL.Image')
 
 _NUMBER = itertools.count()
-
-
-def their_reader(name: str) -> Any:
-    from nnunetv2.imageio.reader_writer_registry import recursive_find_reader_writer_by_name
-
-    return recursive_find_reader_writer_by_name(name)()
 
 
 def read(path: Path, reader: str, expected: Tuple[int, ...] = ()) -> Tuple[Volume, FileRecord]:

@@ -15,7 +15,8 @@ import pytest
 from file_mutations import mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nnunet_sets import affine_of, make_set, organ, picture, save, write_json
+from nnunet_sets import affine_of, make_set, organ, picture, save, their_reader, write_json
+from put_file import put
 
 from mmguard.cli import main
 from mmguard.facts.labels import LabelFacts
@@ -62,8 +63,7 @@ def test_a_damaged_header_is_reported_or_read(places: Any, packed: bool, reader:
 @pytest.mark.parametrize('ending', ['.nii.gz', '.nii', '.png'])
 def test_what_is_no_volume_is_reported(content: bytes, ending: str, tmp_path: Path) -> None:
     for folder, name in (('imagesTr', f'a_0000{ending}'), ('labelsTr', f'a{ending}')):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / name).write_bytes(content)
+        put(tmp_path / folder / name, content)
     write_json(tmp_path, channel_names={'0': 'CT'}, numTraining=1, file_ending=ending)
     assert {kind for kind, _ in faults_of(tmp_path)} == {'unreadable'}
 
@@ -159,12 +159,6 @@ def volumes(folder: Path) -> Dict[str, Tuple[bytes, Tuple[str, ...]]]:
     return made
 
 
-def theirs(reader: str) -> Any:
-    from nnunetv2.imageio.reader_writer_registry import recursive_find_reader_writer_by_name
-
-    return recursive_find_reader_writer_by_name(reader)()
-
-
 @pytest.mark.usefixtures('nnunet')
 def test_what_is_no_finding_is_read_as_it_is_counted(tmp_path: Path) -> None:
     clean = 0
@@ -182,7 +176,7 @@ def test_what_is_no_finding_is_read_as_it_is_counted(tmp_path: Path) -> None:
                 if record.fault or record.form:
                     continue
                 clean += 1
-                label = np.asarray(theirs(reader).read_seg(str(file))[0], np.float32)
+                label = np.asarray(their_reader(reader).read_seg(str(file))[0], np.float32)
                 assert list(label.shape) == record.shape, (name, reader, seed)
                 values, counts = np.unique(label[np.isfinite(label)], return_counts=True)
                 found = {str(int(v)) if v == np.rint(v) else str(v): int(n) for v, n in zip(values, counts)}
@@ -218,8 +212,7 @@ def test_a_header_alone_takes_no_memory(tmp_path: Path, kind: Any, packed: bool,
     if reader == 'SimpleITKIO':
         pytest.importorskip('SimpleITK')
     content = header_of((32767, 32767, 4), kind) + bytes(120)
-    path = tmp_path / ('a.nii.gz' if packed else 'a.nii')
-    path.write_bytes(gzip.compress(content) if packed else content)
+    path = put(tmp_path / ('a.nii.gz' if packed else 'a.nii'), gzip.compress(content) if packed else content)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     record = read(path, reader)
     # 34 GB of a gzipped file cannot be ruled out by its size.

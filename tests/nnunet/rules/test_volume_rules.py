@@ -10,6 +10,7 @@ from typing import Any, Callable, List
 import numpy as np
 import pytest
 from example_facts import EXAMPLES
+from put_file import put
 from volume_facts import voxels
 
 from mmguard.cli import main
@@ -99,8 +100,7 @@ def write_volumes(root: Path, cases: int, with_tumor: int) -> str:
 def test_a_class_that_few_cases_have_is_named(
     missing: List[int], with_tumor: int, standing: str, more: str, tmp_path: Path, capsys: Any
 ) -> None:
-    path = tmp_path / 'training_log.txt'
-    path.write_text(log(25, lambda epoch: missing))
+    path = put(tmp_path / 'training_log.txt', log(25, lambda epoch: missing))
     data = write_volumes(tmp_path / 'Dataset012_Rare', 12, with_tumor)
     assert main(['explain', str(path), '--data', data, '--json', '-']) == 1
     record = json.loads(capsys.readouterr().out)
@@ -112,8 +112,7 @@ def test_a_class_that_few_cases_have_is_named(
 
 
 def test_a_class_that_few_cases_have_is_named_if_it_is_nan_in_some_epochs(tmp_path: Path, capsys: Any) -> None:
-    path = tmp_path / 'training_log.txt'
-    path.write_text(log(25, lambda epoch: [2] * (epoch > 9)))
+    path = put(tmp_path / 'training_log.txt', log(25, lambda epoch: [2] * (epoch > 9)))
     data = write_volumes(tmp_path / 'Dataset012_Rare', 12, 1)
     assert main(['explain', str(path), '--data', data]) == 0
     assert 'tumor (2) in 1 case.' in ' '.join(capsys.readouterr().out.split())

@@ -12,8 +12,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
-from mmguard.findings.rules.labels.yolo import get_yolo
-from mmguard.findings.views import compute_label_share, get_annotations, get_config, join_items, rate_share
+from mmguard.findings.views import compute_label_share, get_annotations, get_config, get_yolo, join_items, rate_share
 from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, get_framework_titles
 from mmguard.language import Message, join
 from mmguard.text import quantity

@@ -11,12 +11,8 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import AnnotationRule, Example, Facts
-from mmguard.findings.views import MOST, compute_share, join_items
+from mmguard.findings.views import MOST, compute_share, get_yolo, join_items
 from mmguard.text import quantity
-
-
-def get_yolo(labels: LabelFacts) -> YoloFacts:
-    return labels.yolo or YoloFacts()
 
 
 def count_rows(facts: YoloFacts, fault: str) -> str:
@@ -24,7 +20,13 @@ def count_rows(facts: YoloFacts, fault: str) -> str:
     return f'{facts.counts.get(fault, 0):,} of {quantity(facts.rows, "row")}'
 
 
-class RefusedRows(AnnotationRule):
+class YoloRule(AnnotationRule):
+    """Base class of rules about YOLO label files."""
+
+    needs = ('yolo',)
+
+
+class RefusedRows(YoloRule):
     code = 'MG163'
     summary = 'Rows of YOLO labels cannot be read.'
     title = 'Rows of YOLO labels cannot be read: {reasons}.'
@@ -60,7 +62,7 @@ class RefusedRows(AnnotationRule):
 NEARLY_ALL_IN_PIXELS = 0.9
 
 
-class NoFractions(AnnotationRule):
+class NoFractions(YoloRule):
     code = 'MG164'
     follows = ('MG109', 'MG152', 'MG165', 'MG174')
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
@@ -109,7 +111,7 @@ def _are_pixels(facts: YoloFacts) -> bool:
     return compute_share(facts.in_pixels, facts.rows) >= NEARLY_ALL_IN_PIXELS
 
 
-class RowsOfAnotherTask(AnnotationRule):
+class RowsOfAnotherTask(YoloRule):
     code = 'MG165'
     summary = 'One set of YOLO labels mixes boxes and outlines.'
     title = '{others} of {rows} rows are {other}, the rest {task}.'
@@ -136,7 +138,7 @@ class RowsOfAnotherTask(AnnotationRule):
             yield self.report_in(facts, PROVEN, count_rows(found, OTHER_TASK), words, files=files)
 
 
-class UnusableDataYaml(AnnotationRule):
+class UnusableDataYaml(YoloRule):
     code = 'MG168'
     summary = 'Ultralytics cannot use the data.yaml as it is.'
     title_elsewhere = 'The label files are not in the folders in which ultralytics looks for them.'
@@ -184,7 +186,7 @@ class UnusableDataYaml(AnnotationRule):
 SEVERAL_POINTS = 2
 
 
-class PointsNotSwapped(AnnotationRule):
+class PointsNotSwapped(YoloRule):
     code = 'MG159'
     severity = WARNING
     summary = 'flip_idx of data.yaml does not swap any keypoints.'
@@ -208,7 +210,7 @@ class PointsNotSwapped(AnnotationRule):
 MANY_UNPAIRED = 0.5
 
 
-class ImagesWithoutLabelFile(AnnotationRule):
+class ImagesWithoutLabelFile(YoloRule):
     code = 'MG169'
     aliases = ('MG167',)
     severity = INFO
