@@ -16,6 +16,7 @@ from programs import maps_root, tree_of, write_config
 from this_stack import IS_ONEDL, is_here
 
 from mmguard.cli import main
+from mmguard.properties import heads
 from mmguard.properties.result import broken, not_run
 from mmguard.properties.suite import PROPERTIES, point_back, run_properties, run_property
 from mmguard.properties.worker import Worker
@@ -274,6 +275,14 @@ def test_the_scores_of_a_head_are_found(worker, config, outcome):
     assert {one.outcome for one in found} == {outcome}
     assert [one.subject for one in found] == ['bbox_head.loss_cls']
     assert all(list(one.data['outputs']) == ['0', '16', '32', '47', '63', '79'] for one in found)
+
+
+def test_of_a_slow_model_two_labels_are_tested(monkeypatch):
+    monkeypatch.setattr(heads, '_SLOW', 0.0)
+    with Worker(forks=True) as worker:
+        record = run_property(worker, tree_of(RETINANET), 'labels-reach-outputs', 100)
+    (result,) = record.results
+    assert (result.outcome, result.data['outputs']) == ('ran', {'0': 0, '79': 79})
 
 
 def test_strides_of_another_backbone_are_broken(worker):
