@@ -1,4 +1,4 @@
-"""Rules that packages, and plugins in mmguard's own folder, provide as entry points."""
+"""Rules from entry points of installed packages and of plugins in mmguard's plugin folder."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from mmguard.findings.rule import Example, Facts, Rule
 from mmguard.findings.rules import RULES
 from mmguard.text import describe_error, shorten
 
-#: Entry points of rules: the name is the code, the object a subclass of :class:`mmguard.findings.rule.Rule`.
+#: Group of entry points of rules. The name of an entry point is the code, its object a subclass of
+#: :class:`mmguard.findings.rule.Rule`.
 GROUP = 'mmguard.rules'
 
-#: Code of a rule of another package; ``MG`` is for those of mmguard.
+#: Code of a rule of another package; ``MG`` is reserved for rules of mmguard.
 _CODE = re.compile(r'(?!MG)[A-Z]{2,8}[0-9]{1,5}')
 _TEXTS = ('summary', 'title', 'why', 'limits', 'advice')
 _MAY_BE_EMPTY = ('title', 'limits')
 
 
 class RefusedRule(Rule):
-    """Rule of a package that cannot be used: selecting its code reports the reason."""
+    """Placeholder for a package's rule that cannot be used. If its code is selected, the reason is reported."""
 
     looks_at = Facts._fields
 
