@@ -48,9 +48,9 @@ class JoinedSets(ConfigRule):
         'have {number} classes: {union}.'
     )
     why = (
-        'ConcatDataset does not translate labels: each data set numbers its own list. ConcatDataset of mmengine '
-        'refuses such data sets ("The meta information of the 2-th dataset does not match") unless ignore_keys names '
-        'classes; that of mmdet trains one label as several classes.'
+        'ConcatDataset does not translate labels: each data set numbers its own class list. In mmengine, ConcatDataset '
+        'raises an error ("The meta information of the 2-th dataset does not match") unless ignore_keys contains '
+        'classes; in mmdet, it trains one label as several classes.'
     )
     example = Example(
         wrong="datasets=[dict(metainfo=dict(classes=('cat', 'dog'))), dict(metainfo=dict(classes=('dog', 'car')))]",
@@ -165,10 +165,10 @@ ANNOTATION_METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
 
 class MetricAnnotations(ConfigRule):
     code = 'MG229'
-    summary = 'The metric takes its ground truth from a different file than the data set that it evaluates.'
+    summary = 'The metric reads its ground truth from a different file than the evaluated data set.'
     title = 'The metric and its data set read different files: {place} reads {expected}.'
     why = (
-        'COCO metrics take the ground truth from their own ann_file. If that file is still the one of the base config, '
+        'COCO metrics read the ground truth from their own ann_file. If this is still the file of the base config, '
         'images and category ids do not match: evaluation fails, or its scores are meaningless.'
     )
     example = Example(
@@ -200,7 +200,7 @@ class WrapperMetainfo(ConfigRule):
     code = 'MG203'
     follows = ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204')
     about_labels = True
-    summary = 'metainfo (or classes) is given to a data set that wraps another one.'
+    summary = 'metainfo (or classes) is set in a data set wrapper instead of the wrapped data set.'
     title = '{kind} at {place} wraps a data set and does not take {key}: the wrapped data set does not get the classes.'
     why = (
         'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset do not take a class list: '
@@ -223,7 +223,7 @@ class WrapperMetainfo(ConfigRule):
 
 
 def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
-    """Return an edit that moves the class list into the wrapped data sets, and one that also updates the heads."""
+    """Return an edit that moves a class list into the wrapped data sets, and if needed one that also updates heads."""
     value: Any = wrapper.config[key]
     metainfo = value if isinstance(value, dict) else {'classes': (value,) if isinstance(value, str) else value}
     inner = [dataset for dataset in find_datasets(config) if dataset.path.startswith(wrapper.path)]
