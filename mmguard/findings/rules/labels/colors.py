@@ -75,8 +75,8 @@ class StoredAsColors(ChannelRule):
     summary = 'Label files hold colors, not class indices.'
     title = 'Label files have more than one channel ({forms}): colors, not class indices.'
     why = (
-        'A loss expects one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
-        'becomes some number. PALETTE of a data set is for drawing only; it does not decode files.'
+        'A loss expects one integer per pixel: the shapes do not fit, or the colors are read as gray levels, which are '
+        'no class indices. PALETTE of a data set is for drawing only; it does not decode files.'
     )
     example = Example(wrong='(128, 0, 0) for class 1 in an RGB file', right='1 in a PNG of one channel')
     limits = 'The class of a color is known only from the config or a known palette.'
@@ -295,7 +295,7 @@ class PaletteReadAsColors(DataRule):
         yield self.report_in(facts, certainty, join('; ', texts), words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that indices are, or were, read as colors; ``None`` if nothing shows it."""
+        """Return the certainty that indices are, or were, read as colors, or ``None`` without evidence."""
         maps = get_maps(labels)
         palette = maps.forms.get('palette8', 0)
         # Multi-channel files are also read as colors, and rightly so.
@@ -360,5 +360,5 @@ class PaletteReadAsColors(DataRule):
 
 
 def _are_grays(seen: AbstractSet[int]) -> bool:
-    """Return True if these values unmistakably are grays of VOC's palette."""
+    """Return True if all values are grays of VOC's palette, and at least two belong to labels 1 to 6."""
     return seen <= set(GRAYS) and len(seen & FIRST_GRAYS) >= 2

@@ -29,7 +29,7 @@ from mmguard.language import Message, join
 
 #: Number of ids up to 33 above which the files are ``labelIds``, not another numbering.
 MANY_IDS = 15
-#: Share of pixels below which ids are hardly ever drawn.
+#: Maximum share of the pixels with the ids of rare classes.
 RARE_IDS = 0.05
 #: Minimum share of the invalid values that are ids, since some gray levels are ids by chance.
 MOSTLY = 0.5
@@ -143,7 +143,7 @@ def _find_called_train_ids(labels: LabelFacts) -> List[str]:
 NEVER: FrozenSet[int] = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})
 
 
-#: Maximum probability that ids unrelated to COCO avoid all gaps.
+#: Maximum probability that ids unrelated to COCO avoid all gaps by chance.
 BY_CHANCE = 0.005
 
 
@@ -154,12 +154,12 @@ class RawCocoIds(DataRule):
     needs = ()
     summary = 'The labels look like raw COCO category ids, which have gaps.'
     title = 'The labels look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
-    why = 'Raw ids exceed the class range; below it, every id after a gap in the numbering means another class.'
+    why = 'Raw ids exceed the class range, and valid ids after a gap in the numbering are trained as another class.'
     example = Example(wrong='label = ann["category_id"]', right='label = cat2label[ann["category_id"]]')
     limits = 'With few ids, COCO and another data set with as many classes look the same.'
     advice = (
-        "Things: load the annotations with `dataset_type='CocoDataset'` (it numbers the names), or renumber: "
-        '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. COCO-Stuff maps: `python '
+        "Load boxes with `dataset_type='CocoDataset'` (it numbers the names), or renumber the ids: "
+        '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. For maps of COCO-Stuff, `python '
         'tools/dataset_converters/coco_stuff164k.py data/coco_stuff164k` writes *_labelTrainIds.png.'
     )
     pytorch = (
@@ -265,7 +265,10 @@ class AdeNotReduced(DataRule):
         'If 0 is "other" and 1 is wall in your files, as in ADE20K, write `reduce_zero_label=True` in the dataset and '
         'in LoadAnnotations. If not, a split was converted already, or 150 is one more class: do not subtract 1.'
     )
-    pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 comes from.'
+    pytorch = (
+        'If 0 is "other" and 1 is wall, write target = target - 1 and ignore_index=-1. If not, find out where 150 '
+        'comes from.'
+    )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         ids, stored = set(labels.values) - {VOID}, set(get_maps(labels).raw)

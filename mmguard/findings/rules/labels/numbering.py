@@ -83,7 +83,7 @@ class CountsFromOne(OutsideRule):
             yield from renumber(facts, table, question)
 
     def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        """Yield edits that leave out an empty category 0, or count it, if category ids are labels."""
+        """Yield edits that remove an unused category 0, or count it in ``num_classes``, if category ids are labels."""
         found = get_annotations(labels)
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
@@ -98,7 +98,7 @@ class CountsFromOne(OutsideRule):
         yield state_num_classes(Edit(title, 'Should the ids remain unchanged?'), enough)
 
 
-#: The highest gray level of colors is at least this bright.
+#: Minimum value of the highest gray level of colors.
 BRIGHT = 64
 
 
@@ -143,7 +143,7 @@ def _are_gray(labels: LabelFacts, ids: Sequence[int]) -> bool:
     return labels.kind == 'pixels' and ids[-1] >= BRIGHT and are_far(ids) and not rise_evenly(ids)
 
 
-#: Ids from here on exceed the number of classes of any model.
+#: Lowest id that exceeds the number of classes of any model.
 HUGE = 5000
 
 
@@ -298,7 +298,7 @@ class FilesDiffer(AnnotationRule):
     code = 'MG158'
     summary = 'Two annotation files of one scan number the same names differently.'
     title = 'The same names have different labels in {other}: {which}.'
-    why = 'A loader numbers each file on its own: a label is one class in training and another one in validation.'
+    why = 'A loader numbers each file separately, so a label means different classes in training and validation.'
     example = Example(wrong='train.json: 1 cat, 2 dog; val.json: 1 dog, 2 cat', right='both: 1 cat, 2 dog')
     limits = 'A loader that looks up names, for example in a class list of its own, is not affected.'
     advice = (
