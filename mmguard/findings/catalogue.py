@@ -79,7 +79,7 @@ def name_placeholders(template: str) -> str:
 
 
 def _explain_placeholders(template: str) -> str:
-    """Return ``'(LAST is num_classes - 1.)'`` for the unclear placeholders of a template, or ``''`` if all are clear."""
+    """Return ``'(LAST is num_classes - 1.)'`` for a template's unclear placeholders, or ``''`` if all are clear."""
     names = dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name)
     texts = [
         Message('{name} is {meaning}', name=name.upper(), meaning=Message(_PLACEHOLDERS[name]))

@@ -269,7 +269,7 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
 
 
 def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
-    """Return changes that set ``seg_map_suffix`` of data sets in these folders to .png, since `fix` writes PNG files."""
+    """Return changes that set ``seg_map_suffix`` of data sets in ``folders`` to .png, since `fix` writes PNG files."""
     if config is None:
         return ()
     found = []
