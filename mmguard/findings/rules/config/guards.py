@@ -44,9 +44,7 @@ from mmguard.text import plural
 class OwnLineFails(ConfigRule):
     code = 'MG250'
     follows = ('MG252',)
-    summary = (
-        'A guard, a guarded loss or a hook of mmguard is misspelled, not imported, or has wrong arguments.'
-    )
+    summary = 'A guard, a guarded loss or a hook of mmguard is misspelled, not imported, or has wrong arguments.'
     title = '{part} cannot be built: {error}.'
     title_import = '{part} at {place} needs mmguard, which custom_imports does not import.'
     title_unknown = '{part} does not exist.'

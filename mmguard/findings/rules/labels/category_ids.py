@@ -291,7 +291,7 @@ class CocoIdsLookedUp(AnnotationRule):
         found, original = get_annotations(labels), get_yolo(labels).original
         if original is not None:
             texts = join_items(
-                Message('{name}: {here:,} in label files, {there:,} in the COCO file', name=name, here=here, there=there)
+                Message('{name}: {here:,} in the labels, {there:,} in the COCO file', name=name, here=here, there=there)
                 for name, (here, there) in original.counts.items()
             )
             also = [Message('the labels are positions in the list of COCO ids')] * original.is_looked_up
