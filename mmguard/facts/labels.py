@@ -78,7 +78,7 @@ class AnnotationFacts:
     images: int = 0
     annotations: int = 0
     images_without_target: int = 0  #: Images without a single usable annotation.
-    #: Images without a usable annotation, but with one that has an unusable box or a category without a name.
+    #: Images without a usable annotation in which a box is unusable or a category has no name.
     images_spoiled: int = 0
     #: Other images without a usable annotation that ``filter_empty_gt=True`` keeps, because it also counts crowds and
     #: annotations that are dropped later.
@@ -100,12 +100,13 @@ class AnnotationFacts:
     #: Valid label -> number of annotations with this label and a valid box.
     usable: Dict[int, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)  #: The annotation files (VOC: folders) that were read.
-    crowds: int = 0  #: Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
+    crowds: int = 0  #: Number of annotations excluded from training: crowds in COCO, difficult objects in VOC.
     #: Reason why mmdet silently drops annotations -> number of annotations: ``'category not in the class list'``,
     #: ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``, ``'area is 0'``, ``'no box'``,
     #: ``'its image is not listed'``.
     left_out: Dict[str, int] = field(default_factory=dict)
-    left_out_names: Dict[str, int] = field(default_factory=dict)  #: Category that the class list lacks -> annotations.
+    #: Category that is missing in the class list -> number of annotations.
+    left_out_names: Dict[str, int] = field(default_factory=dict)
     #: The first files with dropped annotations, in formats with one file per image.
     left_out_files: List[str] = field(default_factory=list)
     duplicate_names: List[str] = field(default_factory=list)  #: Names used twice in the list of categories.
@@ -128,7 +129,7 @@ class BoxFacts:
     #: Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as counted below) -> ``'file: x, y, w, h'``;
     #: ``'file: x1, y1, x2, y2'`` where the format stores corners.
     box_examples: Dict[str, List[str]] = field(default_factory=dict)
-    #: Boxes with a corner below 0 (VOC: after 1 was subtracted), whatever their other faults.
+    #: Boxes with a corner below 0 (VOC: after 1 was subtracted), including boxes with other faults.
     negative_boxes: int = 0
     below_minus_one: int = 0  #: Boxes with a corner below -1, which cannot result from subtracting 1.
     over_edge: int = 0  #: Boxes that begin inside the image and end more than a pixel outside.
@@ -188,7 +189,7 @@ class ConfigFacts:
     dataset_classes: Dict[str, List[str]] = field(default_factory=dict)  #: Path -> class names of a data set.
     heads: Dict[str, str] = field(default_factory=dict)  #: Path -> type of a head, ``'DINOHead'``.
     losses: Dict[str, str] = field(default_factory=dict)  #: Path -> type of a loss, ``'OhemCrossEntropy'``.
-    #: Path of a training data set -> True if it leaves out images without targets.
+    #: Path of a training data set -> True if the data set drops images without targets.
     filter_empty_gt: Dict[str, bool] = field(default_factory=dict)
 
 
@@ -197,7 +198,7 @@ class LoaderFacts:
     """Comparison of the label counts of a few files, as loaded by the config's pipeline and as read by the scan."""
 
     files: int = 0  #: Number of files.
-    #: File -> label -> count as the loader returns them, and as the scan counts them.
+    #: File -> ({label: count} of the loader, {label: count} of the scan).
     differing: Dict[str, Tuple[Dict[int, int], Dict[int, int]]] = field(default_factory=dict)
     failed: Dict[str, str] = field(default_factory=dict)  #: File that the scan can read -> exception of the loader.
     unknown: str = ''  #: Reason why the loader was not run; empty if it was run.
@@ -217,11 +218,11 @@ class BoxedImage(NamedTuple):
     path: str  #: Path of the image; empty if it is unknown.
     size: Tuple[float, float]  #: Annotated (height, width); (1, 1) if boxes are fractions; 0 or less if unknown.
     boxes: Tuple[DrawnBox, ...]  #: Some of its boxes, the faulty boxes first.
-    total: int  #: Number of its boxes.
-    faults: Tuple[Tuple[str, int], ...]  #: Fault -> number of its boxes.
+    total: int  #: Number of boxes in the image.
+    faults: Tuple[Tuple[str, int], ...]  #: (fault, number of boxes with this fault).
 
 
-#: Maximum number of files with invalid labels that are named; all are counted.
+#: Maximum number of files with invalid labels that are named; further files are only counted.
 MOST_FILES = 100_000
 
 
@@ -238,7 +239,7 @@ class LabelFacts:
     kind: str = 'pixels'  #: Kind of the elements, ``'pixels'``, ``'instances'`` or ``'voxels'``.
     reasons: Dict[str, int] = field(default_factory=dict)  #: Reason why instances are invalid -> count.
     class_names: List[str] = field(default_factory=list)  #: Class names of the data set, if known.
-    #: Every value that training sees, valid or not -> count; empty if only invalid ones are known (in training).
+    #: Every value that training sees, valid or not -> count; empty if only invalid values are known, as in training.
     histogram: Dict[int, int] = field(default_factory=dict)
     maps: Optional[MapFacts] = None  #: Facts about label maps, from a scan.
     annotations: Optional[AnnotationFacts] = None  #: Facts about annotation files, from a scan.
@@ -277,7 +278,7 @@ class LabelFacts:
         return cls(**{**fields, 'kind': kind, 'maps': maps, **more})
 
     def name_of(self, label: int) -> str:
-        """Return the name of a label; empty if unknown."""
+        """Return the class name of a label, or ``''`` if the name is unknown."""
         if self.annotations is not None and self.annotations.labelled_by == 'category id':
             return self.annotations.categories.get(label, '')
         return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''

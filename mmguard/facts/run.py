@@ -28,7 +28,7 @@ class RankFacts:
 
 @dataclass
 class RunFacts:
-    """Facts about a run as a whole."""
+    """Facts about a whole run: ranks without a record of their end, and losses that were replaced by zero."""
 
     silent: List[int] = field(default_factory=list)  #: Ranks without a record of their end, if other ranks have one.
     #: Loss -> rank -> number of iterations in which a zero replaced the missing loss.

@@ -44,7 +44,7 @@ class VolumeFacts:
     format: str = ''  #: Name of its format, ``'nnunet'``.
     cases: int = 0  #: Number of training cases.
     reader: str = ''  #: nnU-Net's class that reads the files, ``'SimpleITKIO'``.
-    file_ending: str = ''  #: Extension in dataset.json.
+    file_ending: str = ''  #: Extension of the files, as given in dataset.json.
     expected: List[int] = field(default_factory=list)  #: Valid values, including the ignored label.
     #: Part of dataset.json (``'keys'``, ``'labels'``, ``'regions'``, or ``'count'`` of cases) -> its faults.
     declared: Dict[str, List[str]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class VolumeFacts:
     files_with_class: Dict[int, int] = field(default_factory=dict)  #: Value -> label files that contain it.
     labels_read: int = 0  #: Number of readable label files.
     root: str = ''  #: The folder of the data set.
-    content: Dict[str, Any] = field(default_factory=dict)  #: All of dataset.json.
+    content: Dict[str, Any] = field(default_factory=dict)  #: Parsed content of dataset.json.
     #: ``'v2'``, ``'v1'``, or ``'msd'`` (Medical Segmentation Decathlon: v1 without channels in the names of images).
     layout: str = 'v2'
 

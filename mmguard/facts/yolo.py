@@ -40,7 +40,7 @@ class YoloFacts:
     faults: Dict[str, List[str]] = field(default_factory=dict)
     counts: Dict[str, int] = field(default_factory=dict)  #: Fault, as in ``faults`` -> number of its occurrences.
     reasons: Dict[str, int] = field(default_factory=dict)  #: Reason why rows cannot be read -> number of rows.
-    in_pixels: int = 0  #: Rows with a coordinate above 2, which rounding does not explain.
+    in_pixels: int = 0  #: Number of rows with a coordinate above 2, which is too large for a rounding error.
     turned: int = 0  #: Boxes outside of [0, 1] with a negative width or height.
     left_out: int = 0  #: Images that ultralytics excludes from training because one of their rows is invalid.
     unswapped: int = 0  #: Number of keypoints if ``flip_idx`` of data.yaml maps all of them to themselves, else 0.
@@ -50,5 +50,5 @@ class YoloFacts:
     #: Image folder without label files -> (folder where ultralytics expects label files, folder that contains the label
     #: files, their number).
     elsewhere: Dict[str, Tuple[str, str, int]] = field(default_factory=dict)
-    #: The COCO file that the label files seem to be converted from, if its objects differ.
+    #: The COCO file that is probably the source of the label files, if its objects differ from the rows.
     original: Optional[Original] = None

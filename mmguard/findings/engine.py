@@ -181,7 +181,7 @@ def apply_edit(edit: Edit, facts: Facts) -> Optional[Facts]:
 
 
 class Split(NamedTuple):
-    """Facts of a split of the data (train, val, test), and its findings."""
+    """Facts about a split of the data (train, val, test), and the findings in this split."""
 
     facts: Facts
     found: Sequence[Finding]

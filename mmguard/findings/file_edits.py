@@ -125,7 +125,7 @@ _IN_COMMANDS = {'label_map': 64, 'colors': 24}
 
 
 def list_splits(facts: Facts) -> List[LabelFacts]:
-    """Return the labels of all splits that were read, the current one first."""
+    """Return the facts about labels of all splits that were read, the current split first."""
     return [split.labels for split in (facts, *facts.others) if split.labels is not None]
 
 
@@ -204,7 +204,7 @@ def _choose_splits(facts: Facts) -> List[Tuple[str, ...]]:
 
 
 def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
-    """Return advice on how to map labels without OpenMMLab; () if there is an OpenMMLab config."""
+    """Return advice on how to map labels without OpenMMLab, or () if there is an OpenMMLab config."""
     folders = _list_folders(facts)
     if facts.config is not None or facts.labels is None or not folders:
         return ()
@@ -255,12 +255,12 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
         notes: List[str] = ['Then train with the new folder, whose files are PNG.']
     else:
         where = 'ann_dir' if facts.config.is_old else 'data_prefix'
-        notes = [Message('Then name the new folder in {where}, or replace the originals by the copies.', where=where)]
+        notes = [Message('Then write the new folder in {where}, or replace the originals by the copies.', where=where)]
     long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
     if long:
         notes.append(
             Message(
-                'Copy the whole table to {name}.json, from this edit in the output of `mmguard scan --json`.',
+                'Copy the whole table of this edit from the output of `mmguard scan --json` to {name}.json.',
                 name=long[0],
             )
         )

@@ -12,7 +12,7 @@ from mmguard.findings.finding import Finding
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import Rows, Wrapped, lay_out, quantity
 
-#: Width at which no line is broken: a terminal wraps long lines itself.
+#: Width at which no line is broken, for terminals, which wrap long lines themselves.
 UNBROKEN = 1 << 20
 
 

@@ -90,7 +90,7 @@ def compute_share(part: float, total: float) -> float:
 
 
 def rate_share(part: float) -> Optional[str]:
-    """Return the certainty of a cause that explains this share of the invalid labels; ``None`` for 0."""
+    """Return the certainty of a cause that explains this share of the invalid labels, or ``None`` for a share of 0."""
     if part <= 0:
         return None
     return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE

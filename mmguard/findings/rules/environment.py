@@ -1,4 +1,4 @@
-"""Rules about the installation: mixed stacks, failing imports, and versions that do not fit each other."""
+"""Rules about the installation: mixed stacks, failing imports, and incompatible versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import EnvironmentRule, Example
 
-#: Version shown where pip chooses it.
+#: Text shown in place of a version that pip chooses.
 NEWEST = 'newest'
 
 
@@ -93,7 +93,7 @@ class CannotImport(EnvironmentRule):
         'does not find the types of that framework.'
     )
     example = Example(wrong='numpy 2.1 with a package compiled against NumPy 1', right='pip install "numpy<2"')
-    limits = 'Only a fixed list of packages is imported; failures that need a GPU or another machine are not seen.'
+    limits = 'Only a fixed list of packages is imported; failures that need a GPU or another machine are not detected.'
     advice = (
         'If the exception names another package, repair that package first; otherwise reinstall this package. If that '
         'does not help, create a new environment with versions from docs/stacks.md.'
@@ -167,8 +167,8 @@ READS_ONLY_TENSORS = (2, 6)
 class CheckpointsRefused(EnvironmentRule):
     code = 'MG515'
     severity = WARNING
-    summary = 'The installed torch refuses to read the checkpoints of the installed mmengine.'
-    title = 'torch {torch} refuses to read the checkpoints of mmengine {mmengine}.'
+    summary = 'The installed torch does not load the checkpoints of the installed mmengine.'
+    title = 'torch {torch} does not load the checkpoints of mmengine {mmengine}.'
     why = (
         'Since 2.6 torch.load reads only tensors by default; checkpoints of mmengine also contain the log of the run. '
         'Resuming and testing end with "Weights only load failed".'

@@ -47,9 +47,7 @@ class RankAbsent(RunRule):
     )
     example = Example(wrong='if rank == 0: validate()', right='validate() on every rank')
     limits = 'A rank that ended normally, or wrote its record on another machine, looks like a missing rank.'
-    advice = (
-        'Read the log of the missing rank, and dmesg of its machine. If it ended normally, nothing needs to be done.'
-    )
+    advice = 'Read the log of the missing rank, and dmesg of its machine. If the rank ended normally, change nothing.'
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         silent = (facts.run or RunFacts()).silent
@@ -109,7 +107,7 @@ class LossesFilled(RunRule):
         run = facts.run or RunFacts()
         lacked = [
             Message(
-                '{loss} was missing on rank {rank} in {iterations}, and was replaced by zeros',
+                'rank {rank} had no {loss} in {iterations}; filled with zeros',
                 rank=rank,
                 loss=loss,
                 iterations=quantity(number, 'iteration'),

@@ -1,4 +1,4 @@
-"""Rules about heads whose number of classes differs from that of the data set."""
+"""Rules about heads whose number of classes differs from the number of classes of the data set."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class BackgroundCounted(ConfigRule):
         '{head} has one class more than the data set, which has {expected}: {source}. The background is not a class.'
     )
     why = (
-        'MMDetection 1.x counted the background as class 0. Since 2.0 it is not counted and labels start at 0: with '
-        'one class too many nothing crashes, but results are shifted by a class or a class never occurs.'
+        'MMDetection 1.x counted the background as class 0. Since 2.0 the background is not counted, and labels start '
+        'at 0: with one class too many nothing crashes, but results are shifted by a class or a class never occurs.'
     )
     example = Example(wrong='num_classes=21 in the bbox_head, for 20 object classes', right='num_classes=20')
     limits = 'A class list that lacks a name looks the same; `mmguard scan CONFIG` compares the list with the files.'

@@ -133,7 +133,7 @@ def _unite(config: ReadConfig, union: Sequence[str]) -> List[Edit]:
             *changes,
             *count_in_heads(change_config(config, changes), len(union)),
             question=question,
-            if_not='Run `mmguard scan CONFIG`: it offers converted copies.' if question == SAME_FILES else '',
+            if_not='Run `mmguard scan CONFIG`, which offers converted files.' if question == SAME_FILES else '',
             notes=('Objects of a class that their own data set does not label are trained as background.',),
         )
     ]
@@ -201,9 +201,9 @@ class WrapperMetainfo(ConfigRule):
     follows = ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204')
     about_labels = True
     summary = 'metainfo (or classes) is set in a data set wrapper instead of the wrapped data set.'
-    title = '{kind} at {place} wraps a data set and does not take {key}: the wrapped data set does not get the classes.'
+    title = '{kind} at {place} does not accept {key}: the wrapped data set does not get the class list.'
     why = (
-        'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset do not take a class list: '
+        'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset do not accept a class list: '
         'building fails, or the wrapped data set keeps its own classes and the labels do not fit the head.'
     )
     example = Example(
@@ -211,7 +211,10 @@ class WrapperMetainfo(ConfigRule):
         right="dict(type='RepeatDataset', dataset=dict(..., metainfo=dict(classes=('cat',))))",
     )
     limits = 'Wrappers of your own are recognized by their arguments dataset and datasets.'
-    advice = 'Move metainfo into every wrapped data set. If one already has a class list, keep the correct list.'
+    advice = (
+        'Move metainfo into every wrapped data set. If a wrapped data set already has a class list, keep the correct '
+        'list.'
+    )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for wrapper in find_datasets(config, wrappers=True):

@@ -247,8 +247,8 @@ class GuardReportMissing(ConfigRule):
     example = Example(wrong="meta_keys=('img_path',)", right="meta_keys=('img_path', 'label_guard')")
     limits = 'A Pack transform of your own is judged by its meta_keys only.'
     advice = (
-        "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after it. Add 'img_path' if it "
-        'is missing there.'
+        "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after this transform. If "
+        "'img_path' is missing in meta_keys, add it."
     )
     severity = WARNING
 
@@ -274,15 +274,15 @@ class GuardReportMissing(ConfigRule):
 
 class GuardNumClasses(ConfigRule):
     code = 'MG225'
-    summary = 'num_classes of a guard differs from that of the head.'
+    summary = 'num_classes of a guard differs from num_classes of the head.'
     title = 'The guard has num_classes={given}, but the head has {numbers} {noun} ({place}).'
     why = (
-        'With a larger number the guard lets labels pass that crash the run; with a smaller number it excludes classes '
-        'of the head.'
+        'If num_classes of the guard is larger, the guard accepts labels that crash the run; if it is smaller, the '
+        'guard excludes classes of the head.'
     )
     example = Example(wrong='num_classes=19 in the head, 20 in GuardSegLabels', right='num_classes=19 in both')
     limits = 'num_classes of the head is not checked here, but by MG201.'
-    advice = 'Give the guard the num_classes of the head.'
+    advice = 'Write num_classes of the head in the guard.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for guard, number, (space, *heads) in find_mismatched_guards(config):

@@ -42,8 +42,8 @@ class IgnoredLabelsAgree(ConfigRule):
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
     limits = 'Fill values of transforms of your own are not known.'
     advice = (
-        'Find out which value means unlabeled in the files (`mmguard scan CONFIG` counts them; 255 is usual). Write '
-        'it as ignore_index in heads, losses and metric, and as the fill value of the transforms.'
+        'Find out which value means unlabeled in the files (`mmguard scan CONFIG` counts all values; 255 is usual). '
+        'Write this value as ignore_index in heads, losses and metric, and as the fill value of the transforms.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -182,8 +182,8 @@ class ReduceZeroLabelDiffers(ConfigRule):
     limits = 'Splits whose files are numbered differently need different values: the edits ask.'
     advice = (
         'Check whether 0 means unlabeled in the files and classes count from 1 (`mmguard scan CONFIG` counts the '
-        'values). If so, write reduce_zero_label=True in the data sets of all splits, otherwise False. Remove it from '
-        'the loaders.'
+        'values). If so, write reduce_zero_label=True in the data sets of all splits, otherwise False. Remove '
+        'reduce_zero_label from the loaders.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -239,8 +239,8 @@ class ReducedBackground(ConfigRule):
         'other labels are one too low, and {last} never occurs.'
     )
     why = (
-        'reduce_zero_label makes 0 the ignored label and moves every other label down by one. If 0 is the background '
-        'and the background is a class, it is never trained, all classes are one off and the last one never occurs.'
+        'reduce_zero_label makes 0 the ignored label and reduces every other label by one. If 0 is the background and '
+        'the background is a class, this class is never trained, and the last class never occurs.'
     )
     example = Example(
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
@@ -286,14 +286,17 @@ class ShiftAndMap(ConfigRule):
     code = 'MG232'
     severity = INFO
     summary = 'reduce_zero_label and label_map are both set: the version of mmseg decides which is applied first.'
-    title = '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0; before, it maps first.'
+    title = (
+        '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0, but older versions apply '
+        'the map first.'
+    )
     why = (
-        'MMSegmentation makes a label_map when a data set names only some of its classes. Since 1.0.0 '
+        'MMSegmentation creates a label_map if a data set names only some of its classes. Since 1.0.0 '
         'reduce_zero_label subtracts 1 before the map is applied, which is correct; older versions apply the map '
         'first, so every pixel gets the label of the previous class.'
     )
     example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
-    limits = 'The version of mmseg that will train is not known.'
+    limits = 'The version of mmseg that is used for training is unknown.'
     advice = (
         'If mmseg is older than 1.0.0, upgrade it: `pip install -U mmsegmentation`. Otherwise nothing needs to change; '
         '`mmguard trace CONFIG` shows the label that each value becomes.'

@@ -52,7 +52,7 @@ class ClassWeightLength(ConfigRule):
     aliases = ('MG111',)
     summary = 'class_weight does not have one entry per class.'
     title = 'class_weight has {length}, but {head} needs {expected}{extra}.'
-    title_list = 'class_weight is a list, but DETRHead takes a number, and bg_cls_weight for "no object".'
+    title_list = 'class_weight is a list, but DETRHead expects a number, and bg_cls_weight for "no object".'
     title_sigmoid = (
         'With use_sigmoid=True the loss broadcasts class_weight over the width of the label map instead of the '
         'classes, and the run fails.'
@@ -65,8 +65,8 @@ class ClassWeightLength(ConfigRule):
     example = Example(wrong='num_classes=3, class_weight=[1, 2]', right='num_classes=3, class_weight=[1, 2, 1.5]')
     limits = 'Only the number of weights is checked: weights in the order of another class list are not detected.'
     advice = (
-        'Write one weight per class in the order of the class list, plus one for "no object" at the end where the head '
-        'has it.'
+        'Write one weight per class in the order of the class list, plus one for "no object" at the end if the head '
+        'predicts "no object".'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -233,9 +233,9 @@ class OneChannelSoftmax(ConfigRule):
     follows = ('MG102', 'MG107')
     looks_at = ('config', 'labels')
     aliases = ('MG112',)
-    summary = 'A head has one output channel, but its loss takes a softmax over it, or its metric counts one class.'
+    summary = 'A head has one output channel, but its loss is a softmax loss, or its metric counts only one class.'
     title = '{loss} at {place} takes a softmax over a single channel, which is always 1.'
-    title_labels = 'The labels are 0 and 1, but num_classes is 1: a single channel without a sigmoid has only label 0.'
+    title_labels = 'The labels are 0 and 1, but num_classes is 1: one channel without a sigmoid accepts only label 0.'
     title_metric = 'IoUMetric counts a single class, {name}, so predicting only background has a high IoU.'
     why = (
         'The softmax of a single channel is 1 whatever the model predicts: the loss of label 0 is always 0, and label '

@@ -203,7 +203,7 @@ class BoxesInAnotherForm(AnnotationRule):
     follows = ('MG109', 'MG130', 'MG146', 'MG152', 'MG174')
     aliases = ('MG173',)
     summary = 'The boxes are in another format: two corners, or fractions of the image size.'
-    title = 'bbox seems to hold two corners ({corners}); COCO expects x, y, width, height.'
+    title = 'bbox seems to contain two corners ({corners}); COCO expects x, y, width, height.'
     title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
     why = (
         'Corners read as width and height make every box too large: training runs, and learns the wrong boxes. '

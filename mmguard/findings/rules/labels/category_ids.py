@@ -22,7 +22,7 @@ _MOST = 1000
 #: Looking up your own ids in COCO's table trains other classes, often without an error.
 _REMAP_NOTE = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False`.'
 _IDS_QUESTION = Message(
-    'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=get_framework_titles(IDS)
+    'Does the training use ids as labels ({frameworks}, loops of your own)?', frameworks=get_framework_titles(IDS)
 )
 _RELEASE_QUESTION = "Is your RF-DETR older than 1.5, or dataset_file 'coco' or 'o365'?"
 
@@ -50,7 +50,7 @@ class IdsAsLabels(DataRule):
     why = Message(
         '{by_position} renumber the categories to 0..N-1, whatever the ids are. {by_id} take category_id '
         'as the label: in DETR and similar models, the label num_classes means "no object" and is trained as such '
-        'without an error, and a larger one ends the run; in torchvision, num_classes includes the background, 0.',
+        'without an error, and a larger label ends the run; in torchvision, num_classes includes the background, 0.',
         by_position=get_framework_titles(POSITIONS),
         by_id=get_framework_titles(IDS),
     )
@@ -139,7 +139,7 @@ class IdsAsLabels(DataRule):
             yield from number_categories(self, facts, first, question)
         if set(ids) == set(COCO_IDS) and not first:
             title = 'Let the framework map the ids of COCO (RT-DETR, D-FINE, DEIM).'
-            asked, lines = 'Does your training code know remap_mscoco_category?', ('remap_mscoco_category: True',)
+            asked, lines = 'Does your training code read remap_mscoco_category?', ('remap_mscoco_category: True',)
             yield Edit(title, asked, options={'labels': COCO}, lines=lines)
         if ids[-1] < _MOST:
             title = 'Give the model one output more than the highest id.'

@@ -38,9 +38,9 @@ class NamesNotInFile(AnnotationRule):
     title = 'The config names classes that are missing in the annotations: {missing}.'
     title_string = 'classes is the string {shown}: every letter counts as a class.'
     why = (
-        'mmdet looks categories up by name. Classes that it does not find are left out silently, and the labels after '
-        'them move down; if it finds none, training fails with "need at least one array to concatenate", or learns '
-        'only background.'
+        'mmdet looks categories up by name. Classes that are not found are left out silently, and the labels of later '
+        'classes move down; if no class is found, training fails with "need at least one array to concatenate", or '
+        'learns only background.'
     )
     example = Example(
         wrong="metainfo=dict(classes=('person', 'bike')) for categories person, bicycle",
@@ -248,8 +248,8 @@ class NamesAlike(DataRule):
     example = Example(wrong='categories RBC (265 boxes) and RBc (2 boxes)', right='RBC (267 boxes)')
     limits = 'Only names of at least three letters are compared; a plural may be another class (cloth, clothes).'
     advice = (
-        'If it is a typo, give the objects of both names one name, remove the other name from every class list, and '
-        'adapt num_classes. If these are two classes, nothing needs to change.'
+        'If one name is a typo, give all objects the other name, remove the typo from every class list, and adapt '
+        'num_classes. If these are two classes, nothing needs to change.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -292,7 +292,7 @@ class NamesAlike(DataRule):
         return dict(named)
 
     def _find_typos(self, counts: Mapping[str, int]) -> Dict[str, str]:
-        """Return {rarer name: more frequent name} for class names that are alike."""
+        """Return {rarer name: more frequent name} for names that differ only in case, spaces, accents or plural."""
         ranked = sorted((name for name in counts if len(name.strip()) >= SHORTEST), key=lambda name: -counts[name])
         typos: Dict[str, str] = {}
         for name, right in find_alike(ranked, ranked).items():

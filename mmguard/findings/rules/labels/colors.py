@@ -156,7 +156,7 @@ class EqualChannels(ChannelRule):
             return  # the labels stay wrong without alpha: another rule finds the mistake once it is removed
         if values == [0, VOID]:
             question: str = 'Is white the object, not void (unlabeled)?'
-            title = 'Keep the first channel, as 0 and 1.'
+            title = 'Keep the first channel, with the values 0 and 1.'
             is_two = labels.num_classes <= 2 or not has_num_classes(labels)
             write = write_two_classes if is_two else convert_files
             yield from write(facts, title, question, label_map={VOID: 1})
@@ -192,7 +192,7 @@ class EqualChannels(ChannelRule):
 
 
 def _find_palette(colors: Set[Color]) -> Optional[Dict[Color, int]]:
-    """Return the known palette that contains all of the colors; else ``None``."""
+    """Return the known palette that contains all of the colors, or ``None`` if no palette does."""
     for palette in (CITYSCAPES, VOC):
         # Pure red on black is also Cityscapes' rider.
         classes = [color for color in colors & set(palette) if palette[color] != VOID]
@@ -248,7 +248,7 @@ class PaletteReadAsColors(DataRule):
         '113, ...).'
     )
     example = Example(wrong='cv2.imread(path, 0) of a palette PNG', right='np.array(Image.open(path))')
-    limits = 'Without the files only the values are judged: gray levels chosen by hand may be the same.'
+    limits = 'Without the files only the values are checked, and gray levels chosen by hand may be the same.'
     advice = (
         "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in your own code "
         '`np.array(Image.open(path))` without `.convert()`. If the files are gray by now, their palette is gone: '
@@ -272,7 +272,7 @@ class PaletteReadAsColors(DataRule):
             return
         if is_black:
             evidence: str = Message(
-                '{black:,} of {files:,} files; values {values}',
+                '{black:,} of {files:,} files have a black palette; values {values}',
                 black=maps.black_palettes,
                 files=labels.files,
                 values=join_items(sorted(stored)),

@@ -59,7 +59,7 @@ class NotEightBits(DataRule):
         texts = [f'{maps.forms[form]:,} files of {form[4:]} bits' for form in forms]
         wide = {value: value % 256 for value in sorted(maps.raw) if value > 255}
         if wide:
-            texts.append(f'as stored, and as loaded: {as_map(wide, 6)}')
+            texts.append(f'values as stored and as loaded: {as_map(wide, 6)}')
         elif maps.raw:
             texts.append(f'values as stored: {join_items(sorted(maps.raw))}')
         evidence = '; '.join(texts) or f'{wrapped:,} files are loaded modulo 256'
@@ -79,7 +79,7 @@ class NotEightBits(DataRule):
         elif values[0] >= 0 and values[-1] <= 255:
             yield from convert_files(facts, title)
         elif len(values) == labels.num_classes and rise_evenly(values):
-            question = f'Are the classes, in the order of your list, {join_items(values)}?'
+            question = f'Are {join_items(values)} the classes, in the order of your class list?'
             table = {value: label for label, value in enumerate(values)}
             yield from convert_files(facts, title, question, label_map=table)
 

@@ -101,7 +101,7 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
 
 
 def may_be_subtracted(labels: LabelFacts) -> bool:
-    """True if files hold only 0 and 255, and 255 fills most pixels: it may be background 0 minus 1."""
+    """True if files contain only 0 and 255, mostly 255, so that 255 may be a background of 0 minus 1."""
     counts = count_stored(labels) if labels.maps is not None else {}
     much = compute_share(counts.get(VOID, 0), sum(counts.values())) >= HALF
     return set(counts) == {0, VOID} and labels.num_classes <= 2 and much and not subtracts_one(labels)

@@ -27,7 +27,7 @@ from mmguard.findings.views import (
 )
 from mmguard.language import Message, join
 
-#: Number of ids up to 33 above which the files are ``labelIds``, not another numbering.
+#: Number of distinct ids up to 33 above which the files are regarded as ``labelIds``.
 MANY_IDS = 15
 #: Maximum share of the pixels with the ids of rare classes.
 RARE_IDS = 0.05

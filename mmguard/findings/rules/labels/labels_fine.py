@@ -60,7 +60,7 @@ class LabelsFine(AllClear):
 
 
 def _has_unnamed(labels: LabelFacts) -> bool:
-    """Return True if label maps hold a label after the last name of the class list."""
+    """Return True if label maps contain a label beyond the last name of the class list."""
     is_named = labels.kind == 'pixels' and bool(labels.class_names)
     found = select_ids(count_trained(labels)) - {labels.ignore_index}
     return is_named and max(found, default=0) >= len(labels.class_names)

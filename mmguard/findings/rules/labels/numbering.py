@@ -130,7 +130,7 @@ class GapsInIds(OutsideRule):
         ids = sorted({value for split in list_splits(facts) for value in list_ids(split)})
         if len(ids) == labels.num_classes and not _are_gray(labels, ids):
             table = {value: label for label, value in enumerate(ids) if value != label}
-            question = Message('Are the classes, in the order of your list, {ids}?', ids=join_items(ids))
+            question = Message('Are {ids} the classes, in the order of your class list?', ids=join_items(ids))
             yield from renumber(facts, table, question)
 
     def advise(self, facts: Facts) -> str:
@@ -275,7 +275,8 @@ class OrderDiffers(AnnotationRule):
         if len(found.sources) < 2 or (found.names_from, found.labelled_by) != ('categories', 'file order'):
             return []
         return [
-            f'label {label} is {shorten(a)} in a file, {shorten(b)} in the list' for label, a, b in labels.coco.renamed
+            f'label {label} is {shorten(a)} in a file, {shorten(b)} in the class list'
+            for label, a, b in labels.coco.renamed
         ]
 
 

@@ -51,7 +51,7 @@ _FROM_ONE = (
 
 #: Maximum number of distinct invalid values that may be annotation mistakes.
 FEW_VALUES = 4
-#: Minimum number of files, and maximum shares of files and of elements that hold an annotation mistake.
+#: Minimum number of files, and maximum shares of the files and of the elements with an annotation mistake.
 SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
 #: Lowest id that is too high for a numbering with gaps.
 MOST_IDS = 1000
@@ -230,7 +230,7 @@ class NegativeLabels(OutsideRule):
     )
     limits = 'Cannot tell an ignored value from a label that was shifted twice.'
     advice = (
-        'Find the cause: an ignored value of another framework, a label_map that leads below 0, or 1 subtracted from '
+        'Find the cause: an ignored value of another framework, a label_map to a negative label, or 1 subtracted from '
         'labels that count from 0. If -1 marks ignored pixels, map it: `label_map={{-1: {void}}}`.'
     )
     pytorch = (

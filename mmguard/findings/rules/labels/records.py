@@ -19,7 +19,8 @@ class DuplicateIds(AnnotationRule):
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
     why = (
-        'Records are looked up by id: if two have the same id, only the later one is read, and the evaluation is wrong.'
+        'Records are looked up by id: if two records have the same id, only the later record is read, and the '
+        'evaluation is wrong.'
     )
     example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
     limits = 'If two images share an id, the file does not show to which image an annotation belongs.'
@@ -143,7 +144,7 @@ class WrongRecords(FaultRule):
         wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
         right='"bbox": [10, 20, 4, 5], "category_id": 1',
     )
-    limits = 'Checked against the usual readers of each format; your own reader may accept such records.'
+    limits = 'Records are checked as the usual readers of each format do; your own reader may accept such records.'
     advice = 'Correct the records listed, or export the file again.'
 
     def advise(self, facts: Facts) -> str:

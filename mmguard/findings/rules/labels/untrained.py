@@ -46,7 +46,7 @@ class OptionContradicted(DataRule):
             yield self.report_in(facts, PROVEN, f'--num-classes {said}', {'said': said}, files=['dataset.json'])
 
 
-#: Minimum number of files; a single one may well contain only one class.
+#: Minimum number of files, because a single file may contain only one class.
 ENOUGH_FILES = 5
 
 
@@ -228,7 +228,7 @@ PISARetinaHead RPNHead RepPointsHead RetinaHead SABLRetinaHead SOLOHead Shared2F
 YOLOV3Head YOLOXHead
 """
 SURVIVING_HEADS = frozenset(_HEAD_NAMES.split())
-#: Share of images without a target above which they are reported; COCO itself has 1 %.
+#: Share of images without a target above which such images are reported; in COCO it is 1 %.
 MANY = 0.02
 
 

@@ -184,7 +184,7 @@ class NothingToTrainOn(DataRule):
         wrong='reduce_zero_label=True, files of 0 only',
         right='reduce_zero_label=False, num_classes=20  # was 19',
     )
-    limits = 'Cannot tell a file that was not labeled from one that shows no object.'
+    limits = 'Cannot tell an unlabeled file from a file that shows no object.'
     advice = (
         'Compare the stored values with the loaded ones, `mmguard trace CONFIG`: usual causes are reduce_zero_label on '
         'files of 0, and a label_map to the ignored label. If the files really hold no label, label them or leave them '
@@ -230,7 +230,7 @@ class ReduceZeroHidesClass(DataRule):
     follows = ('MG128', 'MG135', 'MG211')
     needs = ('config',)
     summary = 'reduce_zero_label=True ignores 0, but 0 is a class.'
-    title = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
+    title = 'reduce_zero_label=True, but 0 seems to be a class: 0 is ignored, and every other label is reduced by 1.'
     why = 'Nothing crashes, but class 0 is ignored, all other labels are one too low, and the last class never occurs.'
     example = Example(
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",

@@ -31,7 +31,7 @@ class RefusedRows(YoloRule):
     summary = 'Rows of YOLO labels cannot be read.'
     title = 'Rows of YOLO labels cannot be read: {reasons}.'
     why = (
-        'Ultralytics leaves out the whole image, with all of its rows, and says so in one line among thousands; a '
+        'Ultralytics excludes the whole image, with all of its rows, and reports this in one line among thousands; a '
         'class id with decimals is truncated.'
     )
     advice = (
@@ -125,7 +125,7 @@ class RowsOfAnotherTask(YoloRule):
     advice = (
         'For segmentation or oriented boxes, draw the objects that are boxes as outlines, too, in every file. For '
         'detection, write the box around each outline (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) / 2`, '
-        '`max(xs) - min(xs)`, `max(ys) - min(ys)`), at least in files that hold both.'
+        '`max(xs) - min(xs)`, `max(ys) - min(ys)`), at least in files that contain boxes and outlines.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
