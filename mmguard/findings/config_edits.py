@@ -1,4 +1,4 @@
-"""Edits that several rules offer. They change all affected settings of a config, or scan options if there is no config.
+"""Edits that several rules offer. They change all affected settings of a config, or without a config the scan options.
 
 Most functions take the facts and return an :class:`~mmguard.findings.edits.Edit`, which is tried later.
 """

@@ -119,7 +119,7 @@ def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = 
 
 
 def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = ()) -> str:
-    """Return a sentence with the command that writes numbered edits of label files, or ``''`` if there are none.
+    """Return a sentence with the command that writes numbered edits of label files, or ``''`` without such edits.
 
     Args:
         target (str): The target of the scan.
@@ -134,7 +134,7 @@ def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = 
 
 
 def apply_hint(config: str, findings: Sequence[Finding], arguments: Sequence[str] = ()) -> str:
-    """Return a sentence with the command that writes numbered edits of the config, or ``''`` if there are none."""
+    """Return a sentence with the command that writes numbered edits of the config, or ``''`` without such edits."""
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *arguments])

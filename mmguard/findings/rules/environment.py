@@ -126,7 +126,7 @@ class UnfitMmcv(EnvironmentRule):
     example = Example(wrong='mmcv 2.2.0 with mmdet 3.3.0', right='mim install "mmcv>=2.0.0rc4,<2.2.0"')
     limits = 'An mmcv that the frameworks accept may still fail, for example if its ops were compiled for another GPU.'
     advice = (
-        'Reinstall mmcv within the version limits shown; if there is no wheel for your torch, mim compiles mmcv. If no '
+        'Reinstall mmcv within the version limits shown; if your torch has no wheel of mmcv, mim compiles mmcv. If no '
         'version is accepted by all frameworks, create a new environment with versions from docs/stacks.md.'
     )
 

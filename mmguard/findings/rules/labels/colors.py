@@ -75,8 +75,8 @@ class StoredAsColors(ChannelRule):
     summary = 'Label files hold colors, not class indices.'
     title = 'Label files have more than one channel ({forms}): colors, not class indices.'
     why = (
-        'A loss expects one integer per pixel: the shapes do not fit, or the colors are read as gray levels, which are '
-        'no class indices. PALETTE of a data set is for drawing only; it does not decode files.'
+        'A loss expects one integer per pixel: the shapes do not fit, or the colors are read as gray levels instead of '
+        'class indices. PALETTE of a data set is for drawing only; it does not decode files.'
     )
     example = Example(wrong='(128, 0, 0) for class 1 in an RGB file', right='1 in a PNG of one channel')
     limits = 'The class of a color is known only from the config or a known palette.'
