@@ -27,7 +27,7 @@ class Original:
 
     source: str  #: Path of the COCO file.
     counts: Dict[str, Tuple[int, int]]  #: Class -> differing counts of objects in the label files and the COCO file.
-    is_looked_up: bool  #: True if the labels are positions of its category ids among the 80 ids of COCO.
+    is_looked_up: bool  #: True if the labels are positions of the category ids among the 80 ids of COCO.
 
 
 @dataclass

@@ -341,7 +341,7 @@ def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = ''
 
 
 def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Yield changes that set the class list of a data set, and its type if that type accepts no new names."""
+    """Yield changes that set a data set's class list, and BaseSegDataset as its type if the type refuses new names."""
     if get_class_names(dataset) == list(names):
         return
     if dataset.is_old:
@@ -368,7 +368,7 @@ def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
 
 
 def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
-    """Return an edit that ignores label 0 and removes the first class, or ``None`` if no class list can be written."""
+    """Return an edit that ignores label 0 and removes the first class, or ``None`` if the list cannot be shortened."""
     sets = find_datasets(config)
     names = next((get_class_names(dataset) for dataset in sets if dataset.split == 'train'), None)
     if not names or len(names) < 2 or any(get_metainfo(dataset).get('classes') for dataset in sets):

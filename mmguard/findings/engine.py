@@ -250,7 +250,7 @@ def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]]:
-    """Return (number of objects with unreadable ones, number that training would use, {fault: number})."""
+    """Return (number of objects, including unreadable objects, number of objects to train on, {fault: number})."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0, Counter()

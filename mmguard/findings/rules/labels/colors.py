@@ -41,7 +41,7 @@ class ChannelRule(DataRule):
 
     needs = ('maps',)
     follows = ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136')
-    #: True if all channels hold the same values.
+    #: True if all channels have the same values.
     equal: ClassVar[bool]
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ class StoredAsColors(ChannelRule):
     code = 'MG120'
     aliases = ('MG131',)
     equal = False
-    summary = 'Label files hold colors, not class indices.'
+    summary = 'Label files contain colors, not class indices.'
     title = 'Label files have more than one channel ({forms}): colors, not class indices.'
     why = (
         'A loss expects one integer per pixel: the shapes do not fit, or the colors are read as gray levels instead of '
@@ -135,7 +135,7 @@ class EqualChannels(ChannelRule):
     code = 'MG580'
     equal = True
     summary = 'Label files have several equal channels, or an alpha channel: one channel is enough.'
-    title = 'Label files have more than one channel ({forms}), but no colors: the first channel holds the values.'
+    title = 'Label files have more than one channel ({forms}), but no colors: the first channel contains the values.'
     why = 'A loss expects one integer per pixel: with three channels the shapes do not fit.'
     example = Example(wrong='Image.open(path).convert("RGB")', right='Image.open(path).convert("L")')
     advice = 'Save the first channel as PNG: `Image.fromarray(np.array(Image.open(path))[..., 0]).save(path)`.'
@@ -202,7 +202,7 @@ def _find_palette(colors: Set[Color]) -> Optional[Dict[Color, int]]:
 
 
 def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-    """Return a palette and {stored value: label} if the files of all splits hold the grays of its colors.
+    """Return a palette and {stored value: label} if the files of all splits contain the grays of its colors.
 
     The palette is one of the config, or of Cityscapes.
     """
@@ -241,7 +241,7 @@ class PaletteReadAsColors(DataRule):
     title = 'Palette PNGs are read as colors: their indices are correct, but the loader discards them.'
     title_black = 'The palette of the files is all black: reading indices gives labels, reading colors gives only 0.'
     title_reader = 'The files have a palette: a loader gets labels from them only if it reads their indices.'
-    title_gray = 'The files hold the gray levels of palette colors: the indices are gone.'
+    title_gray = 'The files contain the gray levels of palette colors: the indices are gone.'
     title_batch = 'The values look like palette colors or their gray levels ({name}), not like indices: {levels}.'
     why = (
         'cv2.imread replaces each index by its color (128, 64, 192, ...), or by the gray level of that color (38, 75, '

@@ -97,7 +97,7 @@ class Fractions(DataRule):
     limits = 'Class numbers divided by 255 and probabilities can have the same values: the edits ask.'
     advice = (
         'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize only '
-        'with nearest-neighbor interpolation. Save files that hold k/255 again as `np.round(label * '
+        'with nearest-neighbor interpolation. Save files with values k/255 again as `np.round(label * '
         '255).astype(np.uint8)`; threshold files of probabilities.'
     )
 

@@ -119,8 +119,8 @@ class GrayLevels(DataRule):
     code = 'MG106'
     follows = ('MG107',)
     needs = ()
-    summary = 'The label maps hold many different values: colors, gray levels or interpolated labels.'
-    title = 'The label maps hold many different values ({values}, ...): colors, gray levels or interpolated labels.'
+    summary = 'The label maps contain many different values: colors, gray levels or interpolated labels.'
+    title = 'The label maps contain many different values ({values}, ...): colors, gray levels or interpolated labels.'
     why = 'The files are pictures of the labels, not labels: a value is the brightness of a class, not its number.'
     example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
     limits = 'Many class ids with gaps look the same, unless they are the ids of a known data set.'
@@ -182,7 +182,7 @@ class ScaledGray(DataRule):
         "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map=...)`. Or save the files with 0..{last}."
     )
     pytorch = (
-        'Map each gray level to its class, with one table for all files: no batch holds every level. `mmguard scan '
+        'Map each gray level to its class, with one table for all files: no batch contains every level. `mmguard scan '
         'FOLDER --num-classes {num_classes}` counts the levels of all files.'
     )
 

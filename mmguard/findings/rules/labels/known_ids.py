@@ -45,9 +45,9 @@ class RawCityscapesIds(DataRule):
     example = Example(wrong="seg_map_suffix='_gtFine_labelIds.png'", right="seg_map_suffix='_gtFine_labelTrainIds.png'")
     limits = 'The labels of another data set with 30 to 33 classes may look the same.'
     advice = (
-        '*_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 classes: choose by `seg_map_suffix` '
-        'of each split (mmseg creates the latter: `python tools/dataset_converters/cityscapes.py data/cityscapes`). If '
-        'the data are not Cityscapes, write a label_map to your classes.'
+        'Write the suffix of the files with the 19 classes, _gtFine_labelTrainIds.png, as `seg_map_suffix` of each '
+        'split (mmseg creates these files: `python tools/dataset_converters/cityscapes.py data/cityscapes`). If the '
+        'data are not Cityscapes, write a label_map to your classes.'
     )
     advice_named = (
         'Create the files again; mmseg has `python tools/dataset_converters/cityscapes.py data/cityscapes`. If your '
@@ -131,7 +131,7 @@ def _map_raw(labels: LabelFacts) -> Dict[int, int]:
 
 
 def _find_called_train_ids(labels: LabelFacts) -> List[str]:
-    """Return files named *_labelTrainIds that hold raw Cityscapes ids; [] if most road pixels have the raw id 7."""
+    """Return files named *_labelTrainIds that contain raw Cityscapes ids; [] if most road pixels have the raw id 7."""
     counts = count_stored(labels)
     if counts.get(7, 0) > counts.get(0, 0):
         return []

@@ -318,8 +318,8 @@ class OneTooMany(OutsideRule):
 class StrayValue(OutsideRule):
     code = 'MG127'
     follows = ('MG102', 'MG107', 'MG116')
-    summary = 'Only a few files hold an invalid label: an annotation mistake, not a class.'
-    title = 'Only a few files hold {values}: an annotation mistake, not a class.'
+    summary = 'Only a few files contain an invalid label: an annotation mistake, not a class.'
+    title = 'Only a few files contain {values}: an annotation mistake, not a class.'
     why = 'One such label ends an unguarded training, at the iteration that draws its file.'
     example = Example(
         wrong='num_classes=2, value 77 in 9 pixels of one file',

@@ -187,8 +187,8 @@ class NothingToTrainOn(DataRule):
     limits = 'Cannot tell an unlabeled file from a file that shows no object.'
     advice = (
         'Compare the stored values with the loaded ones, `mmguard trace CONFIG`: usual causes are reduce_zero_label on '
-        'files of 0, and a label_map to the ignored label. If the files really hold no label, label them or leave them '
-        'out; `cat_max_ratio=0.75` in RandomCrop avoids most crops without a label.'
+        'files of 0, and a label_map to the ignored label. If the files really contain no label, label them or leave '
+        'them out; `cat_max_ratio=0.75` in RandomCrop avoids most crops without a label.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
