@@ -29,7 +29,7 @@ class MapFacts:
     """Statistics of label map files. File names are relative to the scanned root. Lists keep only a few entries."""
 
     raw: Dict[int, int] = field(default_factory=dict)  #: Value as stored -> number of pixels.
-    files_with: Dict[int, int] = field(default_factory=dict)  #: Value as stored -> files that contain it.
+    files_with: Dict[int, int] = field(default_factory=dict)  #: Value as stored -> number of files.
     #: Form -> number of files: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``, ``'float'``, ``'bool'``,
     #: ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
     forms: Dict[str, int] = field(default_factory=dict)
@@ -47,12 +47,12 @@ class MapFacts:
     missing_images: List[str] = field(default_factory=list)  #: Stems of label maps without an image.
     duplicates: List[str] = field(default_factory=list)  #: Stems that several files share.
     unreadable: Dict[str, List[str]] = field(default_factory=dict)  #: Fault -> files.
-    examples: Dict[int, List[str]] = field(default_factory=dict)  #: Value as stored -> first files that contain it.
+    examples: Dict[int, List[str]] = field(default_factory=dict)  #: Value as stored -> first files with this value.
     #: Non-integer value in a float file -> number of pixels, for the first few values.
     fractions: Dict[float, int] = field(default_factory=dict)
     void_files: int = 0  #: Number of files without a pixel to train on; ``all_void`` names the first.
     image_forms: Dict[str, int] = field(default_factory=dict)  #: Like ``forms``, for the images.
-    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Label as trained -> files that contain it.
+    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Label as trained -> number of files.
     #: Class -> number of pixels of all classes in the files that contain this class.
     pixels_with_class: Dict[int, int] = field(default_factory=dict)
     #: (r, g, b) -> number of pixels, in color files with few colors.
@@ -95,8 +95,7 @@ class AnnotationFacts:
     labelled_by: str = 'file order'
     #: True if the model's number of classes is unknown, and ``num_classes`` is the number that the file needs.
     classes_counted: bool = False
-    #: Label as trained -> number of images or files that contain the label.
-    files_with_class: Dict[int, int] = field(default_factory=dict)
+    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Label as trained -> number of images or files.
     #: Valid label -> number of annotations with this label and a valid box.
     usable: Dict[int, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)  #: The annotation files (VOC: folders) that were read.

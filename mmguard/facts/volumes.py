@@ -50,7 +50,7 @@ class VolumeFacts:
     declared: Dict[str, List[str]] = field(default_factory=dict)
     faults: Dict[str, List[CaseFault]] = field(default_factory=dict)  #: Kind of fault -> all faults of this kind.
     never: List[int] = field(default_factory=list)  #: Declared values that no label file contains.
-    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Value -> label files that contain it.
+    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Value -> number of label files.
     labels_read: int = 0  #: Number of readable label files.
     root: str = ''  #: The folder of the data set.
     content: Dict[str, Any] = field(default_factory=dict)  #: Parsed content of dataset.json.

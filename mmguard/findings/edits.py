@@ -146,7 +146,7 @@ def format_value(value: Any) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """Convert a value to JSON types."""
+    """Convert a value to types of JSON: keys and unknown objects become strings, tuples become lists."""
     if isinstance(value, dict):
         return {_format_key(key): to_plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -336,7 +336,7 @@ def diagnose_for(framework: str, labels: LabelFacts, roots: Sequence[str] = ()) 
     """Return all findings that the facts support, the most certain first, with advice for a framework.
 
     Args:
-        framework (str): ``'pytorch'`` (only findings with advice for plain PyTorch), ``'nnunet'``, or else OpenMMLab.
+        framework (str): ``'pytorch'`` (only findings with advice for plain PyTorch), ``'nnunet'``, others: OpenMMLab.
         labels (LabelFacts): Facts about the labels.
         roots (sequence of str): Data roots; for nnU-Net, its raw folder.
     """

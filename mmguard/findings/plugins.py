@@ -80,7 +80,7 @@ def list_own_rules() -> List[Type[Rule]]:
 
 
 def _find_objection(rule: Any, code: str) -> str:
-    """Return the reason why a loaded object cannot be used as a rule; empty if it can."""
+    """Return the reason why a loaded object cannot be used as a rule, or ``''`` if it can be used."""
     if not (isinstance(rule, type) and issubclass(rule, Rule)):
         return f'{shorten(rule)} is not a subclass of mmguard.findings.Rule'
     if getattr(rule, 'code', None) != code or rule.aliases:
@@ -98,7 +98,7 @@ def _find_objection(rule: Any, code: str) -> str:
 
 @contextmanager
 def contain_failure(rule: Type[Rule], failed: Optional[Set[str]] = None) -> Iterator[None]:
-    """Report an exception of another package's rule instead of raising it; add the rule's code to ``failed``."""
+    """Report an exception of another package's rule instead of raising it, and add the rule's code to ``failed``."""
     try:
         yield
     except (Exception, SystemExit) as error:

@@ -37,9 +37,9 @@ class Facts(NamedTuple):
         reread (callable, optional): Reads the labels again with a changed config, options or files.
         others (tuple[Facts]): The other splits of the same config, in which an edit must also hold.
         siblings (tuple[Facts]): The other files of a scan without a config.
-        environment (EnvironmentFacts, optional): The installation.
-        run (RunFacts, optional): The training.
-        ranks (tuple[RankFacts]): How each rank ended, the earliest first.
+        environment (EnvironmentFacts, optional): Facts about the installation.
+        run (RunFacts, optional): Facts about the run.
+        ranks (tuple[RankFacts]): Facts about the end of each rank, the earliest first.
     """
 
     labels: Optional[LabelFacts] = None
@@ -103,7 +103,7 @@ class Rule:
         raise TypeError(f'{type(self).__name__} must define find()')
 
     def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
-        """Return edits, the most likely first. Each is tried before it is offered."""
+        """Return the edits to try, the most likely correction first."""
         return finding.candidates
 
     def report(
@@ -217,7 +217,7 @@ class DataRule(Rule):
             yield from self.look(facts, labels)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterable[Edit]:
-        """Return edits, the most likely first. Each is tried before it is offered."""
+        """Return the edits to try, the most likely correction first."""
         return ()
 
     def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:

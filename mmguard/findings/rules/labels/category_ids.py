@@ -103,7 +103,7 @@ class IdsAsLabels(DataRule):
         yield self.report_in(facts, certainty, evidence, words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that ids, used as labels, do not fit num_classes; ``None`` if they may fit."""
+        """Return the certainty that category ids as labels do not fit num_classes, or ``None`` if they may fit."""
         found, ids = get_annotations(labels), self._list_ids(labels)
         if is_background(labels):
             return None

@@ -99,7 +99,7 @@ class UnpairedFiles(DataRule):
         return bool(labels) and count_listed(maps, 'missing_images') == labels
 
     def _find_unpaired(self, labels: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
-        """Return {kind of fault: (number of files, first files)}; files of volumes are followed by details."""
+        """Return {kind of fault: (number of files, first files)}, for volumes with the details of each fault."""
         if labels.volumes is not None:
             faults = {kind: labels.volumes.find_faults(kind) for kind in FILE_NOUNS}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}

@@ -96,7 +96,7 @@ class RawCityscapesIds(DataRule):
         return rate_share(share) if full else None
 
     def _judge_by_ids(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty from the values only; ``None`` if they do not look like Cityscapes ids."""
+        """Return the certainty that values are Cityscapes ids if num_classes is unknown, or ``None`` if they are not."""
         counts = count_trained(labels)
         ids = select_ids(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
@@ -131,7 +131,7 @@ def _map_raw(labels: LabelFacts) -> Dict[int, int]:
 
 
 def _find_called_train_ids(labels: LabelFacts) -> List[str]:
-    """Return files named *_labelTrainIds that contain raw Cityscapes ids; [] if most road pixels have the raw id 7."""
+    """Return files named *_labelTrainIds with raw Cityscapes ids, or [] if most road pixels have the raw id 7."""
     counts = count_stored(labels)
     if counts.get(7, 0) > counts.get(0, 0):
         return []

@@ -245,7 +245,7 @@ class OrderDiffers(AnnotationRule):
         yield from rewrite(self, facts, 'List the categories in the order of the config.', classes=tuple(names))
 
     def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
-        """Return (config path, class list, class list in the file's order); ``None`` if the order is the same."""
+        """Return (config path, class list, class list in the file's order), or ``None`` if the order is the same."""
         found = get_annotations(labels)
         if found.names_from != 'categories' or not has_config(labels) or found.labelled_by == 'class list':
             return None
