@@ -1,1 +1,1 @@
-"""Facts about labels, a config, an installation or a run: readers collect them, rules judge them."""
+"""Facts about labels, a config, an installation or a run. Readers collect facts, and rules find mistakes in them."""

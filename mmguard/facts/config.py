@@ -1,4 +1,4 @@
-"""Facts about labels in a config, used by the diagnosis."""
+"""Facts about labels that a config states: class counts, class lists and ignored labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def collect_config_facts(config: Union[Config, ReadConfig]) -> ConfigFacts:
-    """Collect facts about labels from a config, without building anything or reading data.
+    """Collect facts about labels from a config, without building its parts or reading data.
 
     Args:
         config (Config): A config loaded by mmengine (text or pure Python style), or read by ``read_config``.
@@ -58,7 +58,7 @@ def collect_config_facts(config: Union[Config, ReadConfig]) -> ConfigFacts:
 
 
 def find_label_map(dataset: Part) -> Dict[int, int]:
-    """Return mmseg's label map {old label: new label} if the config lists only some classes of a data set, else {}."""
+    """Return mmseg's {old label: new label} for a data set with only some classes of its type, or {} without a map."""
     mapper: Any = getattr(dataset.cls, 'get_label_map', None)
     classes = get_class_names(dataset)
     if mapper is None or classes is None:

@@ -7,7 +7,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.compat.stack import list_distributions
 
-#: Module -> the distributions that may provide it, the usual one first.
+#: Module -> distributions that provide the module, the most common first.
 DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
     'torch': ('torch',),
     'numpy': ('numpy',),
@@ -45,7 +45,7 @@ class Cuda(NamedTuple):
         return f'torch for {built}; {", ".join(self.gpus) or "no usable GPU"}'
 
 
-#: Distribution -> the version to install; ``None``: uninstall.
+#: Distribution -> version to install, or ``None`` to uninstall the distribution.
 EnvironmentChanges = Mapping[str, Optional[str]]
 
 
@@ -57,11 +57,11 @@ class EnvironmentFacts:
         python, system (str): Version of Python, and the operating system.
         versions (dict[str, str]): Distribution -> version.
         missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
-        errors (dict[str, str]): Module -> why it cannot be imported.
+        errors (dict[str, str]): Module -> exception of its import.
         cuda (Cuda, optional): CUDA of torch and the GPUs; ``None`` if unknown.
         ops (bool, optional): True if mmcv has compiled ops; ``None`` without mmcv.
-        reads_objects (bool, optional): True if mmengine loads checkpoints with more than tensors under every version
-            of torch; ``None`` without mmengine.
+        reads_objects (bool, optional): True if mmengine can load checkpoints that contain more than tensors with any
+            version of torch; ``None`` without mmengine.
     """
 
     python: str = ''
@@ -82,7 +82,10 @@ class EnvironmentFacts:
         return next(iter(self.find_installed(module).values()), '')
 
     def apply_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
-        """Return the facts expected after changes: changed packages import, and mmcv has ops, unlike mmcv-lite."""
+        """Return the facts expected after changes, assuming that every changed package can be imported.
+
+        A changed mmcv is assumed to have compiled ops, unless it is mmcv-lite.
+        """
         wanted = {**self.versions, **changes}
         versions = {name: version for name, version in wanted.items() if version is not None}
         changed = [module for module, names in DISTRIBUTIONS.items() if {*names} & {*changes}]

@@ -10,7 +10,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from mmguard.language import Message, join
 from mmguard.text import plural, quantity
 
-#: How a rank ended: with an exception; with one because another rank did not join; without an exception; unknown.
+#: End of a rank: by its own exception, by an exception because another rank did not join, killed, or unknown.
 RAISED, MISSED_ANOTHER, KILLED, UNCLEAR = ('raised', 'missed another', 'killed', 'unclear')
 
 
@@ -20,25 +20,25 @@ class RankFacts:
 
     rank: int  #: Number of the rank.
     ending: str  #: ``RAISED``, ``MISSED_ANOTHER``, ``KILLED`` or ``UNCLEAR``.
-    words: str = ''  #: ``'rank 0 ended in iteration 37, 2026-01-01T12:00:00: killed'``.
-    error: str = ''  #: Type and message of its exception; empty without one.
+    words: str = ''  #: Description: ``'rank 0 ended in iteration 37, 2026-01-01T12:00:00: killed'``.
+    error: str = ''  #: Type and message of the exception; empty if the rank raised none.
     iteration: Optional[int] = None  #: Last iteration of the rank.
     record: str = ''  #: Path of the rank's flight record.
 
 
 @dataclass
 class RunFacts:
-    """Facts about a run as a whole."""
+    """Facts about a whole run: ranks without a record of their end, and losses that were replaced by zero."""
 
-    silent: List[int] = field(default_factory=list)  #: Ranks that left no record of their end, although others did.
+    silent: List[int] = field(default_factory=list)  #: Ranks without a record of their end, if other ranks have one.
     #: Loss -> rank -> number of iterations in which a zero replaced the missing loss.
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
-    #: Rank -> the first iteration with a replaced loss, and the samples of the rank in it.
+    #: Rank -> (first iteration in which a loss was replaced, names of the rank's samples in this iteration).
     first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
 
 
 def name_ranks(ranks: Sequence[int], singular_verb: str = '', plural_verb: str = '') -> str:
-    """Name the first eight ranks, with a verb.
+    """Name the first eight ranks, followed by the verb for one rank or for several ranks.
 
     Example:
         >>> name_ranks([3], 'was', 'were'), name_ranks([0, 2], 'was', 'were'), name_ranks([1])
@@ -50,7 +50,7 @@ def name_ranks(ranks: Sequence[int], singular_verb: str = '', plural_verb: str =
 
 
 def format_exception(error: str, limit: int = 600) -> str:
-    """Format an exception as one line of evidence."""
+    """Format an exception as one line of at most ``limit`` characters."""
     text = ' '.join(error.split())
     return text if len(text) <= limit else f'{text[: limit - 3]}...'
 
@@ -70,7 +70,7 @@ class _Place(NamedTuple):
 
 
 def find_missing_ranks(texts: Iterable[str]) -> str:
-    """Return a sentence that names the ranks that did not join a collective; empty if unknown."""
+    """Return a sentence that names the ranks missing from a collective, or ``''`` if these ranks are unknown."""
     places: Dict[int, _Place] = {}
     missing: List[int] = []
     for text in texts:
@@ -98,7 +98,7 @@ def _compare_places(places: Dict[int, _Place]) -> str:
             ),
         )
         return Message(
-            '{ranks}: still in {where} while other ranks are in number {last:,}, so an earlier collective was skipped',
+            '{ranks} waited in {where} while other ranks were in number {last:,}, so an earlier collective was skipped',
             ranks=_format_ranks(late),
             where=where,
             last=last,
@@ -138,17 +138,17 @@ class UnusedParameters(NamedTuple):
     """Parameters without a gradient, by rank."""
 
     indices: Dict[int, Tuple[int, ...]]  #: Rank -> numbers of the parameters.
-    names: Dict[int, Tuple[str, ...]]  #: Rank -> their names, if torch or a hook reported them.
+    names: Dict[int, Tuple[str, ...]]  #: Rank -> names of the parameters, if torch or a hook reported names.
 
     @property
     def everywhere(self) -> bool:
-        """True if ranks 0 to n (n > 0) lack the same gradients: the cause is the model, not a batch."""
+        """True if all ranks 0 to n (n > 0) lack the same gradients, so that the model is the cause, not a batch."""
         ranks = sorted(self.indices)
         return len(ranks) > 1 and ranks == list(range(len(ranks))) and len(set(self.indices.values())) == 1
 
     @property
     def lines(self) -> List[str]:
-        """Lines with ranks and their parameters without a gradient, one per group of ranks that lack the same."""
+        """Lines that name parameters without a gradient, one line per group of ranks with the same parameters."""
         if self.everywhere:
             indices, names = next(iter(self.indices.values())), next(iter(self.names.values()), ())
             return [

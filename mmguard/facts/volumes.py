@@ -1,4 +1,4 @@
-"""Statistics of a data set of volumes."""
+"""Statistics of a data set of 3D volumes in the format of nnU-Net."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ IGNORED_ONLY = 'ignored only'
 class CaseFault:
     """Fault in one file of a case, which is an image with its label."""
 
-    case: str  #: The case, ``'liver_003'``.
-    file: str  #: The file, relative to the data set.
-    detail: str  #: Description with numbers.
-    voxels: int = 0  #: Number of voxels with the fault; 0 if it is a fault of the whole file.
-    values: Dict[str, int] = field(default_factory=dict)  #: Wrong value as nnU-Net reads it -> voxels.
+    case: str  #: Name of the case, ``'liver_003'``.
+    file: str  #: Path of the file, relative to the data set.
+    detail: str  #: Description of the fault, with its numbers.
+    voxels: int = 0  #: Number of voxels with the fault; 0 if the whole file has the fault.
+    values: Dict[str, int] = field(default_factory=dict)  #: Invalid value, as nnU-Net reads it -> number of voxels.
     #: Value -> its slices, ``'slices 40-55 (most in 47)'``. Slices are counted from 0 along z, the last axis of a NIfTI
-    #: file and the first one of nnU-Net's arrays.
+    #: file and the first axis of nnU-Net's arrays.
     slices: Dict[str, str] = field(default_factory=dict)
 
 
@@ -42,18 +42,18 @@ class VolumeFacts:
     """Statistics of a data set of volumes: its cases, its dataset.json, and their faults."""
 
     format: str = ''  #: Name of its format, ``'nnunet'``.
-    cases: int = 0  #: Training cases.
+    cases: int = 0  #: Number of training cases.
     reader: str = ''  #: nnU-Net's class that reads the files, ``'SimpleITKIO'``.
-    file_ending: str = ''  #: Extension in dataset.json.
-    expected: List[int] = field(default_factory=list)  #: Valid values, the ignored one included.
-    #: Faults of dataset.json: kind (``'keys'``, ``'labels'``, ``'regions'``, ``'count'``) -> texts.
+    file_ending: str = ''  #: Extension of the files, as given in dataset.json.
+    expected: List[int] = field(default_factory=list)  #: Valid values, including the ignored label.
+    #: Part of dataset.json (``'keys'``, ``'labels'``, ``'regions'``, or ``'count'`` of cases) -> its faults.
     declared: Dict[str, List[str]] = field(default_factory=dict)
-    faults: Dict[str, List[CaseFault]] = field(default_factory=dict)  #: Kind of fault -> every case with it.
+    faults: Dict[str, List[CaseFault]] = field(default_factory=dict)  #: Kind of fault -> all faults of this kind.
     never: List[int] = field(default_factory=list)  #: Declared values that no label file contains.
-    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Value -> label files that contain it.
-    labels_read: int = 0  #: Label files that could be read.
+    files_with_class: Dict[int, int] = field(default_factory=dict)  #: Value -> number of label files.
+    labels_read: int = 0  #: Number of readable label files.
     root: str = ''  #: The folder of the data set.
-    content: Dict[str, Any] = field(default_factory=dict)  #: All of dataset.json.
+    content: Dict[str, Any] = field(default_factory=dict)  #: Parsed content of dataset.json.
     #: ``'v2'``, ``'v1'``, or ``'msd'`` (Medical Segmentation Decathlon: v1 without channels in the names of images).
     layout: str = 'v2'
 

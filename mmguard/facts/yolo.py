@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
-#: Kinds of faults, as keys of ``YoloFacts.faults``.
+#: Kinds of faults, as keys of ``YoloFacts.faults``: malformed rows, coordinates outside of the image, rows for another
+#: task, label files without an image, images without a label file, and faults of data.yaml.
 ROWS = 'rows'
 BEYOND = 'beyond'
 OTHER_TASK = 'other task'
@@ -22,11 +23,11 @@ BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'ke
 
 @dataclass
 class Original:
-    """A COCO file with the same images but other objects, from which the label files seem to be converted."""
+    """COCO file with the same images but different objects, probably the source of the label files."""
 
-    source: str  #: The file.
-    counts: Dict[str, Tuple[int, int]]  #: Class -> objects in the label files and in the COCO file, if they differ.
-    is_looked_up: bool  #: True if its category ids were looked up among the 80 ids of COCO to give the labels.
+    source: str  #: Path of the COCO file.
+    counts: Dict[str, Tuple[int, int]]  #: Class -> differing counts of objects in the label files and the COCO file.
+    is_looked_up: bool  #: True if the labels are positions of the category ids among the 80 ids of COCO.
 
 
 @dataclass
@@ -34,19 +35,20 @@ class YoloFacts:
     """Statistics of YOLO label files and their data.yaml."""
 
     task: str = BOXES  #: Kind of most rows: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
-    rows: int = 0  #: Number of rows, readable or not, without blank ones.
-    #: Fault, one of ``ROWS`` to ``DECLARED`` -> its first places, ``'labels/a.txt: line 3: what'``.
+    rows: int = 0  #: Number of rows that are not blank, including unreadable rows.
+    #: Fault, one of ``ROWS`` to ``DECLARED`` -> its first occurrences, ``'labels/a.txt: line 3: reason'``.
     faults: Dict[str, List[str]] = field(default_factory=dict)
-    counts: Dict[str, int] = field(default_factory=dict)  #: Fault, as in ``faults`` -> number of its places.
+    counts: Dict[str, int] = field(default_factory=dict)  #: Fault, as in ``faults`` -> number of its occurrences.
     reasons: Dict[str, int] = field(default_factory=dict)  #: Reason why rows cannot be read -> number of rows.
-    in_pixels: int = 0  #: Rows with a coordinate above 2, which rounding does not explain.
+    in_pixels: int = 0  #: Number of rows with a coordinate above 2, which is too large for a rounding error.
     turned: int = 0  #: Boxes outside of [0, 1] with a negative width or height.
-    left_out: int = 0  #: Images that ultralytics excludes from training, with all rows, because of one row.
-    unswapped: int = 0  #: Keypoints whose ``flip_idx`` of data.yaml is the identity; 0 without one.
-    #: Fault, one of ``ROWS`` to ``UNREADABLE`` -> every file with it.
+    left_out: int = 0  #: Images that ultralytics excludes from training because one of their rows is invalid.
+    unswapped: int = 0  #: Number of keypoints if ``flip_idx`` of data.yaml maps all of them to themselves, else 0.
+    #: Fault, one of ``ROWS`` to ``UNREADABLE`` -> all files with this fault.
     files: Dict[str, List[str]] = field(default_factory=dict)
-    images: int = 0  #: Images found; 0: their folder is unknown.
-    #: Folder of images without label files -> where ultralytics looks for them, where they are, and how many.
+    images: int = 0  #: Number of images; 0 if their folder is unknown.
+    #: Image folder without label files -> (folder where ultralytics expects label files, folder that contains the label
+    #: files, their number).
     elsewhere: Dict[str, Tuple[str, str, int]] = field(default_factory=dict)
-    #: The COCO file that the label files seem to be converted from, if its objects differ.
+    #: The COCO file that is probably the source of the label files, if its objects differ from the rows.
     original: Optional[Original] = None

@@ -42,7 +42,7 @@ _PLACEHOLDERS = {
 
 
 def find_rule(code: str) -> Type[Rule]:
-    """Return the rule with a code, or the rule that it was merged into.
+    """Return the rule with this code, or the rule into which the rule with this code was merged.
 
     Raises:
         LookupError: No rule has this code.
@@ -79,7 +79,7 @@ def name_placeholders(template: str) -> str:
 
 
 def _explain_placeholders(template: str) -> str:
-    """Return ``'(LAST is num_classes - 1.)'`` for the placeholders of a template that need it; empty without."""
+    """Return ``'(LAST is num_classes - 1.)'`` for a template's unclear placeholders, or ``''`` if all are clear."""
     names = dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name)
     texts = [
         Message('{name} is {meaning}', name=name.upper(), meaning=Message(_PLACEHOLDERS[name]))

@@ -1,4 +1,4 @@
-"""Combination of several edits into one, which is tried as a whole."""
+"""Combination of several edits into a single edit, which is tried as a whole."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ class Offer(NamedTuple):
     """Edit that is offered for a finding."""
 
     finding: Finding  #: The finding.
-    edit: Edit  #: One of its edits.
-    facts: Facts  #: The facts that show it.
+    edit: Edit  #: One of the edits of the finding.
+    facts: Facts  #: The facts that support the finding.
 
     def shares_finding(self, others: Sequence[Offer]) -> bool:
-        """Return True if another offer is for the same finding, or writes the same, so that one offer is enough."""
+        """Return True if one of ``others`` corrects the same finding, or has an edit with the same changes."""
         return any(self.finding is other.finding or self.edit.number == other.edit.number for other in others)
 
 
 def select_first_safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Return the first edit without a question of each finding."""
+    """Return the first safe edit (an edit without a question) of each finding."""
     safe = [offer for offer in offers if offer.edit.applicability == SAFE]
     return [offer for n, offer in enumerate(safe) if not offer.shares_finding(safe[:n])]
 
 
 def explain_conflict(offers: Sequence[Offer]) -> str:
-    """Return the reason why these edits cannot be combined; empty if they can.
+    """Return the reason why these edits cannot be combined, or ``''`` if they can.
 
-    Each edit was tried on its own when it was offered.
+    A single edit is not tried again, because it was tried when it was offered.
     """
     if len(offers) < 2:
         return ''
@@ -59,7 +59,7 @@ def combine_edits(edits: Sequence[Edit], config: Optional[ReadConfig] = None) ->
 
     Args:
         edits (list[Edit]): The edits.
-        config (ReadConfig, optional): The config that the edits change. ``None``: leave out changes of a config.
+        config (ReadConfig, optional): The config that the edits change. If ``None``, config changes are left out.
 
     Raises:
         Conflict: The edits write different values at one path of the config.
@@ -83,7 +83,7 @@ def combine_edits(edits: Sequence[Edit], config: Optional[ReadConfig] = None) ->
 
 
 def _merge_config(edits: Sequence[Edit], base: Mapping[str, Any]) -> Changes:
-    """Merge the edits' config changes, since two edits may rewrite one pipeline."""
+    """Merge the config changes of all edits, because two edits may rewrite the same pipeline."""
     tree: Any = base
     for edit in edits:
         tree = merge(base, tree, change_data(base, edit.config))

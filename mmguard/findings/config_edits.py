@@ -1,4 +1,4 @@
-"""Edits that several rules offer: they change every affected setting of a config, or without a config the scan options.
+"""Edits that several rules offer. They change all affected settings of a config, or without a config the scan options.
 
 Most functions take the facts and return an :class:`~mmguard.findings.edits.Edit`, which is tried later.
 """
@@ -39,12 +39,12 @@ from mmguard.text import join_with_and
 
 
 def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: Any) -> Edit:
-    """Return an edit of a config with the given changes: safe, unless it has a question."""
+    """Return an edit with the given config changes. Without a question, the edit is safe."""
     return Edit(title, question, changes, **more)
 
 
 def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
-    """Return an edit that sets ``num_classes`` of every head and guard, and the settings that depend on it."""
+    """Return an edit that sets ``num_classes`` of every head and guard, and the settings that depend on this number."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in find_class_counts(facts.config) if count.kind == 'all')
@@ -54,22 +54,22 @@ def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
 
 
 def state_num_classes(edit: Edit, number: int) -> Edit:
-    """Return an edit with the number of classes of a model without a config, as an option and a line of code."""
+    """Return ``edit`` with ``num_classes`` as a scan option and as a line of code, for a model without a config."""
     return replace(edit, options={'num_classes': number}, lines=(f'num_classes={number}',))
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = '') -> Edit:
-    """Return an edit that sets the numbers of classes of some heads, and the settings that depend on them.
+    """Return an edit that sets the numbers of classes of some heads, and the settings that depend on these numbers.
 
     Args:
-        numbers (dict[str, int]): Path, ``model.panoptic_head.num_things_classes`` -> number.
+        numbers (dict[str, int]): Config path, such as ``model.panoptic_head.num_things_classes`` -> number.
     """
     edit = Edit('Set the number of classes of these heads.', question, tuple(numbers.items()))
     return add_dependent_settings(config, edit)
 
 
 def count_in_heads(config: ReadConfig, number: int) -> Changes:
-    """Return changes that set the number of classes, and the settings that depend on it, in all heads that differ."""
+    """Return the changes that set ``num_classes`` and its dependent settings in all heads with a different number."""
     heads = {count.path: number for count in find_class_counts(config) if count.kind == 'all' and count.value != number}
     return set_heads(config, heads).config if heads else ()
 
@@ -105,7 +105,7 @@ def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
 
 
 def set_ignore_index(facts: Facts, value: int, question: str = '') -> Edit:
-    """Return an edit that sets one ignored label in heads, losses, metrics and fill values."""
+    """Return an edit that sets ``ignore_index`` in heads, losses and metrics, and the fill values, to ``value``."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple(
@@ -131,7 +131,7 @@ def map_labels(
     Args:
         table (dict[int, int]): Value as loaded -> label.
         splits (list[str]): Splits of the config to change; empty: all.
-        unlabelled (list[int]): Current labels that mean no class if the answer is yes.
+        unlabelled (list[int]): Current labels that are not classes if the question is answered "yes".
     """
     labels = facts.labels
     known: Dict[int, int] = dict(facts.options.get('label_map', ()))
@@ -185,7 +185,7 @@ def reduce_zero_label(
     splits: Sequence[str] = (),
     unlabelled: Sequence[int] = (),
 ) -> Edit:
-    """Return an edit that sets ``reduce_zero_label`` in mmseg's data sets and loaders (of some ``splits``)."""
+    """Return an edit that sets ``reduce_zero_label`` in mmseg's data sets and loaders, of ``splits`` or of all."""
     places: List[Tuple[str, Any]] = []
     for dataset in find_datasets(facts.config) if facts.config is not None else ():
         if not splits or dataset.split in splits:
@@ -213,7 +213,7 @@ def reduce_zero_label(
 
 
 def guard_pipelines(config: ReadConfig, unguarded: Sequence[Sequence[Part]], name: str, with_map: bool = True) -> Edit:
-    """Return an edit that appends a guard to pipelines: a copy of the one in training, if any, or a new one."""
+    """Return an edit that appends a guard to pipelines: a copy of the training's guard, or else a new guard."""
     training = [step for pipeline in find_pipelines(config) for step in pipeline if step.split == 'train']
     known = next((dict(step.config) for step in training if step.name == name), None)
     space = from_config(config).get(GUARD_KINDS[name])
@@ -231,10 +231,10 @@ def guard_pipelines(config: ReadConfig, unguarded: Sequence[Sequence[Part]], nam
 
 
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
-    """Add the same guard for the evaluation to an edit that guards the training.
+    """Add guards of the evaluation pipelines to an edit that guards only the training.
 
-    A label map of the training is copied only if no other split was read; otherwise the edit itself says which splits
-    need the map.
+    The label map of the training's guard is copied only if no other split was read. Otherwise the edit already maps
+    the labels of the splits that need the map.
     """
     if facts.config is None or not edit.config:
         return edit
@@ -269,7 +269,7 @@ def combine_pair(first: Edit, second: Edit, title: str) -> Edit:
 
 
 def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard the loss.', question: str = '') -> Edit:
-    """Return an edit that replaces the losses at some paths by guarded ones."""
+    """Return an edit that replaces the losses at ``paths`` by guarded losses."""
     wanted, setup = set(paths), add_reporting(config)
     swaps = [(loss, guard_loss(loss.config, loss.scope)) for loss in find_losses(config) if loss.path in wanted]
     changes: List[Tuple[str, Any]] = [*setup]
@@ -280,7 +280,7 @@ def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard t
 
 
 def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
-    """Yield the change that writes an ignored label at its path; a dict that is only a default is written in full."""
+    """Yield the change that writes an ignored label. If its path is inside of a default dict, the dict is written."""
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
     if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
@@ -290,7 +290,7 @@ def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
 
 
 def insert_guard(dataset: Part, guard: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
-    """Yield the change that inserts a guard with a ``label_map`` after the annotation loader of a data set, if any."""
+    """Yield the change that inserts a guard with ``label_map`` after a data set's annotation loader, if it has one."""
     steps = dataset.config.get('pipeline')
     steps = steps if isinstance(steps, (list, tuple)) else ()
     names = [str(step.get('type', '')).rpartition('.')[2] if isinstance(step, dict) else '' for step in steps]
@@ -329,7 +329,7 @@ def set_classes(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
 
 
 def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = '') -> Edit:
-    """Return an edit that sets a class list, and the number of classes of the heads."""
+    """Return an edit that sets the class list of every data set, and its length as ``num_classes`` of the heads."""
     found = set_classes(facts, names, question)
     heads = [] if facts.config is None else [count for count in find_class_counts(facts.config) if count.kind == 'all']
     if all(count.value == len(names) for count in heads):
@@ -341,7 +341,7 @@ def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = ''
 
 
 def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Yield changes that name the classes of one data set, with BaseSegDataset if its class accepts no new names."""
+    """Yield changes that set a data set's class list, and BaseSegDataset as its type if the type refuses new names."""
     if get_class_names(dataset) == list(names):
         return
     if dataset.is_old:
@@ -356,7 +356,7 @@ def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any
 
 
 def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
-    """Yield changes that replace a data set's class by BaseSegDataset, with the same suffixes and label shift."""
+    """Yield changes that replace a data set's type by BaseSegDataset, but keep suffixes and ``reduce_zero_label``."""
     kind = str(dataset.config['type'])
     yield (
         dataset.place('type'),
@@ -368,7 +368,7 @@ def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
 
 
 def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
-    """Return an edit that ignores label 0 and removes the first class; ``None`` if the config cannot list the rest."""
+    """Return an edit that ignores label 0 and removes the first class, or ``None`` if the list cannot be shortened."""
     sets = find_datasets(config)
     names = next((get_class_names(dataset) for dataset in sets if dataset.split == 'train'), None)
     if not names or len(names) < 2 or any(get_metainfo(dataset).get('classes') for dataset in sets):

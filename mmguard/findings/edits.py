@@ -1,4 +1,4 @@
-"""Edits: corrections as data, which all commands show, and which `apply` and `fix` write."""
+"""Edits: corrections as data, shown by all commands and written by `apply` and `fix`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mmguard.facts.labels import FileChanges
 from mmguard.language import Message
 from mmguard.text import quantity, shorten
 
-#: Ways to write an edit. ``'safe'``: automatically, because it does not guess the meaning of a label.
-#: ``'asks'``: after the user has answered its question. ``'manual'``: by hand.
+#: Applicability of an edit: ``'safe'`` (written without a question, because it does not guess the meaning of a label),
+#: ``'asks'`` (needs an answer of the user) or ``'manual'`` (written by the user).
 SAFE, ASKS, MANUAL = ('safe', 'asks', 'manual')
 
-#: Value on the command line, in place of a number, for every edit without a question.
+#: Value of ``--edit`` that selects all safe edits, instead of the number of an edit.
 ALL_SAFE = 'safe'
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One way to correct a finding, by changes of a config, label files or packages."""
+    """Correction of a finding, by changes of a config, label files or packages."""
 
-    title: str  #: Change, one sentence in the imperative.
+    title: str  #: Description of the change, one sentence in the imperative.
     question: str = ''  #: Question for the user, which can be answered by looking at the data; empty: the edit is safe.
     config: Changes = ()  #: Changes of the config.
     options: Mapping[str, Any] = field(default_factory=dict)  #: Changes of scan options, used without a config.
@@ -34,19 +34,19 @@ class Edit:
     lines: Tuple[str, ...] = ()  #: Code to write by hand, if ``config`` cannot express it.
     commands: Tuple[str, ...] = ()  #: Shell commands.
     notes: Tuple[str, ...] = ()  #: Remarks, one sentence each.
-    #: Labels that mean no class if the answer to the question is yes; they may vanish.
+    #: Labels that are not classes if the question is answered "yes". The edit may remove these labels.
     unlabelled: Tuple[int, ...] = ()
-    if_not: str = ''  #: The next step for the answer "no"; empty: the next edit of the finding.
-    number: int = field(default=0, compare=False)  #: Number that selects it on the command line; 0: none.
+    if_not: str = ''  #: Next step if the question is answered "no"; if empty, the next edit of the finding.
+    number: int = field(default=0, compare=False)  #: Number that selects the edit with ``--edit``; 0 if not numbered.
     #: True if the affected parts were built and called after the edit, or, for label files, if the written copies were
     #: read back. ``None``: not tried.
     verified: Optional[bool] = field(default=None, compare=False)
-    doubt: str = field(default='', compare=False)  #: Reason why it is not verified.
-    is_manual: bool = False  #: True if the user must write it.
+    doubt: str = field(default='', compare=False)  #: Reason why the edit is not verified.
+    is_manual: bool = False  #: True if the user must write the change.
 
     @property
     def applicability(self) -> str:
-        """Way to write the edit: ``'safe'``, ``'asks'`` or ``'manual'``."""
+        """``'safe'`` (no question), ``'asks'`` (needs an answer of the user) or ``'manual'`` (the user writes it)."""
         return MANUAL if self.is_manual else ASKS if self.question else SAFE
 
     @property
@@ -56,11 +56,11 @@ class Edit:
 
 
 class Code(str):
-    """Python code of a config value; ``_base_`` in it is the config that is changed."""
+    """Python code of a config value, in which ``_base_`` means the config that is changed."""
 
 
 def as_code(value: Any) -> str:
-    """Format a value of a config as code."""
+    """Format a config value as Python code."""
     if isinstance(value, Code):
         return value
     if isinstance(value, dict):
@@ -104,11 +104,11 @@ def format_config_lines(changes: Changes) -> List[str]:
 
 
 class _Inner(Dict[Any, Any]):
-    """Changes inside of a dict (keys), or of a list (positions)."""
+    """Changes of some keys of a dict, or of some positions of a list."""
 
 
 def _format_inner(value: Any, path: Path, in_list: bool) -> str:
-    """Format the changed part of a config; in a list, a dict is a changed copy, elsewhere mmengine merges it."""
+    """Format a changed part of a config. A dict in a list becomes a changed copy, since mmengine merges no lists."""
     if not isinstance(value, _Inner):
         # A part of another type does not take the arguments of the old one.
         replaces = isinstance(value, dict) and 'type' in value and not in_list and len(path) > 1
@@ -126,14 +126,14 @@ def _format_inner(value: Any, path: Path, in_list: bool) -> str:
     return f'dict({", ".join([base] * in_list + changed)})'
 
 
-#: Longest value that is written out; `mmguard apply` writes all.
+#: Maximum length of a value's code; longer values are abbreviated. `mmguard apply` writes every value in full.
 _LONGEST_CODE = 1000
-#: Longest value that is shown in full.
+#: Maximum number of characters of a value that is shown in full.
 _SHOWN = 60
 
 
 def format_value(value: Any) -> str:
-    """Format a value on one line; a long list as its first entry, its last entry and its length."""
+    """Format a value on one line. A long list is abbreviated to its first entry, last entry and length."""
     try:
         text = shorten(value, _SHOWN + 1)
     except Exception:  # a user's object whose repr fails
@@ -146,7 +146,7 @@ def format_value(value: Any) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """Convert a value to JSON types."""
+    """Convert a value to types of JSON: keys and unknown objects become strings, tuples become lists."""
     if isinstance(value, dict):
         return {_format_key(key): to_plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -35,15 +35,15 @@ def diagnose(
     others: Sequence[Facts] = (),
     **more: Any,
 ) -> List[Finding]:
-    """Return all findings that the facts support, the most likely first, each with its successfully tried edits.
+    """Return all findings that the facts support, the most likely first, each with the edits that correct it.
 
     Args:
         labels (LabelFacts, optional): Facts about the labels.
         config (ReadConfig, optional): The config.
         rules (list[type], optional): Rules to check. Default: all.
         options (dict, optional): Options of the command line, in place of a config.
-        reread (callable, optional): Reads the labels again with another config and other options; without it, no edit
-            is offered if ``labels`` are given.
+        reread (callable, optional): Reads the labels again with a changed config and changed options. If ``labels`` are
+            given without ``reread``, no edit is offered.
         others (list[Facts]): The other splits of the config, in which an edit must also hold.
         more: Other fields of ``Facts``: ``siblings``, ``environment``, ``run``, ``ranks``.
     """
@@ -73,7 +73,7 @@ def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rule
 
 
 def _offer(finding: Finding, edits: Sequence[Edit]) -> Finding:
-    """Return a finding with ``edits``; the answer "no" to the last question leads to the advice of the finding."""
+    """Return a finding with ``edits``. Its advice is the next step if the last edit's question is answered "no"."""
     if edits and edits[-1].question and not edits[-1].if_not:
         edits = [*edits[:-1], replace(edits[-1], if_not=finding.advice)]
     return replace(finding, edits=tuple(edits))
@@ -107,7 +107,7 @@ def _add_verdicts(finding: Finding, config: ReadConfig, verifier: Verifier) -> F
 
 
 def select_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> List[Type[Rule]]:
-    """Return the selected rules.
+    """Return the rules with the selected codes, except for those with ignored codes.
 
     Args:
         select (list[str]): Codes, or beginnings of codes (``MG21``); empty: all.
@@ -133,7 +133,7 @@ def search(facts: Facts, rules: Sequence[Type[Rule]], failed: Optional[Set[str]]
     If no finding is about the labels, and all labels were read, MG100 ("Your labels are fine") is the last finding.
 
     Args:
-        failed (set[str], optional): Set to which the codes of other packages' rules that raise are added.
+        failed (set[str], optional): If a rule of another package raises an exception, its code is added to this set.
     """
     chosen = [rule for rule in rules if any(getattr(facts, name) not in (None, ()) for name in rule.looks_at)]
     found: List[Finding] = []
@@ -162,7 +162,7 @@ def _drop_consequences(findings: Sequence[Finding]) -> List[Finding]:
 
 
 def apply_edit(edit: Edit, facts: Facts) -> Optional[Facts]:
-    """Return the facts after an edit; ``None`` if they cannot be read again or the edit does not apply."""
+    """Return the facts after an edit, or ``None`` if the edit does not apply or the labels cannot be read again."""
     try:
         config = facts.config if facts.config is None else change_config(facts.config, edit.config)
     except (LookupError, TypeError):  # the path does not exist
@@ -181,7 +181,7 @@ def apply_edit(edit: Edit, facts: Facts) -> Optional[Facts]:
 
 
 class Split(NamedTuple):
-    """Facts of a split of the data (train, val, test), and its findings."""
+    """Facts about a split of the data (train, val, test), and the findings in this split."""
 
     facts: Facts
     found: Sequence[Finding]
@@ -225,7 +225,7 @@ SMALL_SHARE, FEW = 0.01, 3
 
 
 def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
-    """Return an edit whose question states how many objects it leaves out, and why; [] if there are too many."""
+    """Return ``[edit]``, its question naming the number of objects that it drops, or [] if it drops too many."""
     before = [_count_objects(facts.labels) for facts, _ in splits]
     after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
     (objects, taught), (left, taught_after) = (
@@ -250,7 +250,7 @@ def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]]:
-    """Return the number of objects (unreadable ones, too), the number of trained objects, and {fault: objects}."""
+    """Return (number of objects, including unreadable objects, number of objects to train on, {fault: number})."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0, Counter()
@@ -278,7 +278,7 @@ def _is_same(one: Finding, other: Finding) -> bool:
 
 
 def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> bool:
-    """Return True if no fewer classes have labels than before, and no fewer elements are trained.
+    """Return True if an edit reduces neither the number of trained classes nor the number of trained elements.
 
     A split without the finding (``is_here`` is False) must also not start to train on pixels that it ignores: 255 may
     be the object in one split and unlabeled in another.
@@ -306,13 +306,13 @@ def _leaves_out_classes(before: LabelFacts, after: LabelFacts) -> bool:
 
 
 def _lists(config: Optional[ReadConfig], names: Sequence[str]) -> bool:
-    """Return True if a config contains this class list anywhere, because then the user chose it."""
+    """Return True if a config contains this class list anywhere, so that the user must have chosen the list."""
     values = (value for _, part in walk({} if config is None else config.data) for value in part.values())
     return any(isinstance(value, (list, tuple)) and list(value) == list(names) for value in values)
 
 
 def _count_meant(labels: LabelFacts) -> Dict[int, int]:
-    """Count the elements of each class, as {class: count}, including those that the loader misreads."""
+    """Count the elements of each class, as {class: count}, with stored values if the loader misreads the files."""
     if not _is_misread(labels) or labels.maps is None:
         return count_trained_classes(labels)
     return count_trained_classes(replace(labels, histogram=labels.maps.raw))
@@ -336,7 +336,7 @@ def diagnose_for(framework: str, labels: LabelFacts, roots: Sequence[str] = ()) 
     """Return all findings that the facts support, the most certain first, with advice for a framework.
 
     Args:
-        framework (str): ``'pytorch'`` (only findings with advice for plain PyTorch), ``'nnunet'``, or else OpenMMLab.
+        framework (str): ``'pytorch'`` (only findings with advice for plain PyTorch), ``'nnunet'``, others: OpenMMLab.
         labels (LabelFacts): Facts about the labels.
         roots (sequence of str): Data roots; for nnU-Net, its raw folder.
     """

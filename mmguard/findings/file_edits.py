@@ -1,4 +1,4 @@
-"""Edits that rewrite label files with `mmguard fix`, tried on copies, or map their values with a label_map."""
+"""Edits that write corrected copies of label files with `mmguard fix`, or map their values with a ``label_map``."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from mmguard.findings.views import VOID, count_stored, get_annotations, has_num_
 from mmguard.labels.instances import BOX_REASONS
 from mmguard.language import Message, as_message, join
 
-#: Option of edits that leave faulty boxes to another finding, and the options with which it is used.
+#: Option that keeps faulty boxes, which other findings correct, and the options of edits that may set it.
 KEEP_BOXES, _OF_CATEGORIES = 'keep_boxes', {'renumber', 'rename', 'classes', 'label_map'}
 
 
 def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options: Any) -> Iterator[Edit]:
-    """Yield an edit that runs `mmguard fix` on the annotation files in which a rule finds something, in all splits.
+    """Yield an edit that runs `mmguard fix` on the annotation files of all splits in which a rule has findings.
 
     Args:
         title (str): Title of the edit: 'Leave these boxes out.'
@@ -70,7 +70,7 @@ def _has_faulty_boxes(labels: LabelFacts) -> bool:
 
 
 def drop_rows(rule: Rule, facts: Facts, question: str = '') -> Iterator[Edit]:
-    """Yield an edit that leaves out the rows of a nonexistent class in YOLO files, unless data.yaml has faults."""
+    """Yield an edit that removes rows with a nonexistent class from YOLO files, unless data.yaml has faults."""
     labels = facts.labels
     if labels is not None and labels.yolo is not None and not labels.yolo.counts.get(DECLARED):
         question = question or Message(
@@ -120,12 +120,12 @@ def _as_word(value: Any) -> str:
     return ','.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-#: Maximum number of table entries in a command; longer tables go into a file.
+#: Option -> maximum number of table entries in a command; a longer table is written to a JSON file.
 _IN_COMMANDS = {'label_map': 64, 'colors': 24}
 
 
 def list_splits(facts: Facts) -> List[LabelFacts]:
-    """Return the labels of all splits that were read, the current one first."""
+    """Return the facts about labels of all splits that were read, the current split first."""
     return [split.labels for split in (facts, *facts.others) if split.labels is not None]
 
 
@@ -140,11 +140,11 @@ def renumber(
     question: str = '',
     unlabelled: Sequence[int] = (),
 ) -> Iterator[Edit]:
-    """Yield an edit with a label map in all splits that were read, then one in the current split only.
+    """Yield an edit that maps labels in all splits that were read, then an edit that maps only the current split.
 
     Args:
         table (dict[int, int]): Value -> label.
-        unlabelled (list[int]): Present labels that mean no class, if the answer is yes.
+        unlabelled (list[int]): Current labels that are not classes if the question is answered "yes".
     """
     if facts.config is not None and facts.config.is_old:  # mmcv 1.x has no guards
         yield from convert_files(facts, 'Rewrite the files.', question, label_map=dict(table))
@@ -177,7 +177,7 @@ def _add_void(facts: Facts, edit: Edit) -> Edit:
 
 
 def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
-    """Return the label map with stored values as keys; the scan option is applied after ``reduce_zero_label``."""
+    """Return the label map with stored values as keys, because the scan applies it after ``reduce_zero_label``."""
     if not facts.options.get('reduce_zero_label'):
         return dict(label_map)
     shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in list_stored_values(facts)}
@@ -195,7 +195,7 @@ def _ignore_void(facts: Facts) -> Facts:
 
 
 def _choose_splits(facts: Facts) -> List[Tuple[str, ...]]:
-    """Return the splits to change: all that were read, then only the current one."""
+    """Return the groups of splits to change: all splits that were read, then only the current split."""
     named = [tuple(labels.split.split(', ')) for labels in list_splits(facts)]
     if facts.config is None or ('',) in named:
         return [()]
@@ -204,7 +204,7 @@ def _choose_splits(facts: Facts) -> List[Tuple[str, ...]]:
 
 
 def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
-    """Return advice on how to map labels without OpenMMLab; () if there is an OpenMMLab config."""
+    """Return advice on how to map labels without OpenMMLab, or () if there is an OpenMMLab config."""
     folders = _list_folders(facts)
     if facts.config is not None or facts.labels is None or not folders:
         return ()
@@ -225,7 +225,7 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
 
 
 def propose_more_classes(facts: Facts, number: int, question: str, first: Sequence[str] = ()) -> Edit:
-    """Return an edit that sets ``num_classes`` in every head, and lists ``first``, known names and placeholders."""
+    """Return an edit that sets ``num_classes`` of all heads, and lists ``first``, known names and placeholder names."""
     edit = set_num_classes(facts, number, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
@@ -238,7 +238,7 @@ def propose_more_classes(facts: Facts, number: int, question: str, first: Sequen
 
 
 def convert_files(facts: Facts, title: str, question: str = '', **options: Any) -> Iterator[Edit]:
-    """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if the files are unknown.
+    """Yield an edit that rewrites the label maps of all splits with `mmguard fix`, if their folders are known.
 
     Args:
         title (str): Title of the edit.
@@ -255,12 +255,12 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
         notes: List[str] = ['Then train with the new folder, whose files are PNG.']
     else:
         where = 'ann_dir' if facts.config.is_old else 'data_prefix'
-        notes = [Message('Then name the new folder in {where}, or replace the originals by the copies.', where=where)]
+        notes = [Message('Then write the new folder in {where}, or replace the originals by the copies.', where=where)]
     long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
     if long:
         notes.append(
             Message(
-                'Copy the whole table to {name}.json, from this edit in the output of `mmguard scan --json`.',
+                'Copy the whole table of this edit from the output of `mmguard scan --json` to {name}.json.',
                 name=long[0],
             )
         )
@@ -269,7 +269,7 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
 
 
 def _find_suffix_changes(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
-    """Return changes of ``seg_map_suffix`` to .png in data sets that read these folders, which become PNGs."""
+    """Return changes that set ``seg_map_suffix`` of data sets in ``folders`` to .png, since `fix` writes PNG files."""
     if config is None:
         return ()
     found = []
@@ -309,7 +309,7 @@ def _list_folders(facts: Facts) -> List[str]:
 
 
 def _build_command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
-    """Return the `mmguard fix` command of a folder; a long table goes into a file of its own."""
+    """Return the `mmguard fix` command of a folder. A long table is replaced by the name of a JSON file."""
     said: Dict[str, Any] = {'num_classes': classes}
     if _choose_void(labels) != VOID:
         said['ignore_index'] = _choose_void(labels)

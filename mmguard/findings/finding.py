@@ -8,11 +8,11 @@ from typing import Any, Dict, Tuple
 from mmguard.findings.edits import Edit
 from mmguard.language import Message, as_message, join
 
-#: ``'error'``: training dies, or learns the wrong thing. ``'warning'``: probably not what you want. ``'info'``: a
-#: weak spot that only invalid labels bring out, or the verdict that all is well. The worst first.
+#: ``'error'``: training crashes, or learns something wrong. ``'warning'``: the setting is probably unintended.
+#: ``'info'``: it matters only for invalid labels, or is the verdict that labels are fine. The worst first.
 SEVERITIES = ERROR, WARNING, INFO = ('error', 'warning', 'info')
-#: Certainty that a finding affects training. ``'proven'``: config or labels show it. ``'likely'``:
-#: they support it more than anything else. ``'possible'``: they do not exclude it. The most certain first.
+#: Certainty that a finding affects training: ``'proven'`` (shown by the config or labels), ``'likely'`` (their best
+#: explanation) or ``'possible'`` (not excluded by them). The most certain first.
 CERTAINTIES = PROVEN, LIKELY, POSSIBLE = ('proven', 'likely', 'possible')
 
 
@@ -27,13 +27,13 @@ class Finding:
         advice (str): Advice if no edit is offered, or if all questions of the edits are answered "no".
         certainty (str): One of ``CERTAINTIES``.
         severity (str): One of ``SEVERITIES``.
-        files (tuple[str]): First files that show it.
-        values (dict[int, int]): The values that show it -> count.
-        places (tuple[str]): Its paths in the config, ``model.decode_head.loss_decode[0].class_weight``.
-        follows (tuple[str]): Codes of its consequences, see :meth:`explains`.
+        files (tuple[str]): First files with the mistake.
+        values (dict[int, int]): Value that shows the mistake -> count.
+        places (tuple[str]): Config paths of the mistake, ``model.decode_head.loss_decode[0].class_weight``.
+        follows (tuple[str]): Codes of findings that may be consequences of this finding, see :meth:`explains`.
         before (str): Code of an equally certain finding that is shown after this one; empty: order by own code.
-        is_verdict (bool): True if it says that the labels are fine.
-        value: The value at these places, or the default of the class.
+        is_verdict (bool): True if the finding says that the labels are fine.
+        value: The value at ``places``, or the default of the class.
         candidates (tuple[Edit]): Corrections proposed by the rule.
         edits (tuple[Edit]): Corrections that were tried: each removes the finding and causes no new error.
     """
@@ -58,9 +58,10 @@ class Finding:
         return f'{self.code} {self.title} Seen: {self.evidence}. {self.next_step}'
 
     def explains(self, other: Finding) -> bool:
-        """Return True if another finding is only a consequence of this one, and so needs no correction of its own.
+        """Return True if another finding is only a consequence of this finding, and needs no separate correction.
 
-        A finding that is only possible explains nothing; a finding about values explains no other values.
+        A finding that is only possible explains no other finding. A finding about some values explains only findings
+        about the same values.
         """
         same = not self.values or set(other.values) <= set(self.values)
         return other.code in self.follows and self.certainty != POSSIBLE and same

@@ -19,7 +19,7 @@ COCO_STUFF_CLASSES: Dict[int, int] = {
     value: label for label, value in enumerate(value for value in range(182) if value not in _NO_CLASS)
 }
 
-#: Cityscapes: ids of the few pixels that benchmarks do not count.
+#: Cityscapes: ids of rare classes that the benchmark does not evaluate.
 CITYSCAPES_RARE = frozenset({9, 10, 14, 15, 16, 18, 29, 30})
 
 Color = Tuple[int, int, int]
@@ -48,7 +48,7 @@ _CITYSCAPES_COLORS: Tuple[Color, ...] = (
     (220, 220, 0), (107, 142, 35), (152, 251, 152), (70, 130, 180), (220, 20, 60), (255, 0, 0), (0, 0, 142),
     (0, 0, 70), (0, 60, 100), (0, 80, 100), (0, 0, 230), (119, 11, 32),
 )  # fmt: skip
-#: Colors outside of the 19 classes.
+#: Colors of Cityscapes that do not belong to the 19 classes.
 _CITYSCAPES_VOID: Tuple[Color, ...] = (
     (0, 0, 0), (111, 74, 0), (81, 0, 81), (250, 170, 160), (230, 150, 140), (180, 165, 180), (150, 100, 100),
     (150, 120, 90), (0, 0, 90), (0, 0, 110),
@@ -56,7 +56,7 @@ _CITYSCAPES_VOID: Tuple[Color, ...] = (
 
 
 def compute_grays(palette: Iterable[Tuple[Color, int]]) -> Dict[int, int]:
-    """Return {gray: label}, with grays rounded as by OpenCV and Pillow, or truncated as by older versions.
+    """Return {gray: label} for the colors of a palette, with grays rounded (OpenCV, Pillow) and truncated (older ones).
 
     If two labels share a gray (1 and 16 of VOC: 38), the first one is kept, because it is more common.
     """
@@ -68,20 +68,20 @@ def compute_grays(palette: Iterable[Tuple[Color, int]]) -> Dict[int, int]:
     return found
 
 
-#: Weights of red, green and blue in a gray: of Pillow and OpenCV (also with swapped channels), of scikit-image, of a
-#: mean, and of one channel.
+#: Weights of red, green and blue in a gray value: in Pillow and OpenCV, the same with red and blue swapped, in
+#: scikit-image, for the mean, and for a single channel.
 _GRAY_WEIGHTS = (
     (0.299, 0.587, 0.114), (0.114, 0.587, 0.299), (0.2125, 0.7154, 0.0721), (1 / 3, 1 / 3, 1 / 3), (1, 0, 0),
     (0, 1, 0), (0, 0, 1),
 )  # fmt: skip
 #: Maximum difference between grays in floating-point and in fixed-point arithmetic.
 _INEXACT = 0.01
-#: Maximum probability that unrelated values are grays of a palette.
+#: Maximum probability that unrelated values are grays of a palette by chance.
 _BY_CHANCE = 0.005
 
 
 def match_grays(palette: Iterable[Tuple[Color, int]], values: Set[int]) -> Dict[int, int]:
-    """Return {value: label} if all values are grays of a palette's colors, or {} if several labels are possible.
+    """Return {value: label} if all values are grays of a palette's colors, or {} if not, or if labels are ambiguous.
 
     Example:
         >>> match_grays([((0, 0, 0), 0), ((0, 0, 200), 1), ((120, 120, 120), 2)], {0, 23, 120})

@@ -12,7 +12,7 @@ from mmguard.findings.finding import Finding
 from mmguard.language import Message, as_message, join, translate
 from mmguard.text import Rows, Wrapped, lay_out, quantity
 
-#: Width at which no line is broken: a terminal wraps long lines itself.
+#: Width at which no line is broken, for terminals, which wrap long lines themselves.
 UNBROKEN = 1 << 20
 
 
@@ -84,7 +84,7 @@ def format_finding(finding: Finding, width: int = 100, verbose: bool = True) -> 
 
 
 def _count_hidden(edits: Sequence[Edit]) -> Message:
-    """Return a text with the number of edits after the first one, and of notes of the first one."""
+    """Return a text that counts the hidden edits (all but the first) and the notes of the first edit."""
     left = []
     if len(edits) > 1:
         numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)
@@ -101,7 +101,7 @@ def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = 
     Edits that write the same changes have the same number.
 
     Args:
-        known (dict, optional): Numbers of other findings; new ones are added.
+        known (dict, optional): Numbers of earlier findings' edits, to which the new numbers are added.
     """
     numbers = {} if known is None else known
     return [
@@ -119,7 +119,7 @@ def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = 
 
 
 def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = ()) -> str:
-    """Return a sentence with the command that writes numbered edits of label files; empty without such edits.
+    """Return a sentence with the command that writes numbered edits of label files, or ``''`` without such edits.
 
     Args:
         target (str): The target of the scan.
@@ -134,7 +134,7 @@ def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = 
 
 
 def apply_hint(config: str, findings: Sequence[Finding], arguments: Sequence[str] = ()) -> str:
-    """Return a sentence with the command that writes numbered edits of the config; empty without such edits."""
+    """Return a sentence with the command that writes numbered edits of the config, or ``''`` without such edits."""
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *arguments])

@@ -31,8 +31,8 @@ _CODES = (
     # The installation: duplicate packages before incompatible ones. The verdict comes last.
     'MG502 MG508 MG506 MG515 MG100'
 )
-#: The codes of all rules but those of plugins, causes before consequences. Of two equally certain findings, the one
-#: that comes first here is shown first.
+#: Codes of all rules except for plugins' rules, causes before consequences. Of two equally certain findings, the
+#: finding whose code comes first is shown first.
 ORDER = tuple(_CODES.split())
 _PLACES = {code: place for place, code in enumerate(ORDER)}
 

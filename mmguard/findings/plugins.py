@@ -1,4 +1,4 @@
-"""Rules that packages, and plugins in mmguard's own folder, provide as entry points."""
+"""Rules from entry points of installed packages and of plugins in mmguard's plugin folder."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from mmguard.findings.rule import Example, Facts, Rule
 from mmguard.findings.rules import RULES
 from mmguard.text import describe_error, shorten
 
-#: Entry points of rules: the name is the code, the object a subclass of :class:`mmguard.findings.rule.Rule`.
+#: Group of entry points of rules. The name of an entry point is the code, its object a subclass of
+#: :class:`mmguard.findings.rule.Rule`.
 GROUP = 'mmguard.rules'
 
-#: Code of a rule of another package; ``MG`` is for those of mmguard.
+#: Code of a rule of another package; ``MG`` is reserved for rules of mmguard.
 _CODE = re.compile(r'(?!MG)[A-Z]{2,8}[0-9]{1,5}')
 _TEXTS = ('summary', 'title', 'why', 'limits', 'advice')
 _MAY_BE_EMPTY = ('title', 'limits')
 
 
 class RefusedRule(Rule):
-    """Rule of a package that cannot be used: selecting its code reports the reason."""
+    """Placeholder for a package's rule that cannot be used. If its code is selected, the reason is reported."""
 
     looks_at = Facts._fields
 
@@ -79,7 +80,7 @@ def list_own_rules() -> List[Type[Rule]]:
 
 
 def _find_objection(rule: Any, code: str) -> str:
-    """Return the reason why a loaded object cannot be used as a rule; empty if it can."""
+    """Return the reason why a loaded object cannot be used as a rule, or ``''`` if it can be used."""
     if not (isinstance(rule, type) and issubclass(rule, Rule)):
         return f'{shorten(rule)} is not a subclass of mmguard.findings.Rule'
     if getattr(rule, 'code', None) != code or rule.aliases:
@@ -97,7 +98,7 @@ def _find_objection(rule: Any, code: str) -> str:
 
 @contextmanager
 def contain_failure(rule: Type[Rule], failed: Optional[Set[str]] = None) -> Iterator[None]:
-    """Report an exception of another package's rule instead of raising it; add the rule's code to ``failed``."""
+    """Report an exception of another package's rule instead of raising it, and add the rule's code to ``failed``."""
     try:
         yield
     except (Exception, SystemExit) as error:

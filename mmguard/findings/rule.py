@@ -1,4 +1,4 @@
-"""Base classes of rules: each describes one kind of mistake and recognizes it in the facts."""
+"""Base classes of rules. Each rule describes one kind of mistake and finds it in the facts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_FILES_NAMED = 5
 USUAL_CERTAINTIES = {ERROR: PROVEN, WARNING: POSSIBLE, INFO: POSSIBLE}
 
 
-#: Function that reads the labels with another config, other options and changed files; ``None`` if unknown.
+#: Function that reads the labels with a changed config, options and files; it returns ``None`` if they are unknown.
 Reread = Callable[[Optional[ReadConfig], Mapping[str, Any], FileChanges], Optional[LabelFacts]]
 
 
@@ -34,12 +34,12 @@ class Facts(NamedTuple):
         labels (LabelFacts, optional): Facts about labels, from a scan, a training or a batch.
         config (ReadConfig, optional): The config.
         options (dict): Command-line options of a scan, in place of a config.
-        reread (callable, optional): Reads the labels again after config or options have changed.
+        reread (callable, optional): Reads the labels again with a changed config, options or files.
         others (tuple[Facts]): The other splits of the same config, in which an edit must also hold.
         siblings (tuple[Facts]): The other files of a scan without a config.
-        environment (EnvironmentFacts, optional): The installation.
-        run (RunFacts, optional): The training.
-        ranks (tuple[RankFacts]): How each rank ended, the earliest first.
+        environment (EnvironmentFacts, optional): Facts about the installation.
+        run (RunFacts, optional): Facts about the run.
+        ranks (tuple[RankFacts]): Facts about the end of each rank, the earliest first.
     """
 
     labels: Optional[LabelFacts] = None
@@ -54,7 +54,7 @@ class Facts(NamedTuple):
 
 
 class Example(NamedTuple):
-    """Smallest wrong example of a rule, and the right one: a line or two of a config, a label list, a command."""
+    """Minimal example of a mistake, and its correction: one or two lines of a config, of labels or of a command."""
 
     wrong: str
     right: str
@@ -63,17 +63,17 @@ class Example(NamedTuple):
 class Rule:
     """Base class of rules: a subclass describes one kind of mistake.
 
-    ``title`` and ``advice`` are templates with placeholders, ``{num_classes}``; write a literal brace twice. They are
-    whole sentences, which can be translated.
+    ``title`` and ``advice`` are templates with placeholders such as ``{num_classes}``; write a literal brace twice.
+    Both are whole sentences, which can be translated.
 
     A rule reports only what is certain enough: official configs must pass without a false alarm.
     """
 
-    #: Stable code; it is never given to another rule.
+    #: Stable code, never reused for another rule.
     code: ClassVar[str]
     #: Codes of rules merged into this one, which `mmguard explain` still accepts.
     aliases: ClassVar[Tuple[str, ...]] = ()
-    #: Codes of its consequences, which come later in ``ORDER``; MG4xx are errors that a log shows.
+    #: Codes of findings that this mistake causes, which come later in ``ORDER``; MG4xx are error messages in a log.
     follows: ClassVar[Tuple[str, ...]] = ()
     #: Mistake that the rule finds, in one line.
     summary: ClassVar[str]
@@ -86,7 +86,7 @@ class Rule:
     limits: ClassVar[str] = ''
     #: Advice if no edit is offered.
     advice: ClassVar[str]
-    #: Code of mmguard before which a plugin's rule is shown, if both are equally certain; empty: after all of them.
+    #: For a plugin: code of the mmguard rule before which an equally certain finding is shown; empty: after all rules.
     before: ClassVar[str] = ''
     #: Advice for plain PyTorch; empty: the rule does not apply there.
     pytorch: ClassVar[str] = ''
@@ -103,7 +103,7 @@ class Rule:
         raise TypeError(f'{type(self).__name__} must define find()')
 
     def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
-        """Return edits, the most likely first. Each is tried before it is offered."""
+        """Return the edits to try, the most likely correction first."""
         return finding.candidates
 
     def report(
@@ -203,11 +203,11 @@ class DataRule(Rule):
     kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
     #: True if invalid values show the mistake, rather than boxes, files or names.
     shows_values: ClassVar[bool] = True
-    #: Fields of ``LabelFacts`` that the rule needs; it is skipped if one is empty.
+    #: Fields of ``LabelFacts`` that the rule needs; the rule is skipped if one of these fields is empty.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        """Yield the findings that the labels support; ``labels`` are those of ``facts``."""
+        """Yield the findings that the labels support; ``labels`` is ``facts.labels``."""
         raise TypeError(f'{type(self).__name__} must define look()')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -217,7 +217,7 @@ class DataRule(Rule):
             yield from self.look(facts, labels)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterable[Edit]:
-        """Return edits, the most likely first. Each is tried before it is offered."""
+        """Return the edits to try, the most likely correction first."""
         return ()
 
     def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
@@ -263,13 +263,13 @@ class DataRule(Rule):
         )
 
     def advise(self, facts: Facts) -> str:
-        """Return the advice template; in a scan that shows neither a config nor mmdet, the one for plain PyTorch."""
+        """Return the advice template: for plain PyTorch if a scan has no config and its framework is not mmdet."""
         framework = facts.options.get('framework') or ('pytorch' if facts.reread is not None else 'mmdet')
         return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
 
 
 def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> Sequence[str]:
-    """Return example files that contain some values."""
+    """Return example files that contain one of ``values``."""
     if labels.maps is None:
         # Examples of text files name the line.
         return labels.boxes.box_examples.get(LABEL_REASON, []) if values else []
@@ -289,7 +289,7 @@ class AnnotationRule(DataRule):
 
 
 class EnvironmentRule(Rule):
-    """Base class of rules about an installation. ``places`` of a finding are names of modules."""
+    """Base class of rules about an installation. ``places`` of their findings are names of Python modules."""
 
     about_labels = False
     looks_at = ('environment',)
@@ -311,7 +311,7 @@ class RunRule(Rule):
 
 
 class AllClear(DataRule):
-    """Base class of verdicts that labels are fine, given only if no finding is about the labels."""
+    """Base class of rules with the verdict that labels are fine, which run only if no finding is about the labels."""
 
     severity = INFO
     about_labels = False

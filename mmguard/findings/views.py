@@ -1,4 +1,4 @@
-"""Queries over facts that several rules share."""
+"""Functions that several rules use to query facts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
 from mmguard.labels import VOID
 from mmguard.language import Message, join
 
-#: With fewer files, shares are not informative.
+#: Minimum number of files for which shares of files are informative.
 ENOUGH_FILES = 20
 
-#: Maximum number of compared pairs of names, which takes some seconds.
+#: Maximum number of pairs of names to compare, which takes some seconds.
 COMPARED = 100_000
 
-#: Share of the invalid elements above which a cause is the only one, or the main one.
+#: Shares of the invalid elements above which a cause counts as the only cause, or as the main cause.
 NEARLY_ALL, MOST = 0.9, 0.5
 
 #: Form of a label file -> its fault.
@@ -59,7 +59,7 @@ def is_trained_on(labels: LabelFacts) -> bool:
 
 
 def count_trained(labels: LabelFacts) -> Dict[int, int]:
-    """Count the values as seen in training, as {value: count}; only invalid values if no others are known."""
+    """Count the values as seen in training, as {value: count}; only the invalid values if valid ones are unknown."""
     return {value: count for value, count in (labels.histogram or labels.values).items() if count > 0}
 
 
@@ -90,7 +90,7 @@ def compute_share(part: float, total: float) -> float:
 
 
 def rate_share(part: float) -> Optional[str]:
-    """Return the certainty of a cause that explains this share of the invalid labels; ``None`` for 0."""
+    """Return the certainty of a cause that explains this share of the invalid labels, or ``None`` for a share of 0."""
     if part <= 0:
         return None
     return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE
@@ -110,7 +110,7 @@ def find_files_named(labels: LabelFacts, *parts: str) -> List[str]:
 
 
 def join_items(items: Iterable[object], limit: int = 8, unlisted: int = 0) -> str:
-    """Join items as ``'a, b, c and 4 more'``; ``unlisted`` counts further ones that are not in ``items``."""
+    """Join items as ``'a, b, c and 4 more'``, where ``unlisted`` counts further items that are not in ``items``."""
     texts = [item if isinstance(item, Message) else str(item) for item in items]
     first = join(', ', texts[:limit])
     more = max(len(texts) - limit, 0) + unlisted
@@ -130,7 +130,7 @@ def as_map(pairs: Mapping[int, int], limit: int = 40) -> str:
 
 
 def rise_evenly(levels: Sequence[int]) -> bool:
-    """Return True if sorted levels have equal steps, up to rounding; grays of colors do not."""
+    """Return True if sorted gray levels have equal steps up to rounding, unlike the grays of a color palette."""
     steps = [high - low for low, high in zip(levels, levels[1:])]
     return max(steps, default=0) - min(steps, default=0) <= 2
 
@@ -213,7 +213,7 @@ def find_class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
 
 
 def is_rare(labels: LabelFacts, files: float = 0.05, elements: float = 0.002) -> bool:
-    """Return True if invalid values are in few of many files, and a small share of all elements."""
+    """Return True if invalid values occur in few of many files, and are a small share of all elements."""
     return (
         labels.files >= ENOUGH_FILES
         and 0 < compute_share(labels.offending_files, labels.files) <= files

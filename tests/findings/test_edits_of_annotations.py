@@ -215,7 +215,7 @@ def test_names_that_are_coco_s_as_well_do_not_make_its_list_an_answer(names: tup
     assert not [edit for edit in edits if 80 in values_of(edit).get('num_classes', ())]
 
 
-STRING, TUPLE = 'classes is a string', 'The config names classes that the annotations do not have'
+STRING, TUPLE = 'classes is a string', 'The config names classes that are missing in the annotations'
 
 #: Categories, class list, beginning of the title of MG140 (empty: no such finding), classes of the first edit.
 LETTERS: List[Tuple[Tuple[str, ...], Any, str, Any]] = [

@@ -1,4 +1,4 @@
-"""Rules about the installation: mixed stacks, failing imports, and versions that do not fit each other."""
+"""Rules about the installation: mixed stacks, failing imports, and incompatible versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import EnvironmentRule, Example
 
-#: Version shown where pip chooses it.
+#: Text shown in place of a version that pip chooses.
 NEWEST = 'newest'
 
 
@@ -19,12 +19,12 @@ class MixedStacks(EnvironmentRule):
     code = 'MG502'
     summary = 'Packages of OpenMMLab are installed together with their onedl forks.'
     why = (
-        'mmengine and onedl-mmengine (mmcv, mmseg, mmdet alike) write the same folder: the one installed last '
-        'overwrites files of the other, and pip does not notice. Where no folder is shared, the stacks were never '
+        'A package and its fork (mmengine and onedl-mmengine) install into the same folder: the one installed last '
+        'overwrites files of the other, and pip does not notice. Even without a shared folder, the stacks were never '
         'tested with each other.'
     )
     example = Example(wrong='mmengine and onedl-mmsegmentation', right='onedl-mmengine and onedl-mmsegmentation')
-    limits = 'A fork that was installed under the name of the original is not seen.'
+    limits = 'A fork that was installed under the name of the original package is not detected.'
     advice = (
         'Uninstall both stacks, then install the one that your configs and checkpoints were made with. Or create a new '
         'environment with versions from docs/stacks.md.'
@@ -93,7 +93,7 @@ class CannotImport(EnvironmentRule):
         'does not find the types of that framework.'
     )
     example = Example(wrong='numpy 2.1 with a package compiled against NumPy 1', right='pip install "numpy<2"')
-    limits = 'Only a fixed list of packages is imported; failures that need a GPU or another machine are not seen.'
+    limits = 'Only a fixed list of packages is imported; failures that need a GPU or another machine are not detected.'
     advice = (
         'If the exception names another package, repair that package first; otherwise reinstall this package. If that '
         'does not help, create a new environment with versions from docs/stacks.md.'
@@ -115,19 +115,19 @@ class CannotImport(EnvironmentRule):
 class UnfitMmcv(EnvironmentRule):
     code = 'MG508'
     aliases = ('MG509',)
-    summary = 'A framework refuses the version of the installed mmcv, or mmcv lacks its compiled ops.'
-    title = 'mmcv {version} is not accepted by {names}.'
+    summary = 'The installed mmcv is incompatible with a framework, or lacks its compiled ops.'
+    title = 'mmcv {version} is incompatible with {names}.'
     title_ops = 'mmcv has no compiled ops.'
     title_torch = 'mmcv was compiled for a different torch version.'
     why = (
         'mmseg and mmdet check the version of mmcv at import and raise an AssertionError (MMCV==...). Deformable '
-        'convolutions, NMS, RoIAlign and mmdet need the compiled ops, which fit one version of torch and of CUDA.'
+        'convolutions, NMS, RoIAlign and mmdet need the compiled ops, which work with one version of torch and CUDA.'
     )
     example = Example(wrong='mmcv 2.2.0 with mmdet 3.3.0', right='mim install "mmcv>=2.0.0rc4,<2.2.0"')
     limits = 'An mmcv that the frameworks accept may still fail, for example if its ops were compiled for another GPU.'
     advice = (
-        'Reinstall mmcv within the version limits shown; without a wheel for your torch, mim compiles it for minutes. '
-        'If no version is accepted by all frameworks, create a new environment with versions from docs/stacks.md.'
+        'Reinstall mmcv within the version limits shown; if your torch has no wheel of mmcv, mim compiles mmcv. If no '
+        'version is accepted by all frameworks, create a new environment with versions from docs/stacks.md.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -160,24 +160,24 @@ def _reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
     )
 
 
-#: The first torch whose ``torch.load`` reads only tensors by default.
+#: First version of torch whose ``torch.load`` reads only tensors by default.
 READS_ONLY_TENSORS = (2, 6)
 
 
 class CheckpointsRefused(EnvironmentRule):
     code = 'MG515'
     severity = WARNING
-    summary = 'The installed torch refuses to read the checkpoints of the installed mmengine.'
-    title = 'torch {torch} refuses to read the checkpoints of mmengine {mmengine}.'
+    summary = 'The installed torch does not load the checkpoints of the installed mmengine.'
+    title = 'torch {torch} does not load the checkpoints of mmengine {mmengine}.'
     why = (
-        'Since 2.6 torch.load reads only tensors by default; checkpoints of mmengine also hold the log of the run. '
+        'Since 2.6 torch.load reads only tensors by default; checkpoints of mmengine also contain the log of the run. '
         'Resuming and testing end with "Weights only load failed".'
     )
     example = Example(
         wrong='python tools/train.py my_config.py --resume',
         right='TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 python tools/train.py my_config.py --resume',
     )
-    limits = 'Only the source of mmengine is read, not your checkpoints: files that hold only weights still load.'
+    limits = 'Only the source of mmengine is read, not your checkpoints: files with only weights still load.'
     advice = (
         'Before you resume from or test a checkpoint that you trust, set `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`. '
         'Training from the start works without it.'

@@ -24,10 +24,10 @@ class SkippedCollective(RunRule):
     summary = 'A rank skipped a collective that other ranks wait in, or called a different collective.'
     why = 'Every rank must call the same collectives in the same order; otherwise the other ranks wait until a timeout.'
     example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
-    limits = 'Only the error of one rank is read, so the line that skipped the collective is not known.'
+    limits = 'Only the error of one rank is read, so the line that skipped the collective is unknown.'
     advice = (
         'Look for a branch that only one rank takes: `if rank == 0`, a batch without targets, an early return, a '
-        'metric or a checkpoint. RankGuardHook names the losses that a rank lacks, and their samples.'
+        'metric or a checkpoint. RankGuardHook names the losses missing on a rank, and the samples of that rank.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -47,9 +47,7 @@ class RankAbsent(RunRule):
     )
     example = Example(wrong='if rank == 0: validate()', right='validate() on every rank')
     limits = 'A rank that ended normally, or wrote its record on another machine, looks like a missing rank.'
-    advice = (
-        'Read the log of the missing rank, and dmesg of its machine. If it ended normally, nothing needs to be done.'
-    )
+    advice = 'Read the log of the missing rank, and dmesg of its machine. If the rank ended normally, change nothing.'
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         silent = (facts.run or RunFacts()).silent
@@ -68,8 +66,8 @@ class RankAbsent(RunRule):
 class UnusedParametersSeen(RunRule):
     code = 'MG305'
     follows = ('MG450',)
-    summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
-    title_model = 'No rank uses a part of the model, and DistributedDataParallel waited for its gradient.'
+    summary = 'Parameters got no gradient, and DistributedDataParallel waited for their gradients.'
+    title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
     why = (
         'The loss does not depend on a branch of the model, in some or all iterations: a backbone stage that no head '
         'reads, a batch without targets, or a loss that is constant where all labels are ignored.'
@@ -77,8 +75,8 @@ class UnusedParametersSeen(RunRule):
     example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
     limits = 'Parameters are named only if torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook recorded their names.'
     advice = (
-        'If the branch may be skipped, write find_unused_parameters=True; if only batches without targets skip it, '
-        "dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. Otherwise use its output in a loss."
+        'If this part of the model may be skipped, write find_unused_parameters=True; if only batches without targets '
+        "skip it, dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. If not, use its output in a loss."
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -92,10 +90,10 @@ class UnusedParametersSeen(RunRule):
 class LossesFilled(RunRule):
     code = 'MG306'
     follows = ('MG452',)
-    summary = 'A rank lacked a loss that other ranks had.'
+    summary = 'A loss was missing on a rank, but not on other ranks.'
     why = (
-        'DistributedDataParallel waits forever for a loss that one rank lacks. RankGuardHook adds a zero loss, which '
-        'keeps the ranks in step, but the batches of that rank do not train the branch.'
+        'DistributedDataParallel hangs if a loss is missing on one rank. RankGuardHook replaces the missing loss by a '
+        'zero, which keeps the ranks in step, but that rank then trains nothing with this loss.'
     )
     example = Example(wrong='return {} if no_targets else losses', right='return losses, with zeros on the graph')
     limits = 'Samples are named only if RankGuardHook ran.'
@@ -118,7 +116,7 @@ class LossesFilled(RunRule):
             for rank, number in sorted(by_rank.items(), key=lambda item: (len(item[0]), item[0]))
         ]
         lacked += [
-            Message('rank {rank} first lacked a loss in iteration {place:,}', rank=rank, place=place)
+            Message('a loss was first missing on rank {rank} in iteration {place:,}', rank=rank, place=place)
             for rank, (place, _) in sorted(run.first_filled.items())
         ]
         samples = [name for _, (_, names) in sorted(run.first_filled.items()) for name in names]

@@ -1,4 +1,4 @@
-"""Error signatures: JSON files, one per area in which errors arise, and their reader.
+"""Error signatures in JSON files, one file per area of errors, and the functions that read them.
 
 JSON needs no other package, so ``mmguard explain`` works in a broken installation. May import the
 same modules as findings, except rules.
@@ -14,16 +14,16 @@ from typing import Any, Dict, List, Mapping, Tuple, Union
 
 from mmguard.files.regular import read_regular
 
-#: Kinds of errors, those closest to their cause first: a kernel's assert, which names the fault; an exception, raised
-#: where the fault was noticed; the end of a process from outside, which gives no reason; a consequence of the end of
-#: another process; a sign, after which training continues; an open end, which may not be a fault.
+#: Kinds of errors, the closest to the cause first: a CUDA kernel's assert, which names the fault; an exception, raised
+#: where the fault was noticed; a process killed from outside, without a reason; a consequence of the end of another
+#: process; a sign of a fault in a training that continues; a log that just ends, perhaps without a fault.
 STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign', 'open')
 KERNEL, RAISED, ENDED, FOLLOWS, SIGN, OPEN = range(6)
 
-#: Files in the order in which they are searched: the first signature that matches is taken.
+#: Files in search order; the first matching signature is used.
 FILES = ('own', 'device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
 
-#: Framework -> command that finds the cause, unless the signature names another one.
+#: Framework -> command that finds the cause, unless the signature names another command.
 SCAN = {
     'mmengine': 'mmguard scan CONFIG',
     'ultralytics': 'mmguard scan data.yaml',
@@ -53,7 +53,7 @@ def get_lineage(framework: str) -> Tuple[str, ...]:
 
 
 def choose(texts: Mapping[str, str], framework: str) -> str:
-    """Return the text for a framework, else for one that it is built on, else for plain PyTorch."""
+    """Return the text for a framework, else for a framework that it is built on, else for plain PyTorch."""
     return next((texts[name] for name in (*get_lineage(framework), 'torch') if name in texts), '')
 
 
@@ -63,16 +63,16 @@ class Cause:
 
     Args:
         key (str): Name within its signature.
-        text (str): Cause, with advice if that is the same for all frameworks.
-        codes (tuple[str]): Findings that confirm the cause.
-        context (str): Pattern; in logs that match it, the cause is more frequent, but not proven.
+        text (str): Description of the cause, with the advice if all frameworks have the same advice.
+        codes (tuple[str]): Codes of findings that confirm the cause.
+        context (str): Pattern of logs in which the cause is more frequent, but not proven.
         supports (str): Pattern of evidence for the cause; the matching line is quoted.
         refutes (str): Pattern of evidence that rules the cause out.
         refuted_by (tuple[str]): Inputs (``'files'``: all label files, ``'config'``) that rule the cause out if they
             were read without a finding of ``codes``; empty if no input does (a loader, a transform, a loss).
         frameworks (tuple[str]): Frameworks in which the cause occurs (``torch``: unknown framework); empty: all.
         look (str): Observation that shows whether this is the cause.
-        advice (dict[str, str]): Framework -> advice; ``torch``: for all others.
+        advice (dict[str, str]): Framework -> advice; ``torch``: for all other frameworks.
     """
 
     key: str
@@ -97,12 +97,12 @@ class Signature:
 
     Args:
         code (str): ``MG4xx``, ``MG35x`` to ``MG37x`` or ``MG58x``; never reused for another error.
-        title (str): Error in one line.
-        pattern (str): Words that are the same in all versions; searched in ``Type: message``, over several lines.
+        title (str): Description of the error in one line.
+        pattern (str): Pattern of words that are the same in all versions, searched in ``Type: message`` across lines.
         meaning (str): Meaning of the error.
         causes (tuple[Cause]): The most frequent first.
-        command (dict[str, str]): Command that decides, by framework as in `Cause.advice`; CONFIG, DATA and WORK_DIR
-            stand for the user's.
+        command (dict[str, str]): Framework, as in `Cause.advice` -> command that finds the cause; CONFIG, DATA and
+            WORK_DIR are placeholders.
         place (str): Pattern that a line of the traceback must match, too; empty: any traceback.
         bare (bool): True if the error also appears in logs without an exception, as a separate line.
         stage (int): Index in ``STAGES``.
@@ -147,7 +147,7 @@ def _read_signature(entry: Dict[str, Any], shared: Dict[str, Dict[str, Any]]) ->
 
 
 def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, Any]]) -> Cause:
-    """Return a cause given as a key of ``shared.json``, or as fields, which override those of a shared key."""
+    """Return a cause from a key of ``shared.json``, or from fields, which override the shared fields of their key."""
     own = {'key': entry} if isinstance(entry, str) else entry
     fields = {**shared.get(own['key'], {}), **own}
     fields.update({name: _join(fields[name]) for name in ('context', 'supports', 'refutes') if name in fields})

@@ -1,4 +1,4 @@
-"""Rules about heads whose number of classes differs from that of the data set."""
+"""Rules about heads whose number of classes differs from the number of classes of the data set."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ class HeadNumClasses(ConfigRule):
     code = 'MG201'
     about_labels = True
     aliases = ('MG143',)
-    summary = 'num_classes of a head is not the number of classes of the data set.'
+    summary = 'num_classes of a head differs from the number of classes of the data set.'
     title = '{head} has {given}, but the data set has {expected}: {source}.'
     title_top = (
-        '{head} has {given}, but the data set has {expected}: {source}. No head reads the num_classes at the top.'
+        '{head} has {given}, but the data set has {expected}: {source}. No head reads the num_classes at the top level '
+        'of the config.'
     )
     why = (
         'A label beyond the channels of a head ends the run (CUDA error: device-side assert triggered), or is '
@@ -42,7 +43,7 @@ class HeadNumClasses(ConfigRule):
         'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
     )
     example = Example(wrong='num_classes=19 in the head, for 11 classes', right='num_classes=11 in the head')
-    limits = 'Only heads and class list are compared here; `mmguard scan` compares the list with the files.'
+    limits = 'Only heads and class list are compared here; `mmguard scan` compares the class list with the files.'
     advice = (
         'Run `mmguard scan CONFIG` to see which classes the files contain. Write them as metainfo=dict(classes=...) '
         'in the data sets of all splits (inside of wrappers), and their number in every head and in its class_weight.'
@@ -70,14 +71,14 @@ class BackgroundCounted(ConfigRule):
         '{head} has one class more than the data set, which has {expected}: {source}. The background is not a class.'
     )
     why = (
-        'MMDetection 1.x counted the background as class 0. Since 2.0 it is not counted and labels start at 0: with '
-        'one class too many nothing crashes, but results are shifted by a class or a class never occurs.'
+        'MMDetection 1.x counted the background as class 0. Since 2.0 the background is not counted, and labels start '
+        'at 0: with one class too many nothing crashes, but results are shifted by a class or a class never occurs.'
     )
     example = Example(wrong='num_classes=21 in the bbox_head, for 20 object classes', right='num_classes=20')
-    limits = 'A class list that lacks a name looks the same; `mmguard scan CONFIG` shows which it is.'
+    limits = 'A class list that lacks a name looks the same; `mmguard scan CONFIG` compares the list with the files.'
     advice = (
-        'Compare the class list with the annotation files (`mmguard scan CONFIG`). If it names every object class, '
-        'write its length as num_classes of the heads; if a name is missing, add it to metainfo.classes.'
+        'Compare the class list with the annotation files (`mmguard scan CONFIG`). If the list names every object '
+        'class, write its length as num_classes of the heads; if a name is missing, add the name to metainfo.classes.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -168,7 +169,7 @@ def match_heads_and_list(
 
 
 def _propose_names(config: ReadConfig, number: int) -> Edit:
-    """Return an edit that lists placeholder names in place of a missing list, for the user to replace."""
+    """Return an edit that writes a class list of placeholder names, which the user must replace."""
     names = tuple(f'class {label}' for label in range(number))
     by_name = config.framework == 'mmdet'
     return Edit(

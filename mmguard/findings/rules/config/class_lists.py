@@ -62,12 +62,10 @@ class ClassesNotRead(ConfigRule):
     code = 'MG390'
     follows = ('MG201',)
     about_labels = True
-    summary = 'The class list is written as an argument or as CLASSES, which are not read.'
+    summary = 'The class list is written as the argument classes, or as CLASSES, which are not read.'
     title_argument = '{kind} does not accept classes=... since MMDetection 3 and MMSegmentation 1: building it fails.'
     title_capitals = 'CLASSES is not read: {kind} keeps its own classes.'
-    title_attribute = (
-        'CLASSES of {kind} is not read since MMDetection 3 and MMSegmentation 1: METAINFO holds the classes.'
-    )
+    title_attribute = 'CLASSES of {kind} is not read since MMDetection 3 and MMSegmentation 1, which read METAINFO.'
     why = 'Class lists of MMDetection 2 and MMSegmentation 0 are not read: the data set keeps the classes of its type.'
     example = Example(wrong="metainfo=dict(CLASSES=('person',))", right="metainfo=dict(classes=('person',))")
     advice = 'Write the list as `metainfo=dict(classes=(...))` of the data set, the key in lower case.'
@@ -82,7 +80,7 @@ class ClassesNotRead(ConfigRule):
                 yield self.report_at(place, classes, dict(kind=dataset.name), title, edits=ways)
 
     def _find_list(self, dataset: Part) -> Optional[Tuple[str, Any, str, str]]:
-        """Return (config path, class list, title of the edit, title of the finding) of a list that is not read."""
+        """Return (config path, class list, title of the edit, title of the finding) of an unread list, or ``None``."""
         given, metainfo = dataset.config.get('classes'), dataset.config.get('metainfo')
         if given is not None and dataset.cls is not None and not dataset.is_old:
             return dataset.place('classes'), given, 'Move the classes to metainfo.', self.title_argument
@@ -101,7 +99,7 @@ class StuffAmongThings(ConfigRule):
     code = 'MG391'
     follows = ('MG201',)
     about_labels = True
-    summary = 'A panoptic class list has stuff among its things.'
+    summary = 'A panoptic class list names a stuff class before a thing class.'
     title = (
         'Stuff is listed among the things: label {label} is {name}, but heads treat labels below {things} as things.'
     )
@@ -128,8 +126,8 @@ class NamesTwice(ConfigRule):
     code = 'MG392'
     follows = ('MG201',)
     about_labels = True
-    summary = 'The class list holds a name more than once: its labels are ambiguous.'
-    title = 'The class list holds {names} more than once: their labels are ambiguous.'
+    summary = 'The class list contains a name more than once: the labels of this name are ambiguous.'
+    title = 'The class list contains {names} more than once: the labels of these names are ambiguous.'
     why = 'Objects of a repeated name get one of its labels; the outputs of its other labels are never trained.'
     example = Example(wrong="classes=('cat', 'dog', 'cat')", right="classes=('cat', 'dog')")
     advice = 'Name every class once, and count it once in num_classes.'
@@ -143,7 +141,7 @@ class NamesTwice(ConfigRule):
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
-    """Return an edit that writes the class list, and one that also updates the heads and the other splits."""
+    """Return an edit that writes the class list, and if needed an edit that also updates heads and other splits."""
     if isinstance(classes, str) and not _is_file_name(classes):
         classes = (classes,)
     return move_class_list(config, propose(title, *((gone, REMOVED) for gone in removed), (place, classes)), classes)
@@ -167,7 +165,8 @@ class SplitClasses(ConfigRule):
     )
     example = Example(wrong="train: classes=('cat', 'dog'); val: ('dog', 'cat')", right="both: classes=('cat', 'dog')")
     limits = (
-        'Data sets of different types are compared only if the config sets a list; open-vocabulary models never are.'
+        'Data sets of different types are compared only if the config sets a class list. Open-vocabulary models are '
+        'not checked.'
     )
     advice = (
         'Find the class list that the files are labeled with (`mmguard scan CONFIG`), and write it as metainfo of '
@@ -200,7 +199,7 @@ class SplitClasses(ConfigRule):
 
 
 def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
-    """Return edits that copy the training's class list to ``dataset``, or the list of ``dataset`` to the training."""
+    """Return edits that make two class lists agree: copy the list of the training to ``dataset``, or the reverse."""
     names, expected = get_class_names(dataset) or [], get_class_names(first) or []
     forgotten = says_classes(first) and not says_classes(dataset)
     # Annotation files name their categories, so the order does not matter.
@@ -260,6 +259,6 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
     rest = Edit('', config=(*set_heads(config, heads).config, *others))
     whole = replace(
         combine_pair(move, rest, 'Write this class list in every data set, and its length in every head.'),
-        question=Message('Are these {num_classes} all classes of your data?', num_classes=len(classes)),
+        question=Message('Are these {num_classes} classes all classes of your data?', num_classes=len(classes)),
     )
     return [move, whole]

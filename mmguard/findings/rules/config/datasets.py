@@ -48,9 +48,9 @@ class JoinedSets(ConfigRule):
         'have {number} classes: {union}.'
     )
     why = (
-        'ConcatDataset does not translate labels: each data set numbers its own list. ConcatDataset of mmengine '
-        'refuses such data sets ("The meta information of the 2-th dataset does not match") unless ignore_keys names '
-        'classes; that of mmdet trains one label as several classes.'
+        'ConcatDataset does not translate labels: each data set numbers its own class list. In mmengine, ConcatDataset '
+        'raises an error ("The meta information of the 2-th dataset does not match") unless ignore_keys contains '
+        'classes; in mmdet, it trains one label as several classes.'
     )
     example = Example(
         wrong="datasets=[dict(metainfo=dict(classes=('cat', 'dog'))), dict(metainfo=dict(classes=('dog', 'car')))]",
@@ -133,7 +133,7 @@ def _unite(config: ReadConfig, union: Sequence[str]) -> List[Edit]:
             *changes,
             *count_in_heads(change_config(config, changes), len(union)),
             question=question,
-            if_not='Run `mmguard scan CONFIG`: it offers converted copies.' if question == SAME_FILES else '',
+            if_not='Run `mmguard scan CONFIG`, which offers converted files.' if question == SAME_FILES else '',
             notes=('Objects of a class that their own data set does not label are trained as background.',),
         )
     ]
@@ -165,10 +165,10 @@ ANNOTATION_METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
 
 class MetricAnnotations(ConfigRule):
     code = 'MG229'
-    summary = 'The metric takes its ground truth from a different file than the data set that it evaluates.'
+    summary = 'The metric reads its ground truth from a different file than the evaluated data set.'
     title = 'The metric and its data set read different files: {place} reads {expected}.'
     why = (
-        'COCO metrics take the ground truth from their own ann_file. If that file is still the one of the base config, '
+        'COCO metrics read the ground truth from their own ann_file. If this is still the file of the base config, '
         'images and category ids do not match: evaluation fails, or its scores are meaningless.'
     )
     example = Example(
@@ -200,10 +200,10 @@ class WrapperMetainfo(ConfigRule):
     code = 'MG203'
     follows = ('MG102', 'MG107', 'MG108', 'MG140', 'MG154', 'MG201', 'MG202', 'MG204')
     about_labels = True
-    summary = 'metainfo (or classes) is given to a data set that wraps another one.'
-    title = '{kind} at {place} wraps a data set and does not take {key}: the wrapped data set does not get the classes.'
+    summary = 'metainfo (or classes) is set in a data set wrapper instead of the wrapped data set.'
+    title = '{kind} at {place} does not accept {key}: the wrapped data set does not get the class list.'
     why = (
-        'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset do not take a class list: '
+        'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset do not accept a class list: '
         'building fails, or the wrapped data set keeps its own classes and the labels do not fit the head.'
     )
     example = Example(
@@ -211,7 +211,10 @@ class WrapperMetainfo(ConfigRule):
         right="dict(type='RepeatDataset', dataset=dict(..., metainfo=dict(classes=('cat',))))",
     )
     limits = 'Wrappers of your own are recognized by their arguments dataset and datasets.'
-    advice = 'Move metainfo into every wrapped data set. If one already has a class list, keep the correct list.'
+    advice = (
+        'Move metainfo into every wrapped data set. If a wrapped data set already has a class list, keep the correct '
+        'list.'
+    )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for wrapper in find_datasets(config, wrappers=True):
@@ -223,7 +226,7 @@ class WrapperMetainfo(ConfigRule):
 
 
 def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
-    """Return an edit that moves the class list into the wrapped data sets, and one that also updates the heads."""
+    """Return an edit that moves a class list into the wrapped data sets, and if needed one that also updates heads."""
     value: Any = wrapper.config[key]
     metainfo = value if isinstance(value, dict) else {'classes': (value,) if isinstance(value, str) else value}
     inner = [dataset for dataset in find_datasets(config) if dataset.path.startswith(wrapper.path)]

@@ -18,9 +18,9 @@ class OldStyle(ConfigRule):
         'The installed versions do not read data.train: the config is written for MMDetection 2.x or MMSegmentation '
         '0.x.'
     )
-    why = 'Since MMDetection 3 and MMSegmentation 1 data=dict(train=...) is not read: classes set there do nothing.'
+    why = 'Since MMDetection 3 and MMSegmentation 1 data=dict(train=...) is not read: classes in it have no effect.'
     example = Example(wrong='data = dict(train=dict(classes=...))', right='train_dataloader = dict(dataset=dict(...))')
-    limits = 'A program of your own that reads data.train itself is not seen.'
+    limits = 'A program of your own that reads data.train is not detected.'
     advice = (
         'To train with the installed versions, write train_dataloader, val_dataloader and test_dataloader, each with '
         'dataset=dict(metainfo=...). To keep the config as it is, install the versions that it was written for.'

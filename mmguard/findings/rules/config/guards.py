@@ -44,9 +44,7 @@ from mmguard.text import plural
 class OwnLineFails(ConfigRule):
     code = 'MG250'
     follows = ('MG252',)
-    summary = (
-        'A guard, a guarded loss or a hook of mmguard is misspelled, not imported, or does not take its arguments.'
-    )
+    summary = 'A guard, a guarded loss or a hook of mmguard is misspelled, not imported, or has wrong arguments.'
     title = '{part} cannot be built: {error}.'
     title_import = '{part} at {place} needs mmguard, which custom_imports does not import.'
     title_unknown = '{part} does not exist.'
@@ -56,7 +54,7 @@ class OwnLineFails(ConfigRule):
         '`mmguard check` builds each part of mmguard separately and shows its error.'
     )
     example = Example(wrong="dict(type='GaurdSegLabels', ...)", right="dict(type='GuardSegLabels', ...)")
-    limits = 'Only parts of Python configs are built; a loss inside of a head of your own is not.'
+    limits = 'Only parts of Python configs are built, and no losses inside of a custom head.'
     advice = (
         'Correct the line as the message says. GuardedX exists for each loss X of the frameworks; a loss of your own '
         "goes into dict(type='GuardedLoss', loss=...). The transforms and hooks are "
@@ -112,11 +110,11 @@ def _find_misspelt(names: List[str]) -> str:
 
 class BaseHooksReplaced(ConfigRule):
     code = 'MG253'
-    summary = 'custom_hooks replaces the hooks of the base config, where a hook of mmguard was meant to be added.'
+    summary = 'custom_hooks contains a hook of mmguard, but replaces the hooks of the base config.'
     title = 'custom_hooks replaces the list of the base config: {missing} will not run.'
     why = (
-        'A list of a config replaces the list of its base. EMAHook or PipelineSwitchHook of the base then vanish '
-        'silently, and the training changes.'
+        'A list in a config replaces the list of the base config. Its EMAHook or PipelineSwitchHook then do not run, '
+        'which silently changes the training.'
     )
     example = Example(
         wrong="custom_hooks = [dict(type='LabelGuardHook')]",
@@ -124,8 +122,8 @@ class BaseHooksReplaced(ConfigRule):
     )
     limits = 'Checked only if custom_hooks contains a hook of mmguard and the base config can be read.'
     advice = (
-        'Read custom_hooks of the base config. Put the hooks that should run first in your list, as '
-        '[*_base_.custom_hooks, ...]; if they were left out on purpose, nothing needs to be done.'
+        'If the hooks of the base config should run, put them at the start of your list: [*_base_.custom_hooks, ...]. '
+        'If they were left out on purpose, change nothing.'
     )
     severity = WARNING
 
@@ -243,14 +241,14 @@ class GuardReportMissing(ConfigRule):
     title = 'The hook cannot see the counts of {guard} ({place}): {pack} drops them.'
     title_file = "The log cannot name the files of invalid labels: meta_keys of {pack} lack 'img_path'."
     why = (
-        'The guard sanitizes the labels, but the Pack transform drops its counts: the log says 0. Without img_path or '
-        'seg_map_path the log has the counts, but no file.'
+        'The guard sanitizes the labels, but the Pack transform drops its counts, so the log reports 0 invalid labels. '
+        'Without img_path or seg_map_path, the log has the counts, but no file names.'
     )
     example = Example(wrong="meta_keys=('img_path',)", right="meta_keys=('img_path', 'label_guard')")
     limits = 'A Pack transform of your own is judged by its meta_keys only.'
     advice = (
-        "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after it. Add 'img_path' if it "
-        'is missing there.'
+        "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after this transform. If "
+        "'img_path' is missing in meta_keys, add it."
     )
     severity = WARNING
 
@@ -276,15 +274,15 @@ class GuardReportMissing(ConfigRule):
 
 class GuardNumClasses(ConfigRule):
     code = 'MG225'
-    summary = 'num_classes of a guard differs from that of the head.'
+    summary = 'num_classes of a guard differs from num_classes of the head.'
     title = 'The guard has num_classes={given}, but the head has {numbers} {noun} ({place}).'
     why = (
-        'With a larger number the guard lets labels pass that crash the run; with a smaller number it excludes classes '
-        'of the head.'
+        'If num_classes of the guard is larger, the guard accepts labels that crash the run; if it is smaller, the '
+        'guard excludes classes of the head.'
     )
     example = Example(wrong='num_classes=19 in the head, 20 in GuardSegLabels', right='num_classes=19 in both')
     limits = 'num_classes of the head is not checked here, but by MG201.'
-    advice = 'Give the guard the num_classes of the head.'
+    advice = 'Write num_classes of the head in the guard.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for guard, number, (space, *heads) in find_mismatched_guards(config):
@@ -299,8 +297,8 @@ class GuardNumClasses(ConfigRule):
 class GuardsNotReported(ConfigRule):
     code = 'MG252'
     summary = 'The config has guards but no LabelGuardHook, or the hook but no guard.'
-    title = '{guard} at {place} is not reported on: LabelGuardHook is missing.'
-    title_hook = 'LabelGuardHook has nothing to report: no pipeline holds a guard, and no loss is guarded.'
+    title = 'The counts of {guard} at {place} are not reported: LabelGuardHook is missing.'
+    title_hook = 'LabelGuardHook has nothing to report: no pipeline contains a guard, and no loss is guarded.'
     why = (
         'Guards exclude invalid labels from the training; only the hook names their files. The hook itself does not '
         'guard anything unless guard=True.'

@@ -27,7 +27,7 @@ class IgnoredLabelsAgree(ConfigRule):
     aliases = ('MG114',)
     summary = 'Head, losses, metric and fill values of the config ignore different labels.'
     title = '{value} is ignored here, but {first} in the head ({place}).'
-    title_head = 'The head ignores label {value}, but the guard and all other parts ignore {first} ({place}).'
+    title_head = 'The head ignores label {value}, but the guard and all other parts ignore label {first} ({place}).'
     title_metric = 'The metric ignores label {value}, but the head ignores label {first} ({place}).'
     title_reads = '{value} is treated as the ignored label here, but the head ignores {first} ({place}).'
     title_fill = (
@@ -36,14 +36,14 @@ class IgnoredLabelsAgree(ConfigRule):
     )
     title_fill_class = 'Pixels are filled with {value}, which is a class: the head ignores {first} ({place}).'
     why = (
-        'One part of the config fills or ignores a label that is a class or out of range for another part: an index '
-        'error or CUDA assert ends the run. A metric that ignores another label counts unlabeled pixels.'
+        'A label that one part of the config ignores or fills in is a class, or out of range, for another part: an '
+        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabeled pixels.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
     limits = 'Fill values of transforms of your own are not known.'
     advice = (
-        'Find out which value means unlabeled in the files (`mmguard scan CONFIG` counts them; 255 is usual). Write '
-        'it as ignore_index in heads, losses and metric, and as the fill value of the transforms.'
+        'Find out which value means unlabeled in the files (`mmguard scan CONFIG` counts all values; 255 is usual). '
+        'Write this value as ignore_index in heads, losses and metric, and as the fill value of the transforms.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ class IgnoredLabelsAgree(ConfigRule):
 
 
 def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, classes: int) -> List[Edit]:
-    """Return an edit that writes ``first.value`` at ``place``, and one that writes ``place.value`` everywhere."""
+    """Return an edit that ignores ``first.value`` at ``place``, and an edit that ignores ``place.value`` everywhere."""
     is_class = 0 <= place.value < classes
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {value} your void (unlabeled) value?'
@@ -119,14 +119,14 @@ class IgnoredClass(ConfigRule):
     summary = 'ignore_index is a valid class.'
     title = 'ignore_index={ignored} is one of the {classes}: 0 to {last}.'
     why = (
-        'Ignoring removes the pixels of a class, not its channel: nothing ever teaches the model that class, yet its '
-        'score stays in every softmax, and at test time it may be predicted anywhere.'
+        'Ignoring removes the pixels of a class, but not its output channel: the class is never trained, but its score '
+        'stays in every softmax, and the class may be predicted at test time.'
     )
     example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
     limits = 'Cannot tell whether the class is ignored on purpose: the edits ask.'
     advice = (
-        'If the class should be trained, ignore a label outside the classes (255). If it means unlabeled, remove it '
-        'from num_classes and from the class list.'
+        'If class {ignored} should be trained, ignore a label outside the classes (255). If this label means '
+        'unlabeled, remove the class from num_classes and from the class list.'
     )
     severity = WARNING
 
@@ -182,8 +182,8 @@ class ReduceZeroLabelDiffers(ConfigRule):
     limits = 'Splits whose files are numbered differently need different values: the edits ask.'
     advice = (
         'Check whether 0 means unlabeled in the files and classes count from 1 (`mmguard scan CONFIG` counts the '
-        'values). If so, write reduce_zero_label=True in the data sets of all splits, otherwise False. Remove it from '
-        'the loaders.'
+        'values). If so, write reduce_zero_label=True in the data sets of all splits, otherwise False. Remove '
+        'reduce_zero_label from the loaders.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -233,23 +233,23 @@ BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'un
 
 class ReducedBackground(ConfigRule):
     code = 'MG211'
-    summary = 'reduce_zero_label=True, and the class list starts with the background.'
+    summary = 'reduce_zero_label is True, but the class list starts with the background.'
     title = (
-        'reduce_zero_label is True{default}: label 0 is ignored, but class 0 is {first}. Class 0 is never trained, the '
-        'others are one off and {last} never occurs.'
+        'reduce_zero_label is True{default}: label 0 is ignored, but class 0 is {first}. Class 0 is never trained, all '
+        'other labels are one too low, and {last} never occurs.'
     )
     why = (
-        'reduce_zero_label makes 0 the ignored label and moves every other label down by one. If 0 is the background '
-        'and the background is a class, it is never trained, all classes are one off and the last one never occurs.'
+        'reduce_zero_label makes 0 the ignored label and reduces every other label by one. If 0 is the background and '
+        'the background is a class, this class is never trained, and the last class never occurs.'
     )
     example = Example(
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right="reduce_zero_label=False, metainfo=dict(classes=('background', 'road'))",
     )
-    limits = 'The background is recognized by the name of the first class; files that store it as 1 are correct.'
+    limits = 'The background is recognized by its name only. If the files store it as 1, the config is correct.'
     advice = (
         'If 0 in the files is the background and should be predicted, write reduce_zero_label=False in the data sets '
-        'and loaders. If it should not be predicted, remove it from the class list and reduce num_classes by one.'
+        'and loaders. If not, remove the background from the class list, and reduce num_classes by one.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -286,14 +286,17 @@ class ShiftAndMap(ConfigRule):
     code = 'MG232'
     severity = INFO
     summary = 'reduce_zero_label and label_map are both set: the version of mmseg decides which is applied first.'
-    title = '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0; before, it maps first.'
+    title = (
+        '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0, but older versions apply '
+        'the map first.'
+    )
     why = (
-        'MMSegmentation makes a label_map when a data set names only some of its classes. Since 1.0.0 '
+        'MMSegmentation creates a label_map if a data set names only some of its classes. Since 1.0.0 '
         'reduce_zero_label subtracts 1 before the map is applied, which is correct; older versions apply the map '
         'first, so every pixel gets the label of the previous class.'
     )
     example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
-    limits = 'The version of mmseg that will train is not known.'
+    limits = 'The version of mmseg that is used for training is unknown.'
     advice = (
         'If mmseg is older than 1.0.0, upgrade it: `pip install -U mmsegmentation`. Otherwise nothing needs to change; '
         '`mmguard trace CONFIG` shows the label that each value becomes.'

@@ -52,7 +52,7 @@ class ClassWeightLength(ConfigRule):
     aliases = ('MG111',)
     summary = 'class_weight does not have one entry per class.'
     title = 'class_weight has {length}, but {head} needs {expected}{extra}.'
-    title_list = 'class_weight is a list, but DETRHead takes a number, and bg_cls_weight for "no object".'
+    title_list = 'class_weight is a list, but DETRHead expects a number, and bg_cls_weight for "no object".'
     title_sigmoid = (
         'With use_sigmoid=True the loss broadcasts class_weight over the width of the label map instead of the '
         'classes, and the run fails.'
@@ -65,8 +65,8 @@ class ClassWeightLength(ConfigRule):
     example = Example(wrong='num_classes=3, class_weight=[1, 2]', right='num_classes=3, class_weight=[1, 2, 1.5]')
     limits = 'Only the number of weights is checked: weights in the order of another class list are not detected.'
     advice = (
-        'Write one weight per class in the order of the class list, plus one for "no object" at the end where the head '
-        'has it.'
+        'Write one weight per class in the order of the class list, plus one for "no object" at the end if the head '
+        'predicts "no object".'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -130,8 +130,8 @@ class WeightedIgnored(ConfigRule):
     )
     title = 'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails, even on correct labels.'
     title_filled = (
-        'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails, even on correct labels; '
-        '{place} fills with {ignored}, even if no label map holds it.'
+        'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails, even on correct labels. '
+        '{place} fills pixels with {ignored}, even if no label map contains this value.'
     )
     title_onedl = (
         "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a mask of the wrong shape, "
@@ -142,18 +142,18 @@ class WeightedIgnored(ConfigRule):
         'pixel: the loss is too small.'
     )
     why = (
-        'To average, the loss looks up class_weight[label] for every pixel, including ignored pixels (255): '
-        'IndexError, on a GPU a device-side assert whose trace often points at accuracy(). Correct labels fail, too, '
-        'and avg_non_ignore=True does not help: the look-up comes first. ignore_index=-1, a common workaround, counts '
-        'the weight of the last class for every ignored pixel: the loss is too small (1.00 instead of 3.36 in one '
-        'test). The onedl fork does not look up ignored pixels, but with avg_non_ignore=True its mask has the wrong '
-        'shape, and every batch fails.'
+        'To average, the loss looks up class_weight[label] for every pixel, including ignored pixels (255). This '
+        'raises an IndexError, or on a GPU a device-side assert whose trace often points at accuracy(). Correct labels '
+        'fail, too, and avg_non_ignore=True does not help, because the look-up comes first. With ignore_index=-1, a '
+        'common workaround, every ignored pixel counts with the weight of the last class: the loss is too small (1.00 '
+        'instead of 3.36 in one test). The onedl fork does not look up ignored pixels, but with avg_non_ignore=True '
+        'its mask has the wrong shape, and every batch fails.'
     )
     example = Example(
         wrong="dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0])",
         right="dict(type='GuardedCrossEntropyLoss', class_weight=[1.0, 2.0])",
     )
-    limits = 'A run in which no pixel is ignored, not even as padding, does not fail.'
+    limits = 'A run without ignored pixels, not even in padding, does not fail.'
     advice = (
         "Write type='GuardedCrossEntropyLoss' with the same arguments, and custom_imports = dict(imports=['mmguard'], "
         'allow_failed_imports=False); set a negative ignore_index to 255 again. Do not change the labels: ignored '
@@ -206,7 +206,7 @@ class BinaryLovasz(ConfigRule):
     code = 'MG235'
     summary = "LovaszLoss(loss_type='binary') needs one output channel."
     title = "LovaszLoss(loss_type='binary') takes one output channel, but the head has {channels}."
-    why = 'Scores are flattened with all channels, labels without them: the first batch ends with an IndexError.'
+    why = 'The loss flattens the scores of all channels, but labels have no channels: an IndexError in the first batch.'
     example = Example(
         wrong="num_classes=2, loss_decode=dict(type='LovaszLoss', loss_type='binary')",
         right="num_classes=2, loss_decode=dict(type='LovaszLoss', loss_type='multi_class')",
@@ -233,14 +233,14 @@ class OneChannelSoftmax(ConfigRule):
     follows = ('MG102', 'MG107')
     looks_at = ('config', 'labels')
     aliases = ('MG112',)
-    summary = 'A head has one output channel, but its loss takes a softmax over it, or its metric counts one class.'
-    title = '{loss} at {place} takes a softmax over a single channel: it is always 1.'
-    title_labels = 'The labels are 0 and 1, but num_classes is 1: a single channel without a sigmoid has only label 0.'
-    title_metric = 'IoUMetric counts a single class, {name}: its IoU then follows the accuracy of all pixels.'
+    summary = 'A head has one output channel, but its loss is a softmax loss, or its metric counts only one class.'
+    title = '{loss} at {place} takes a softmax over a single channel, which is always 1.'
+    title_labels = 'The labels are 0 and 1, but num_classes is 1: one channel without a sigmoid accepts only label 0.'
+    title_metric = 'IoUMetric counts a single class, {name}, so predicting only background has a high IoU.'
     why = (
-        'The softmax of a single channel is 1 whatever the model says: the loss of label 0 is always 0, and label 1 '
-        'is an index error (CUDA assert). With a sigmoid the model learns, but masks of 0 and 1 have two classes: with '
-        'a list of one, IoUMetric counts every pixel, and predicting nothing but background has a high IoU.'
+        'The softmax of a single channel is 1 whatever the model predicts: the loss of label 0 is always 0, and label '
+        '1 raises an index error (CUDA assert). With a sigmoid the model learns, but masks of 0 and 1 have two '
+        'classes: with a list of one, IoUMetric counts every pixel, and predicting only background has a high IoU.'
     )
     example = Example(
         wrong="num_classes=1, loss_decode=dict(type='CrossEntropyLoss')",
@@ -263,7 +263,7 @@ class OneChannelSoftmax(ConfigRule):
         yield from () if ways else self._find_single_class(config)
 
     def _find_single_class(self, config: ReadConfig) -> Iterator[Finding]:
-        """Yield findings on one-name class lists with which IoUMetric evaluates a head with one output channel."""
+        """Yield findings about class lists with one name, if IoUMetric evaluates a head with one output channel."""
         ones = _find_heads_of_one_class(config)
         if config.scope != 'mmseg' or not ones or not any(metric.is_a('IoUMetric') for metric in find_metrics(config)):
             return
@@ -333,7 +333,7 @@ class SamplerOneChannel(ConfigRule):
     title = 'OHEMPixelSampler at {place} gathers by label from the single channel of {head}: label 1 is out of range.'
     why = (
         'With `thresh` the sampler takes a softmax over the channels, whatever the loss is, and gathers by label: '
-        'with one channel, label 1 is an index error (CUDA assert), also with a sigmoid loss.'
+        'with one channel, label 1 raises an index error (CUDA assert), also with a sigmoid loss.'
     )
     example = Example(
         wrong="num_classes=2, out_channels=1, sampler=dict(type='OHEMPixelSampler', thresh=0.7)",
@@ -359,7 +359,7 @@ class SamplerOneChannel(ConfigRule):
 
 
 def _offer_channels(config: ReadConfig, head: Part, sampler: Part) -> Iterator[Edit]:
-    """Yield an edit to one channel without the sampler, and one to two channels with it."""
+    """Yield an edit that uses one channel and no sampler, and an edit that uses two channels and the sampler."""
     losses = find_head_losses(config, head)
     crossed = [loss for loss in losses if loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss')]
     if losses != crossed:

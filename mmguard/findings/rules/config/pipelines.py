@@ -31,7 +31,10 @@ class LoadedTooLate(ConfigRule):
     code = 'MG381'
     summary = 'The training loads labels after it has resized, cropped or flipped the image.'
     title = '{loader} comes after {step} in the training pipeline: the image is transformed, but its labels are not.'
-    why = 'Only validation pipelines of label maps load labels last: there the prediction is resized to the label file.'
+    why = (
+        'The labels no longer match the transformed image. Only validation pipelines of label maps load labels last, '
+        'because predictions are resized to the label map.'
+    )
     example = Example(
         wrong="[dict(type='LoadImageFromFile'), dict(type='Resize', ...), dict(type='LoadAnnotations'), ...]",
         right="[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), dict(type='Resize', ...), ...]",
@@ -56,7 +59,7 @@ class GapsBetweenWindows(ConfigRule):
     title = 'stride={stride} is larger than crop_size={window}: pixels between two windows are never predicted.'
     why = 'Validation fails at the first image larger than the window: `assert (count_mat == 0).sum() == 0`.'
     example = Example(wrong='crop_size=(512, 512), stride=(768, 768)', right='crop_size=(512, 512), stride=(341, 341)')
-    advice = 'Write a stride of at most crop_size; two thirds of it is usual.'
+    advice = 'Write a stride of at most crop_size; two thirds of crop_size is usual.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         test = config.part('model').get('test_cfg')
@@ -80,7 +83,7 @@ class NotCropped(ConfigRule):
         wrong="size=(512, 512), [dict(type='RandomResize', scale=(512, 512), ratio_range=(0.5, 2.0))]",
         right="size=(512, 512), [dict(type='RandomResize', ...), dict(type='RandomCrop', crop_size=(512, 512))]",
     )
-    limits = 'The sizes of the image files are not read: if all files have one size, Resize makes all images equal.'
+    limits = 'The image files are not read: if all of them have the same size, Resize makes all images equal in size.'
     advice = 'Write `dict(type="RandomCrop", crop_size={size})` after {step}.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -106,7 +109,7 @@ def _read_size(value: Any) -> List[int]:
 
 
 def _find_largest(resize: Part) -> List[int]:
-    """Return the largest [short side, long side] that a resize transform makes, or [] if fixed or unknown."""
+    """Return the largest [short side, long side] of resized images, or [] if their size is fixed or unknown."""
     if resize.name == 'Resize' and not resize.config.get('keep_ratio'):
         return []
     said, ratios = resize.config.get('scales'), resize.config.get('ratio_range')
@@ -118,7 +121,7 @@ def _find_largest(resize: Part) -> List[int]:
 
 
 def _insert(title: str, steps: List[Part], new: Part, at: Part, after: bool = False) -> Optional[Edit]:
-    """Return an edit that inserts ``new`` before (or after) the step ``at``; ``None`` if one of them is nested."""
+    """Return an edit that inserts ``new`` before (or after) the step ``at``, or ``None`` if a step is nested."""
     pipeline = at.path.rpartition('[')[0]
     if not all(step.written and step.path.rpartition('[')[0] == pipeline for step in steps):
         return None
@@ -189,7 +192,7 @@ class NegativeCrop(ConfigRule):
         right="dict(type='RandomCrop', crop_size=(512, 512), allow_negative_crop=True)",
     )
     limits = 'Only RandomCrop of MMDetection is checked, not transforms of your own.'
-    advice = 'Write allow_negative_crop=True in RandomCrop, or leave such images out: filter_empty_gt=True.'
+    advice = 'Write allow_negative_crop=True in RandomCrop, or exclude images without an object: filter_empty_gt=True.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         kept = any(

@@ -33,7 +33,7 @@ _OTHER_FORMATS = {
 
 
 def find_fitting_formats(labels: LabelFacts) -> List[str]:
-    """List the box formats in which nearly all boxes, and more than now, are inside their images."""
+    """List the formats in which nearly all boxes, and more than in the present format, are inside their images."""
     # On square images both orders fit; then x first is assumed, as most tools write it.
     boxes = labels.boxes
     square = boxes.inside_as.get('rows', 0) <= boxes.inside_as.get('corners', 0)
@@ -60,11 +60,11 @@ def describe_format(labels: LabelFacts) -> str:
 
 
 def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
-    """Yield an edit that converts all boxes to another format, or edits of single boxes.
+    """Yield an edit that converts all boxes to another format, or an edit that corrects only the wrong boxes.
 
     Args:
         boxes (int): Number of wrong boxes.
-        title (str): Title of the edit of single boxes.
+        title (str): Title of the edit that corrects only the wrong boxes.
     """
     labels = facts.labels or LabelFacts()
     ways = find_fitting_formats(labels)
@@ -85,11 +85,11 @@ class UnusableBoxes(DataRule):
     shows_values = False
     kinds = ('instances',)
     needs = ('reasons',)
-    summary = 'Boxes that are not finite, have no area, or are wholly outside the image.'
-    title = 'Boxes that are not finite, have no area, or are wholly outside the image: {number}.'
+    summary = 'Boxes are not finite, have no area, or are wholly outside the image.'
+    title = 'Boxes are not finite, have no area, or are wholly outside the image: {number}.'
     why = (
-        'The log of a width 0 is -inf: the loss is inf or nan, or an assertion about boxes fails; torchvision refuses '
-        'such boxes.'
+        'The log of a width 0 is -inf: the loss is inf or nan, or an assertion about boxes fails; torchvision raises '
+        'an error for such boxes.'
     )
     example = Example(wrong='"bbox": [10, 20, 0, 5]', right='"bbox": [10, 20, 4, 5]')
     limits = 'If there are many such boxes, the intended format is unknown: draw one image with its boxes.'
@@ -124,7 +124,7 @@ class UnusableBoxes(DataRule):
         return {reason: count for reason, count in labels.reasons.items() if reason != LABEL_REASON and count > 0}
 
 
-#: Minimum share of boxes over the edge; fewer are due to rounding.
+#: Minimum share of boxes over the edge of their image; a smaller share is due to rounding.
 MANY = 0.01
 #: Note of the edit of corners at 0 in VOC.
 _COUNTED_FROM_ZERO_ADVICE = (
@@ -203,7 +203,7 @@ class BoxesInAnotherForm(AnnotationRule):
     follows = ('MG109', 'MG130', 'MG146', 'MG152', 'MG174')
     aliases = ('MG173',)
     summary = 'The boxes are in another format: two corners, or fractions of the image size.'
-    title = 'bbox seems to hold two corners ({corners}); COCO expects x, y, width, height.'
+    title = 'bbox seems to contain two corners ({corners}); COCO expects x, y, width, height.'
     title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
     why = (
         'Corners read as width and height make every box too large: training runs, and learns the wrong boxes. '

@@ -17,12 +17,12 @@ from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, get_framewo
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Category ids below this may get an output of the model each.
+#: Limit of the category ids up to which an edit may give the model one output per id.
 _MOST = 1000
 #: Looking up your own ids in COCO's table trains other classes, often without an error.
 _REMAP_NOTE = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False`.'
 _IDS_QUESTION = Message(
-    'Does the training take ids as labels ({frameworks}, loops of your own)?', frameworks=get_framework_titles(IDS)
+    'Does the training use ids as labels ({frameworks}, loops of your own)?', frameworks=get_framework_titles(IDS)
 )
 _RELEASE_QUESTION = "Is your RF-DETR older than 1.5, or dataset_file 'coco' or 'o365'?"
 
@@ -33,7 +33,7 @@ class IdsAsLabels(DataRule):
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'Category ids are used as labels, but they do not fit num_classes.'
-    title = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means {first}..{last}.'
+    title = 'Category ids are used as labels: the ids are {ids}, but num_classes={num_classes} means {first}..{last}.'
     title_no_class = 'num_classes={num_classes} leaves no class for an object: the background counts as class 0 here.'
     title_needed = (
         'The category ids ({ids}) are the labels, so the model needs outputs 0..{highest}, although the file has only '
@@ -50,7 +50,7 @@ class IdsAsLabels(DataRule):
     why = Message(
         '{by_position} renumber the categories to 0..N-1, whatever the ids are. {by_id} take category_id '
         'as the label: in DETR and similar models, the label num_classes means "no object" and is trained as such '
-        'without an error, and a larger one ends the run; in torchvision, num_classes includes the background, 0.',
+        'without an error, and a larger label ends the run; in torchvision, num_classes includes the background, 0.',
         by_position=get_framework_titles(POSITIONS),
         by_id=get_framework_titles(IDS),
     )
@@ -60,7 +60,7 @@ class IdsAsLabels(DataRule):
         'Write `num_classes={enough}` for the highest id, or renumber the ids from {first} without gaps, in all splits.'
     )
     advice_unknown = (
-        'Say what the training takes as labels: `--labels positions` (nothing needs to change then), `--labels ids` or '
+        'Pass what the training uses as labels: `--labels positions` (nothing needs to change then), `--labels ids` or '
         '`--framework NAME`. Ids as labels need `num_classes={enough}`, or no gaps from {first} on.'
     )
     advice_by_release = (
@@ -103,7 +103,7 @@ class IdsAsLabels(DataRule):
         yield self.report_in(facts, certainty, evidence, words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that ids, used as labels, do not fit num_classes; ``None`` if they may fit."""
+        """Return the certainty that category ids as labels do not fit num_classes, or ``None`` if they may fit."""
         found, ids = get_annotations(labels), self._list_ids(labels)
         if is_background(labels):
             return None
@@ -139,7 +139,7 @@ class IdsAsLabels(DataRule):
             yield from number_categories(self, facts, first, question)
         if set(ids) == set(COCO_IDS) and not first:
             title = 'Let the framework map the ids of COCO (RT-DETR, D-FINE, DEIM).'
-            asked, lines = 'Does your training code know remap_mscoco_category?', ('remap_mscoco_category: True',)
+            asked, lines = 'Does your training code read remap_mscoco_category?', ('remap_mscoco_category: True',)
             yield Edit(title, asked, options={'labels': COCO}, lines=lines)
         if ids[-1] < _MOST:
             title = 'Give the model one output more than the highest id.'
@@ -175,7 +175,7 @@ class IdsAsLabels(DataRule):
 
 
 def number_categories(rule: Rule, facts: Facts, first: int, question: str = '') -> Iterator[Edit]:
-    """Yield an edit that numbers the categories without gaps."""
+    """Yield an edit that numbers the categories from ``first`` without gaps."""
     title = Message('Number the categories from {first}, in their order.', first=first)
     for edit in rewrite(rule, facts, title, question, renumber=first):
         yield edit if first else replace(edit, notes=(*edit.notes, _REMAP_NOTE))
@@ -262,7 +262,7 @@ class CocoIdsLookedUp(AnnotationRule):
     code = 'MG162'
     follows = ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174')
     looks_at = ('labels', 'config')
-    summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has other categories.'
+    summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has categories of its own.'
     title_converted = (
         'The classes in the label files differ from those in {source}, which has the same images and objects.'
     )
@@ -291,7 +291,7 @@ class CocoIdsLookedUp(AnnotationRule):
         found, original = get_annotations(labels), get_yolo(labels).original
         if original is not None:
             texts = join_items(
-                Message('{name}: {here:,} here, {there:,} there', name=name, here=here, there=there)
+                Message('{name}: {here:,} in the labels, {there:,} in the COCO file', name=name, here=here, there=there)
                 for name, (here, there) in original.counts.items()
             )
             also = [Message('the labels are positions in the list of COCO ids')] * original.is_looked_up

@@ -35,12 +35,12 @@ class NamesNotInFile(AnnotationRule):
     code = 'MG140'
     follows = ('MG135', 'MG146', 'MG154', 'MG160', 'MG174', 'MG178', 'MG201', 'MG202', 'MG204', 'MG205')
     summary = 'Class names of the config are missing in the annotations.'
-    title = 'The config names classes that the annotations do not have: {missing}.'
+    title = 'The config names classes that are missing in the annotations: {missing}.'
     title_string = 'classes is a string, {shown}: every letter counts as a class.'
     why = (
-        'mmdet looks categories up by name. Classes that it does not find are left out silently, and the labels after '
-        'them move down; if it finds none, training fails with "need at least one array to concatenate", or learns '
-        'only background.'
+        'mmdet looks categories up by name. Classes that are not found are left out silently, and the labels of later '
+        'classes move down; if no class is found, training fails with "need at least one array to concatenate", or '
+        'learns only background.'
     )
     example = Example(
         wrong="metainfo=dict(classes=('person', 'bike')) for categories person, bicycle",
@@ -64,7 +64,7 @@ class NamesNotInFile(AnnotationRule):
         path = next((path for path, listed in find_class_lists(labels).items() if listed == names), 'metainfo.classes')
         empty = len(missing) == len(names) and not any(labels.histogram.values())
         evidence = Message(
-            '{number} of {listed} names in {path}: {missing}{left}',
+            '{number} of {listed} names in {path} are missing in the annotations: {missing}{left}',
             number=len(missing),
             listed=len(names),
             path=path,
@@ -178,7 +178,7 @@ class CategoriesLeftOut(AnnotationRule):
     severity = 'warning'
     summary = 'Annotations are left out because the class list does not name their category.'
     title = 'Annotations are left out: the class list does not name {names}.'
-    why = 'The objects are trained as background: right if you chose the classes; if not, the class list is too short.'
+    why = 'The objects of these categories are trained as background: correct only if you left them out on purpose.'
     example = Example(
         wrong="classes=('cat',)  # the file has cat and dog", right="classes=('cat', 'dog'), num_classes=2"
     )
@@ -227,7 +227,7 @@ def _rename(rule: Rule, facts: Facts, typos: Mapping[str, str]) -> Iterator[Edit
     if typos:
         pairs = join_items(f'{shorten(typo)} for {shorten(name)}' for typo, name in typos.items())
         yield from rewrite(
-            rule, facts, 'Correct the names.', Message('Is it a typo: {pairs}?', pairs=pairs), rename=typos
+            rule, facts, 'Correct the names.', Message('Are these typos: {pairs}?', pairs=pairs), rename=typos
         )
 
 
@@ -244,12 +244,12 @@ class NamesAlike(DataRule):
     shows_values = False
     summary = 'Two classes have names that differ only in case, spaces, accents or plural.'
     title = 'Class names differ only in case, spaces, accents or plural: {pairs}.'
-    why = 'A typo is a class of its own: its objects are trained as another class, and num_classes counts it.'
+    why = 'A misspelled name is a separate class: its objects are trained as another class, and num_classes counts it.'
     example = Example(wrong='categories RBC (265 boxes) and RBc (2 boxes)', right='RBC (267 boxes)')
     limits = 'Only names of at least three letters are compared; a plural may be another class (cloth, clothes).'
     advice = (
-        'If it is a typo, give the objects of both names one name, remove the other name from every class list, and '
-        'adapt num_classes. If these are two classes, nothing needs to change.'
+        'If one name is a typo, give all objects the other name, remove the typo from every class list, and adapt '
+        'num_classes. If these are two classes, nothing needs to change.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -292,7 +292,7 @@ class NamesAlike(DataRule):
         return dict(named)
 
     def _find_typos(self, counts: Mapping[str, int]) -> Dict[str, str]:
-        """Return {rarer name: more frequent name} for class names that are alike."""
+        """Return {rarer name: more frequent name} for names that differ only in case, spaces, accents or plural."""
         ranked = sorted((name for name in counts if len(name.strip()) >= SHORTEST), key=lambda name: -counts[name])
         typos: Dict[str, str] = {}
         for name, right in find_alike(ranked, ranked).items():

@@ -41,7 +41,7 @@ class ChannelRule(DataRule):
 
     needs = ('maps',)
     follows = ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136')
-    #: True if all channels hold the same values.
+    #: True if all channels have the same values.
     equal: ClassVar[bool]
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -72,11 +72,11 @@ class StoredAsColors(ChannelRule):
     code = 'MG120'
     aliases = ('MG131',)
     equal = False
-    summary = 'Label files hold colors, not class indices.'
+    summary = 'Label files contain colors, not class indices.'
     title = 'Label files have more than one channel ({forms}): colors, not class indices.'
     why = (
-        'A loss expects one integer per pixel: the shapes do not fit, or the channels are read as gray and every color '
-        'becomes some number. PALETTE of a data set is for drawing only; it does not decode files.'
+        'A loss expects one integer per pixel: the shapes do not fit, or the colors are read as gray levels instead of '
+        'class indices. PALETTE of a data set is for drawing only; it does not decode files.'
     )
     example = Example(wrong='(128, 0, 0) for class 1 in an RGB file', right='1 in a PNG of one channel')
     limits = 'The class of a color is known only from the config or a known palette.'
@@ -135,7 +135,7 @@ class EqualChannels(ChannelRule):
     code = 'MG580'
     equal = True
     summary = 'Label files have several equal channels, or an alpha channel: one channel is enough.'
-    title = 'Label files have more than one channel ({forms}), but no colors: the first channel holds the values.'
+    title = 'Label files have more than one channel ({forms}), but no colors: the first channel contains the values.'
     why = 'A loss expects one integer per pixel: with three channels the shapes do not fit.'
     example = Example(wrong='Image.open(path).convert("RGB")', right='Image.open(path).convert("L")')
     advice = 'Save the first channel as PNG: `Image.fromarray(np.array(Image.open(path))[..., 0]).save(path)`.'
@@ -156,7 +156,7 @@ class EqualChannels(ChannelRule):
             return  # the labels stay wrong without alpha: another rule finds the mistake once it is removed
         if values == [0, VOID]:
             question: str = 'Is white the object, not void (unlabeled)?'
-            title = 'Keep the first channel, as 0 and 1.'
+            title = 'Keep the first channel, with the values 0 and 1.'
             is_two = labels.num_classes <= 2 or not has_num_classes(labels)
             write = write_two_classes if is_two else convert_files
             yield from write(facts, title, question, label_map={VOID: 1})
@@ -192,7 +192,7 @@ class EqualChannels(ChannelRule):
 
 
 def _find_palette(colors: Set[Color]) -> Optional[Dict[Color, int]]:
-    """Return the known palette that contains all of the colors; else ``None``."""
+    """Return the known palette that contains all of the colors, or ``None`` if no palette does."""
     for palette in (CITYSCAPES, VOC):
         # Pure red on black is also Cityscapes' rider.
         classes = [color for color in colors & set(palette) if palette[color] != VOID]
@@ -202,7 +202,7 @@ def _find_palette(colors: Set[Color]) -> Optional[Dict[Color, int]]:
 
 
 def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-    """Return a palette and {stored value: label} if the files of all splits hold the grays of its colors.
+    """Return a palette and {stored value: label} if the files of all splits contain the grays of its colors.
 
     The palette is one of the config, or of Cityscapes.
     """
@@ -241,14 +241,14 @@ class PaletteReadAsColors(DataRule):
     title = 'Palette PNGs are read as colors: their indices are correct, but the loader discards them.'
     title_black = 'The palette of the files is all black: reading indices gives labels, reading colors gives only 0.'
     title_reader = 'The files have a palette: a loader gets labels from them only if it reads their indices.'
-    title_gray = 'The files hold the gray levels of palette colors: the indices are gone.'
+    title_gray = 'The files contain the gray levels of palette colors: the indices are gone.'
     title_batch = 'The values look like palette colors or their gray levels ({name}), not like indices: {levels}.'
     why = (
         'cv2.imread replaces each index by its color (128, 64, 192, ...), or by the gray level of that color (38, 75, '
         '113, ...).'
     )
     example = Example(wrong='cv2.imread(path, 0) of a palette PNG', right='np.array(Image.open(path))')
-    limits = 'Without the files only the values are judged: gray levels chosen by hand may be the same.'
+    limits = 'Without the files only the values are checked, and gray levels chosen by hand may be the same.'
     advice = (
         "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in your own code "
         '`np.array(Image.open(path))` without `.convert()`. If the files are gray by now, their palette is gone: '
@@ -272,7 +272,7 @@ class PaletteReadAsColors(DataRule):
             return
         if is_black:
             evidence: str = Message(
-                '{black:,} of {files:,} files; values {values}',
+                '{black:,} of {files:,} files have a black palette; values {values}',
                 black=maps.black_palettes,
                 files=labels.files,
                 values=join_items(sorted(stored)),
@@ -295,7 +295,7 @@ class PaletteReadAsColors(DataRule):
         yield self.report_in(facts, certainty, join('; ', texts), words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that indices are, or were, read as colors; ``None`` if nothing shows it."""
+        """Return the certainty that indices are, or were, read as colors, or ``None`` without evidence."""
         maps = get_maps(labels)
         palette = maps.forms.get('palette8', 0)
         # Multi-channel files are also read as colors, and rightly so.
@@ -360,5 +360,5 @@ class PaletteReadAsColors(DataRule):
 
 
 def _are_grays(seen: AbstractSet[int]) -> bool:
-    """Return True if these values unmistakably are grays of VOC's palette."""
+    """Return True if all values are grays of VOC's palette, and at least two belong to labels 1 to 6."""
     return seen <= set(GRAYS) and len(seen & FIRST_GRAYS) >= 2

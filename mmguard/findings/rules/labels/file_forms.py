@@ -23,7 +23,7 @@ class NotEightBits(DataRule):
     aliases = ('MG151',)
     needs = ('maps',)
     summary = 'Label files have more or fewer than 8 bits; loaders change their values.'
-    title = 'Label files have 16 bits or more; an 8-bit reader gets other labels.'
+    title = 'Label files have 16 bits or more, so an 8-bit reader returns other labels.'
     title_few = 'Label files have fewer than 8 bits: the loader stretches their values over 0 to 255.'
     why = (
         "mmseg's loader keeps the value of a 16-bit file modulo 256 (261 becomes 5); OpenCV's default divides it by "
@@ -36,9 +36,9 @@ class NotEightBits(DataRule):
     )
     limits = 'Only the loaders of mmseg and OpenCV are known.'
     advice = (
-        'Save class indices 0..{last} with 8 bits, `Image.fromarray(label.astype(np.uint8)).save(path)`: "no data" of '
-        'a GIS (below 0) becomes {void}, white (65535) of a mask becomes 1. Replace instance files (class times 1000 '
-        'or 256, plus a number) with the semantic files.'
+        'Save class indices 0..{last} with 8 bits, `Image.fromarray(label.astype(np.uint8)).save(path)`. Map "no data" '
+        'of a GIS (below 0) to {void}, and white (65535) of a mask to 1. Replace instance files (class times 1000 or '
+        '256, plus a number) with the semantic files.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ class NotEightBits(DataRule):
         texts = [f'{maps.forms[form]:,} files of {form[4:]} bits' for form in forms]
         wide = {value: value % 256 for value in sorted(maps.raw) if value > 255}
         if wide:
-            texts.append(f'as stored, and as loaded: {as_map(wide, 6)}')
+            texts.append(f'values as stored and as loaded: {as_map(wide, 6)}')
         elif maps.raw:
             texts.append(f'values as stored: {join_items(sorted(maps.raw))}')
         evidence = '; '.join(texts) or f'{wrapped:,} files are loaded modulo 256'
@@ -79,7 +79,7 @@ class NotEightBits(DataRule):
         elif values[0] >= 0 and values[-1] <= 255:
             yield from convert_files(facts, title)
         elif len(values) == labels.num_classes and rise_evenly(values):
-            question = f'Are the classes, in the order of your list, {join_items(values)}?'
+            question = f'Are {join_items(values)} the classes, in the order of your class list?'
             table = {value: label for label, value in enumerate(values)}
             yield from convert_files(facts, title, question, label_map=table)
 
@@ -92,12 +92,12 @@ class Fractions(DataRule):
     follows = ('MG107', 'MG122', 'MG135')
     needs = ('maps',)
     summary = 'Labels are fractions: an image transform (ToTensor divides by 255) or an averaging resize changed them.'
-    why = 'Cast to integers, fractions become 0 nearly everywhere: nothing crashes, and only class 0 is learned.'
+    why = 'If fractions are cast to integers, nearly all become 0: nothing crashes, but only class 0 is learned.'
     example = Example(wrong='mask = ToTensor()(mask)', right='mask = torch.as_tensor(np.array(mask)).long()')
     limits = 'Class numbers divided by 255 and probabilities can have the same values: the edits ask.'
     advice = (
         'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize only '
-        'with nearest-neighbor interpolation. Save files that hold k/255 again as `np.round(label * '
+        'with nearest-neighbor interpolation. Save files with values k/255 again as `np.round(label * '
         '255).astype(np.uint8)`; threshold files of probabilities.'
     )
 
@@ -121,7 +121,7 @@ class Fractions(DataRule):
         if _are_of_255(fractions):
             question = 'Were the class indices divided by 255?'
             note = 'Read masks with `torch.as_tensor(np.array(mask)).long()`: ToTensor is for images.'
-            for edit in convert_files(facts, 'Rewrite the files, times 255.', question, scale=255):
+            for edit in convert_files(facts, 'Multiply the values in the files by 255.', question, scale=255):
                 yield replace(edit, notes=(*edit.notes, note))
         if labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
             question = 'Is each value the probability of the object?'
@@ -129,6 +129,6 @@ class Fractions(DataRule):
 
 
 def _are_of_255(fractions: Iterable[float]) -> bool:
-    """Return True if all values are k / 255."""
+    """Return True if every value is k / 255, for an integer k between 0 and 255."""
     scaled = [value * 255 for value in fractions]
     return bool(scaled) and all(0 < s < 255 and abs(s - round(s)) < 255 * TOLERANCE for s in scaled)

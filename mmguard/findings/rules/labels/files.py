@@ -1,4 +1,4 @@
-"""Rules about files that are unpaired, of another size, missing or unreadable."""
+"""Rules about images and label files that are unpaired, differ in size, are missing or unreadable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
 from mmguard.config.parts import Part, find_datasets
-from mmguard.facts.labels import AnnotationFacts, LabelFacts
+from mmguard.facts.labels import LabelFacts
 from mmguard.facts.volumes import CHANNELS, FORM, NO_IMAGE, NO_LABEL, STRANGER, UNREADABLE
 from mmguard.files.containment import OUTSIDE_REASON
 from mmguard.findings.edits import Edit
@@ -90,7 +90,7 @@ class UnpairedFiles(DataRule):
             yield from set_suffix(self, facts)
 
     def _has_no_pair(self, facts: LabelFacts) -> bool:
-        """True if not a single image and label file pair up, in a config or in two folders."""
+        """True if no image has a label file with a matching name, in a config or in two folders."""
         maps = get_maps(facts)
         lacking = count_listed(maps, 'missing_labels') or count_listed(maps, 'missing_images')
         if has_config(facts):
@@ -99,7 +99,7 @@ class UnpairedFiles(DataRule):
         return bool(labels) and count_listed(maps, 'missing_images') == labels
 
     def _find_unpaired(self, labels: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
-        """Return {kind of fault: (number of files, first files)}; files of volumes are followed by details."""
+        """Return {kind of fault: (number of files, first files)}, for volumes with the details of each fault."""
         if labels.volumes is not None:
             faults = {kind: labels.volumes.find_faults(kind) for kind in FILE_NOUNS}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
@@ -124,7 +124,7 @@ class SizeMismatch(DataRule):
     title_swapped = 'Label maps have the height and width of their images swapped: {number}.'
     title_other = 'Label maps have neither the size nor the proportions of their images: {number}.'
     title_boxes = 'Images on disk differ in size from the annotations: {number}.'
-    why = 'Crops of image and label show different places, or the shapes clash in the loss; boxes are misplaced.'
+    why = 'Crops of image and label show different regions, or the shapes differ in the loss; boxes are misplaced.'
     example = Example(
         wrong='image 2048 x 1024, label map 1024 x 512',
         right='cv2.resize(label, (2048, 1024), interpolation=cv2.INTER_NEAREST)',
@@ -192,10 +192,10 @@ class UnreadableFiles(DataRule):
         'truncated file may decode to rows of 0.'
     )
     example = Example(wrong='a Git LFS pointer of 130 bytes in place of 7.png', right='git lfs pull')
-    limits = 'A file that can be read may still be cut short in a way that its format does not show.'
+    limits = 'A readable file may still be truncated, if its format does not show this.'
     advice = (
         'Copy or export these files again (check the free space, and replace Git LFS pointers with `git lfs pull`), '
-        'or leave them out of the split. If a package is needed, install it.'
+        'or leave them out of the split. If the fault names a missing package, install the package.'
     )
     advice_volumes = (
         'Copy or export these files again (check the free space), or leave out their cases, with a smaller numTraining '
@@ -268,11 +268,7 @@ class MissingImages(AnnotationRule):
         )
 
 
-def _count_missing(annotations: AnnotationFacts) -> int:
-    return max(annotations.missing, len(annotations.missing_files))
-
-
-#: Maximum number of names in a folder to look at.
+#: Maximum number of file names to read from a folder.
 _NAMES = 100_000
 
 

@@ -28,7 +28,7 @@ from mmguard.findings.views import (
 )
 from mmguard.language import Message, as_message, join
 
-#: Share of the pixels from which on the value 255 may as well be void (unlabeled).
+#: Minimum share of pixels with 255 for which 255 may also mean void (unlabeled).
 HALF = 0.5
 _SUBTRACTED_QUESTION = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 in 8 bits)?'
 
@@ -51,7 +51,7 @@ class BinaryMask(DataRule):
         'label_map={{255: 1}})` directly after LoadAnnotations, and do not ignore 255. If your loading code divides by '
         '255 or compares with 0, nothing needs to change.'
     )
-    pytorch = 'If 255 is the object: target = (target > 0).long(). If it is void: ignore_index=255.'
+    pytorch = 'If 255 is the object, write target = (target > 0).long(). If 255 is void, write ignore_index=255.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         # Already mapped: training sees the foreground as a class. Files of many channels must first be converted to
@@ -71,7 +71,7 @@ class BinaryMask(DataRule):
         if labels.histogram or raw:
             ignored = labels.ignore_index == VOID
             evidence = Message(
-                'the files hold 0 and 255 only, 255 in {share:.3g} % of the pixels{swallowed}',
+                'the files contain only 0 and 255, with 255 in {share:.3g} % of the pixels{swallowed}',
                 share=100 * compute_share(values[VOID], sum(counts.values())),
                 swallowed=Message('; 255 is ignored, and with it the whole foreground') if ignored else '',
             )
@@ -101,15 +101,15 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
 
 
 def may_be_subtracted(labels: LabelFacts) -> bool:
-    """True if files hold only 0 and 255, and 255 fills most pixels: it may be background 0 minus 1."""
+    """True if files contain only 0 and 255, mostly 255, so that 255 may be a background of 0 minus 1."""
     counts = count_stored(labels) if labels.maps is not None else {}
     much = compute_share(counts.get(VOID, 0), sum(counts.values())) >= HALF
     return set(counts) == {0, VOID} and labels.num_classes <= 2 and much and not subtracts_one(labels)
 
 
-#: More distinct invalid values than this are neither annotation mistakes nor forgotten classes.
+#: Maximum number of distinct invalid values that may be annotation mistakes or forgotten classes.
 MANY_VALUES = 16
-#: More classes than any 8-bit data set has.
+#: Maximum number of distinct values that may be the classes of an 8-bit data set.
 MOST_IDS = 190
 #: Masks drawn in gray levels have values of at least this brightness.
 BRIGHT = 128
@@ -119,8 +119,8 @@ class GrayLevels(DataRule):
     code = 'MG106'
     follows = ('MG107',)
     needs = ()
-    summary = 'The label maps hold many different values: colors, gray levels or interpolated labels.'
-    title = 'The label maps hold many different values ({values}, ...): colors, gray levels or interpolated labels.'
+    summary = 'The label maps contain many different values: colors, gray levels or interpolated labels.'
+    title = 'The label maps contain many different values ({values}, ...): colors, gray levels or interpolated labels.'
     why = 'The files are pictures of the labels, not labels: a value is the brightness of a class, not its number.'
     example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
     limits = 'Many class ids with gaps look the same, unless they are the ids of a known data set.'
@@ -174,15 +174,15 @@ class ScaledGray(DataRule):
     why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'
     example = Example(wrong='files with 0, 128 and 254, num_classes=3', right='label_map={128: 1, 254: 2}')
     limits = (
-        'The class of a level is unknown; if the steps are equal, the edit asks whether levels and classes ascend '
-        'together.'
+        'The class of a level is unknown. If the steps between levels are equal, the edit asks whether levels and '
+        'classes have the same order.'
     )
     advice = (
         'Look up the class of each gray level, and write one table for all splits directly after LoadAnnotations: '
         "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map=...)`. Or save the files with 0..{last}."
     )
     pytorch = (
-        'Map each gray level to its class, with one table for all files: no batch holds every level. `mmguard scan '
+        'Map each gray level to its class, with one table for all files: no batch contains every level. `mmguard scan '
         'FOLDER --num-classes {num_classes}` counts the levels of all files.'
     )
 
@@ -233,7 +233,7 @@ RARE, MANY_RARE, FEW_FILES = 0.02, 6, 3
 
 #: Largest distance from black or white of a pixel in a two-class mask, and the share of pixels within it.
 NEAR, BLACK_AND_WHITE = 32, 0.8
-#: Minimum shares of both peaks and of the smaller one, in masks whose number of classes is unknown.
+#: Minimum share of pixels near 0 or 255, and of the rarer of the two, in masks with an unknown number of classes.
 PEAKS, A_LITTLE = 0.9, 0.002
 #: Minimum share of the black pixels that are exactly 0; of the white pixels, half as many must be exactly 255.
 EXACT = 0.7
@@ -277,7 +277,7 @@ class LossyOrInterpolated(DataRule):
         yield self.report_in(facts, certainty, evidence, {'number': len(counts)})
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that compression or interpolation changed the labels; ``None`` if nothing shows it."""
+        """Return the certainty that compression or interpolation changed the labels, or ``None`` without evidence."""
         maps = get_maps(labels)
         if maps.lossy:
             return PROVEN if labels.values else LIKELY
@@ -300,10 +300,10 @@ class LossyOrInterpolated(DataRule):
         yield from threshold(facts, labels)
 
     def _is_speckled(self, labels: LabelFacts) -> bool:
-        """True if a few labels fill the maps, and many values with hardly any pixels also occur in most files.
+        """True if a few values fill the label maps, and many rare values occur in most files.
 
-        A rare class is missing in most files, but values made by interpolation are not. This also finds the values of
-        bicubic interpolation that overshoot, which are beyond the labels, not between them.
+        A rare class is missing in most files, but values made by interpolation are not. Bicubic interpolation also
+        makes values that are not between two labels, but above or below both.
         """
         counts, files = count_stored(labels), get_maps(labels).files_with
         if labels.files < FEW_FILES or not labels.values or not files:

@@ -27,9 +27,9 @@ from mmguard.findings.views import (
 )
 from mmguard.language import Message, join
 
-#: Number of ids up to 33 above which the files are ``labelIds``, not another numbering.
+#: Number of distinct ids up to 33 above which the files are regarded as ``labelIds``.
 MANY_IDS = 15
-#: Share of pixels below which ids are hardly ever drawn.
+#: Maximum share of the pixels with the ids of rare classes.
 RARE_IDS = 0.05
 #: Minimum share of the invalid values that are ids, since some gray levels are ids by chance.
 MOSTLY = 0.5
@@ -45,9 +45,9 @@ class RawCityscapesIds(DataRule):
     example = Example(wrong="seg_map_suffix='_gtFine_labelIds.png'", right="seg_map_suffix='_gtFine_labelTrainIds.png'")
     limits = 'The labels of another data set with 30 to 33 classes may look the same.'
     advice = (
-        '*_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 classes: choose by `seg_map_suffix` '
-        'of each split (mmseg creates the latter: `python tools/dataset_converters/cityscapes.py data/cityscapes`). If '
-        'the data are not Cityscapes, write a label_map to your classes.'
+        'Write the suffix of the files with the 19 classes, _gtFine_labelTrainIds.png, as `seg_map_suffix` of each '
+        'split (mmseg creates these files: `python tools/dataset_converters/cityscapes.py data/cityscapes`). If the '
+        'data are not Cityscapes, write a label_map to your classes.'
     )
     advice_named = (
         'Create the files again; mmseg has `python tools/dataset_converters/cityscapes.py data/cityscapes`. If your '
@@ -96,7 +96,7 @@ class RawCityscapesIds(DataRule):
         return rate_share(share) if full else None
 
     def _judge_by_ids(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty from the values only; ``None`` if they do not look like Cityscapes ids."""
+        """Return the certainty that values are Cityscapes ids if num_classes is unknown, or ``None`` if they are not."""
         counts = count_trained(labels)
         ids = select_ids(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
@@ -131,7 +131,7 @@ def _map_raw(labels: LabelFacts) -> Dict[int, int]:
 
 
 def _find_called_train_ids(labels: LabelFacts) -> List[str]:
-    """Return files named *_labelTrainIds that hold raw Cityscapes ids; [] if most road pixels have the raw id 7."""
+    """Return files named *_labelTrainIds with raw Cityscapes ids, or [] if most road pixels have the raw id 7."""
     counts = count_stored(labels)
     if counts.get(7, 0) > counts.get(0, 0):
         return []
@@ -143,7 +143,7 @@ def _find_called_train_ids(labels: LabelFacts) -> List[str]:
 NEVER: FrozenSet[int] = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})
 
 
-#: Maximum probability that ids unrelated to COCO avoid all gaps.
+#: Maximum probability that ids unrelated to COCO avoid all gaps by chance.
 BY_CHANCE = 0.005
 
 
@@ -154,12 +154,12 @@ class RawCocoIds(DataRule):
     needs = ()
     summary = 'The labels look like raw COCO category ids, which have gaps.'
     title = 'The labels look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
-    why = 'Raw ids exceed the class range; below it, every id after a gap in the numbering means another class.'
+    why = 'Raw ids exceed the class range, and valid ids after a gap in the numbering are trained as another class.'
     example = Example(wrong='label = ann["category_id"]', right='label = cat2label[ann["category_id"]]')
     limits = 'With few ids, COCO and another data set with as many classes look the same.'
     advice = (
-        "Things: load the annotations with `dataset_type='CocoDataset'` (it numbers the names), or renumber: "
-        '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. COCO-Stuff maps: `python '
+        "Load boxes with `dataset_type='CocoDataset'` (it numbers the names), or renumber the ids: "
+        '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. For maps of COCO-Stuff, `python '
         'tools/dataset_converters/coco_stuff164k.py data/coco_stuff164k` writes *_labelTrainIds.png.'
     )
     pytorch = (
@@ -265,7 +265,10 @@ class AdeNotReduced(DataRule):
         'If 0 is "other" and 1 is wall in your files, as in ADE20K, write `reduce_zero_label=True` in the dataset and '
         'in LoadAnnotations. If not, a split was converted already, or 150 is one more class: do not subtract 1.'
     )
-    pytorch = 'If 0 is "other" and 1 the wall: target = target - 1, ignore_index=-1. If not, find where 150 comes from.'
+    pytorch = (
+        'If 0 is "other" and 1 is wall, write target = target - 1 and ignore_index=-1. If not, find out where 150 '
+        'comes from.'
+    )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         ids, stored = set(labels.values) - {VOID}, set(get_maps(labels).raw)

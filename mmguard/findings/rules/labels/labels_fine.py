@@ -60,7 +60,7 @@ class LabelsFine(AllClear):
 
 
 def _has_unnamed(labels: LabelFacts) -> bool:
-    """Return True if label maps hold a label after the last name of the class list."""
+    """Return True if label maps contain a label beyond the last name of the class list."""
     is_named = labels.kind == 'pixels' and bool(labels.class_names)
     found = select_ids(count_trained(labels)) - {labels.ignore_index}
     return is_named and max(found, default=0) >= len(labels.class_names)
@@ -85,7 +85,7 @@ def _list_values(labels: LabelFacts) -> Iterator[str]:
     yield Message('{number:,} {kind}, {seen}', number=number, kind=Message(labels.kind), seen=seen)
     void = counts.get(labels.ignore_index, 0) if labels.ignore_index is not None else 0
     if void:
-        yield Message('{share:.3g} % of them ignored', share=100 * compute_share(void, sum(counts.values())))
+        yield Message('{share:.3g} % are ignored', share=100 * compute_share(void, sum(counts.values())))
     never = sorted(set(range(labels.coco.min_label, min(labels.num_classes, 10_000))) - select_ids(counts))
     if never and has_num_classes(labels):
         yield Message('classes never seen: {never}', never=join_items(never))
@@ -165,7 +165,7 @@ class LoaderDiffers(DataRule):
         words: Dict[str, Any] = {'number': len(loader.differing), 'files': quantity(loader.files, 'file')}
         if loader.differing:
             texts = [join(': ', (file, _describe(*both))) for file, both in list(loader.differing.items())[:_FEW]]
-            evidence: str = Message('{texts} ({number} of {files} compared)', texts=join('; ', texts), **words)
+            evidence: str = Message('{texts} (differs in {number} of {files})', texts=join('; ', texts), **words)
             yield self.report_in(facts, PROVEN, evidence, words, files=files)
         elif loader.failed:
             evidence = '; '.join(f'{file}: {raised}' for file, raised in list(loader.failed.items())[:_FEW])

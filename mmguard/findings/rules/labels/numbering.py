@@ -83,7 +83,7 @@ class CountsFromOne(OutsideRule):
             yield from renumber(facts, table, question)
 
     def _drop_first(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        """Yield edits that leave out an empty category 0, or count it, if category ids are labels."""
+        """Yield edits that remove an unused category 0, or count it in ``num_classes``, if category ids are labels."""
         found = get_annotations(labels)
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
@@ -98,7 +98,7 @@ class CountsFromOne(OutsideRule):
         yield state_num_classes(Edit(title, 'Should the ids remain unchanged?'), enough)
 
 
-#: The highest gray level of colors is at least this bright.
+#: Minimum value of the highest gray level of colors.
 BRIGHT = 64
 
 
@@ -130,7 +130,7 @@ class GapsInIds(OutsideRule):
         ids = sorted({value for split in list_splits(facts) for value in list_ids(split)})
         if len(ids) == labels.num_classes and not _are_gray(labels, ids):
             table = {value: label for label, value in enumerate(ids) if value != label}
-            question = Message('Are the classes, in the order of your list, {ids}?', ids=join_items(ids))
+            question = Message('Are {ids} the classes, in the order of your class list?', ids=join_items(ids))
             yield from renumber(facts, table, question)
 
     def advise(self, facts: Facts) -> str:
@@ -143,7 +143,7 @@ def _are_gray(labels: LabelFacts, ids: Sequence[int]) -> bool:
     return labels.kind == 'pixels' and ids[-1] >= BRIGHT and are_far(ids) and not rise_evenly(ids)
 
 
-#: Ids from here on exceed the number of classes of any model.
+#: Lowest id that exceeds the number of classes of any model.
 HUGE = 5000
 
 
@@ -245,7 +245,7 @@ class OrderDiffers(AnnotationRule):
         yield from rewrite(self, facts, 'List the categories in the order of the config.', classes=tuple(names))
 
     def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
-        """Return (config path, class list, class list in the file's order); ``None`` if the order is the same."""
+        """Return (config path, class list, class list in the file's order), or ``None`` if the order is the same."""
         found = get_annotations(labels)
         if found.names_from != 'categories' or not has_config(labels) or found.labelled_by == 'class list':
             return None
@@ -275,7 +275,8 @@ class OrderDiffers(AnnotationRule):
         if len(found.sources) < 2 or (found.names_from, found.labelled_by) != ('categories', 'file order'):
             return []
         return [
-            f'label {label} is {shorten(a)} in a file, {shorten(b)} in the list' for label, a, b in labels.coco.renamed
+            f'label {label} is {shorten(a)} in a file, {shorten(b)} in the class list'
+            for label, a, b in labels.coco.renamed
         ]
 
 
@@ -298,7 +299,7 @@ class FilesDiffer(AnnotationRule):
     code = 'MG158'
     summary = 'Two annotation files of one scan number the same names differently.'
     title = 'The same names have different labels in {other}: {which}.'
-    why = 'A loader numbers each file on its own: a label is one class in training and another one in validation.'
+    why = 'A loader numbers each file separately, so a label means different classes in training and validation.'
     example = Example(wrong='train.json: 1 cat, 2 dog; val.json: 1 dog, 2 cat', right='both: 1 cat, 2 dog')
     limits = 'A loader that looks up names, for example in a class list of its own, is not affected.'
     advice = (

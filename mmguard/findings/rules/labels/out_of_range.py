@@ -1,4 +1,4 @@
-"""Rules about labels outside the class range, one for each possible cause."""
+"""Rules about labels outside the class range, with one rule for each possible cause."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _FROM_ONE = (
     ('impervious_surface', 'building', 'low_vegetation'),
 )
 
-#: Maximum number of distinct values that are annotation mistakes.
+#: Maximum number of distinct invalid values that may be annotation mistakes.
 FEW_VALUES = 4
-#: Minimum number of files, and maximum shares of files and of elements that hold an annotation mistake.
+#: Minimum number of files, and maximum shares of the files and of the elements with an annotation mistake.
 SEVERAL_FILES, FEW_FILES, FEW_ELEMENTS = 10, 0.2, 0.03
-#: Ids from here on are not a numbering with gaps.
+#: Lowest id that is too high for a numbering with gaps.
 MOST_IDS = 1000
 
 
@@ -106,7 +106,7 @@ def read_pattern(labels: LabelFacts) -> Dict[str, str]:
 
 
 def list_ids(labels: LabelFacts) -> List[int]:
-    """Return the labels without negative, void (255) and ignored ones, in ascending order."""
+    """Return the labels in ascending order, without negative labels, 255 and the ignored label."""
     return sorted(select_ids(count_trained(labels)) - {labels.ignore_index})
 
 
@@ -193,11 +193,11 @@ class OutOfRange(OutsideRule):
             beyond = sorted({value for split in list_splits(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
             first = Message('0 to {last}', last=labels.last)
-            question: str = Message('Do you want only the classes {first}?', first=first)
+            question: str = Message('Should only the classes {first} be trained?', first=first)
             if named:
                 wanted = join_items(labels.class_names)
                 question = Message(
-                    'Are {first} in the files {wanted}, in this order, and are higher values unwanted?',
+                    'Are the labels {first} the classes {wanted}, in this order, and should higher values be ignored?',
                     first=first,
                     wanted=wanted,
                 )
@@ -208,7 +208,7 @@ class OutOfRange(OutsideRule):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
                 yield from convert_files(facts, 'Rewrite the files, every value above 0 as 1.', question, threshold=0)
         if compute_share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH_INVALID:
-            question = Message('Does {seen} mean no class: void (unlabeled), or a mistake?', seen=join_items(seen))
+            question = Message('Are pixels with {seen} void (unlabeled), or a mistake?', seen=join_items(seen))
             yield from renumber(facts, dict.fromkeys(seen, labels.void), question)
 
     def _continues(self, labels: LabelFacts) -> bool:
@@ -230,7 +230,7 @@ class NegativeLabels(OutsideRule):
     )
     limits = 'Cannot tell an ignored value from a label that was shifted twice.'
     advice = (
-        'Find the cause: an ignored value of another framework, a label_map that leads below 0, or 1 subtracted from '
+        'Find the cause: an ignored value of another framework, a label_map to a negative label, or 1 subtracted from '
         'labels that count from 0. If -1 marks ignored pixels, map it: `label_map={{-1: {void}}}`.'
     )
     pytorch = (
@@ -249,7 +249,7 @@ class NegativeLabels(OutsideRule):
 
 #: Share of the pixels below which 0 may be unlabeled.
 CLASS_SHARE = 0.05
-#: Share of the files above which the value is void; a forgotten last class (LIP has 19 and the background) is in fewer.
+#: Minimum share of the files with a void value; a forgotten last class (LIP has 19 and the background) is in fewer.
 HALF = 0.5
 
 
@@ -318,8 +318,8 @@ class OneTooMany(OutsideRule):
 class StrayValue(OutsideRule):
     code = 'MG127'
     follows = ('MG102', 'MG107', 'MG116')
-    summary = 'Only a few files hold an invalid label: an annotation mistake, not a class.'
-    title = 'Only a few files hold {values}: an annotation mistake, not a class.'
+    summary = 'Only a few files contain an invalid label: an annotation mistake, not a class.'
+    title = 'Only a few files contain {values}: an annotation mistake, not a class.'
     why = 'One such label ends an unguarded training, at the iteration that draws its file.'
     example = Example(
         wrong='num_classes=2, value 77 in 9 pixels of one file',

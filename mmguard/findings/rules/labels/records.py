@@ -19,10 +19,11 @@ class DuplicateIds(AnnotationRule):
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
     why = (
-        'Records are looked up by id: if two have the same id, only the later one is read, and the evaluation is wrong.'
+        'Records are looked up by id: if two records have the same id, only the later record is read, and the '
+        'evaluation is wrong.'
     )
     example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
-    limits = 'If two images share an id, the file does not say to which of them an annotation belongs.'
+    limits = 'If two images share an id, the file does not show to which image an annotation belongs.'
     advice = (
         'Give every image, annotation and category of the original files a unique id (adapt image_id and category_id), '
         'then merge the files again. If two categories share a name, give all annotations the id of one and remove the '
@@ -62,7 +63,7 @@ class RecordsWithoutKey(AnnotationRule):
     limits = 'Programs other than mmdet may need fewer keys, or more.'
     advice = (
         'An image needs id, file_name, width and height, an annotation id, image_id, category_id and bbox: export the '
-        'file again if these are missing. Add what can be worked out: `ann.setdefault("iscrowd", 0); '
+        'file again if these are missing. Compute the other keys: `ann.setdefault("iscrowd", 0); '
         'ann.setdefault("area", ann["bbox"][2] * ann["bbox"][3])`.'
     )
 
@@ -143,7 +144,7 @@ class WrongRecords(FaultRule):
         wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
         right='"bbox": [10, 20, 4, 5], "category_id": 1',
     )
-    limits = 'Checked against the usual readers of each format; your own reader may accept such records.'
+    limits = 'Records are checked as the usual readers of each format do; your own reader may accept such records.'
     advice = 'Correct the records listed, or export the file again.'
 
     def advise(self, facts: Facts) -> str:
@@ -164,8 +165,8 @@ class ClassFolders(FaultRule):
     code = 'MG393'
     follows = ('MG102', 'MG107', 'MG108', 'MG115', 'MG116', 'MG127', 'MG161')
     faults = ('a hidden folder', 'the class folders', 'there are fewer class folders')
-    summary = 'The class folders differ from the classes.'
-    title = 'The class folders differ from the classes: {reasons}.'
+    summary = 'The class folders do not match the class list.'
+    title = 'The class folders do not match the class list: {reasons}.'
     why = 'Folders are numbered in alphabetical order: a missing or extra folder shifts all later labels.'
     example = Example(wrong='train/.ipynb_checkpoints, train/cat, train/dog', right='train/cat, train/dog')
     advice = 'Keep the same class folders in each split, without hidden ones.'
@@ -176,7 +177,7 @@ class CategoriesWithoutLabel(FaultRule):
     faults = ('RF-DETR has no label',)
     summary = 'RF-DETR has no label for a category that no annotation of train uses.'
     title = 'RF-DETR has no label for some categories of this file: no annotation of train uses them.'
-    why = 'RF-DETR numbers only the categories that have objects in train; an object of another category is a KeyError.'
+    why = 'RF-DETR numbers only categories with objects in train; an object of another category raises a KeyError.'
     example = Example(wrong='valid has objects of "cow", train has none', right='objects of "cow" in train, too')
     advice = 'Move images of these categories to train, or remove their annotations from this file.'
 
@@ -186,7 +187,7 @@ class MissingLabelMaps(FaultRule):
     faults = (NO_LABEL_MAP,)
     summary = 'The label maps of a semantic branch are missing.'
     title = 'with_seg=True loads label maps for a semantic branch, but they are missing. The annotation file is right.'
-    why = 'HTC and similar models train a semantic head next to the boxes; the first batch ends with a missing file.'
+    why = 'HTC and similar models also train a semantic head: the first batch fails because its label map is missing.'
     example = Example(
         wrong='LoadAnnotations(with_bbox=True, with_seg=True), without label maps',
         right='with_seg=False, no semantic_head',
@@ -198,7 +199,7 @@ class MissingLabelMaps(FaultRule):
     )
 
 
-#: Share of the annotations above which the list of categories is wrong.
+#: Share of annotations with an unnamed category above which the list of categories is probably wrong.
 MANY_UNNAMED = 0.2
 
 
@@ -246,7 +247,7 @@ class UnnamedCategories(AnnotationRule):
             yield from rewrite(self, facts, 'Leave these annotations out.', question)
 
     def _find_shift(self, labels: LabelFacts) -> int:
-        """Return 1 or -1 if this shift, and only it, makes all annotations fit the categories."""
+        """Return the only shift of ``category_id``, 1 or -1, that makes all annotations fit the categories, else 0."""
         ids = sorted(get_annotations(labels).categories)
         if not ids or ids[-1] - ids[0] >= len(ids):
             return 0
@@ -325,6 +326,6 @@ class PanopticSegments(FaultRule):
     why = 'mmdet stops at a segment without pixels, which has no box, and at a PNG that is not named like its image.'
     example = Example(wrong='id 7 in the PNG, not in segments_info', right='{"id": 7, ...} in segments_info')
     advice = (
-        'Write PNG and JSON again in one go: a PNG of three channels, id = R + 256 G + 65536 B, with the size and the '
-        'name of its image.'
+        'Export PNG and JSON again together. Each PNG needs three channels, id = R + 256 G + 65536 B, and the size and '
+        'the name of its image.'
     )

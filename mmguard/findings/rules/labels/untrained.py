@@ -46,7 +46,7 @@ class OptionContradicted(DataRule):
             yield self.report_in(facts, PROVEN, f'--num-classes {said}', {'said': said}, files=['dataset.json'])
 
 
-#: Minimum number of files; a single one may well contain only one class.
+#: Minimum number of files, because a single file may contain only one class.
 ENOUGH_FILES = 5
 
 
@@ -119,7 +119,7 @@ class OutputsNeverTrained(DataRule):
         wrong='MODEL.ROI_HEADS.NUM_CLASSES left at 80, three categories',
         right='MODEL.ROI_HEADS.NUM_CLASSES = 3',
     )
-    limits = 'Other files of the same training may hold the other categories; only the given files are read.'
+    limits = 'Other files of the same training may contain more categories; only the given files are read.'
     advice = (
         'Count the categories of all files of the training together ({needed} outputs for this file), and write that '
         'number where the model reads it: num_classes, in detectron2 MODEL.RETINANET.NUM_CLASSES for RetinaNet and '
@@ -228,7 +228,7 @@ PISARetinaHead RPNHead RepPointsHead RetinaHead SABLRetinaHead SOLOHead Shared2F
 YOLOV3Head YOLOXHead
 """
 SURVIVING_HEADS = frozenset(_HEAD_NAMES.split())
-#: Share of images without a target above which they are reported; COCO itself has 1 %.
+#: Share of images without a target above which such images are reported; in COCO it is 1 %.
 MANY = 0.02
 
 
@@ -237,20 +237,23 @@ class ImagesWithoutTarget(AnnotationRule):
     aliases = ('MG221',)
     severity = 'warning'
     summary = 'Images have no target: a rank that draws only such images has fewer losses than the others.'
-    title_harmless = 'Images without any target are trained as background; the heads here return all losses for them.'
+    title_harmless = 'Images without a target are trained as background: all heads return the same losses for them.'
     title_crowds = (
         'filter_empty_gt=True keeps images whose objects are all crowds, or are all dropped individually; a rank that '
         'draws only such images has fewer losses than the others.'
     )
     why = (
-        'Under DDP the ranks then reduce different sets of tensors: the run hangs, or dies with a shape mismatch in '
-        'ALLREDUCE. In DETR-like heads the denoising part is missing on that rank. The labels are right.'
+        'Under DDP the ranks then reduce different sets of tensors: the run hangs, or crashes with a shape mismatch in '
+        'ALLREDUCE. In DETR-like heads the denoising losses are missing on that rank. The labels are right.'
     )
     example = Example(
         wrong='if not len(targets): return {}',
         right="losses = align_losses(losses, model)  # or custom_hooks=[dict(type='RankGuardHook')]",
     )
-    limits = 'Heads that mmguard does not know are not judged. Training on one GPU is not affected.'
+    limits = (
+        'Only heads of mmdet 3 are known: other heads are reported even if they return all losses. Training on one GPU '
+        'is not affected.'
+    )
     advice = (
         'Keep such images: the model learns the background from them. If a head skips a loss for a batch of such '
         'images, write `losses = mmguard.distributed.align_losses(losses, model)` in the loop (with mmengine: '

@@ -38,7 +38,7 @@ class VoidNotIgnored(DataRule):
     follows = ('MG107', 'MG116')
     summary = '255, the usual void value, is not ignored.'
     title = '255 is the usual value of ignored pixels and of padding, but ignore_index is {ignore_index}.'
-    why = 'Every unlabeled or padded pixel is out of range for the loss: a device-side assert.'
+    why = 'Every unlabeled or padded pixel is out of range for the loss, which triggers a device-side assert.'
     example = Example(wrong='ignore_index=-100, labels 0..10 and 255', right='ignore_index=255')
     limits = '255 may be a class that was drawn in white.'
     advice = (
@@ -47,8 +47,8 @@ class VoidNotIgnored(DataRule):
         'a class, map it to the index of that class: `label_map={{255: CLASS}}`.'
     )
     pytorch = (
-        'If 255 is void, or the fill value of padding or of a rotation: ignore_index=255, the same in loss, metric and '
-        'transforms. If it is a class, map it to its index.'
+        'If 255 is void, or the fill value of padding or of a rotation, pass ignore_index=255 to loss, metric and '
+        'transforms. If 255 is a class, map it to the index of that class.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -62,7 +62,7 @@ class VoidNotIgnored(DataRule):
         yield set_ignore_index(facts, VOID, '' if complete else 'Is 255 your void (unlabeled) value?')
 
 
-#: Minimum shares of pixels and of files that hold 255 if 255 is a background.
+#: Minimum shares of the pixels and of the files with 255 to regard 255 as a background.
 MUCH_VOID, MOST_FILES = 0.25, 0.8
 #: Minimum number of files; in fewer, a class may be missing by chance.
 SEVERAL_FILES = 5
@@ -81,8 +81,8 @@ class ShiftedVoid(DataRule):
         'occurs in place of 0.'
     )
     title_either = (
-        'The files hold only 0 and 255, and 255 fills most of them: labels 0 and 1 from which 1 was subtracted (in 8 '
-        'bits 0 - 1 is 255), or masks whose object is 255.'
+        'The files contain only 0 and 255, mostly 255: either 1 was subtracted from labels 0 and 1 (in 8 bits 0 - 1 is '
+        '255), or 255 is the object.'
     )
     why = (
         'A `label -= 1` copied from elsewhere makes the ignored value invalid; in 8 bits it turns 0 into 255, so the '
@@ -107,8 +107,8 @@ class ShiftedVoid(DataRule):
         if is_mask or is_wrapped:
             counts, files = count_stored(labels), get_maps(labels).files_with.get(VOID, 0)
             evidence = Message(
-                'the files hold {held} and 255, num_classes={num_classes}; 255 in {part:.3g} % '
-                'of the pixels, in {files:,} of {all_files:,} files',
+                'the files contain {held} and 255, num_classes={num_classes}; 255 is in {part:.3g} % '
+                'of the pixels, and in {files:,} of {all_files:,} files',
                 held=f'0..{labels.num_classes - 2}' if is_wrapped else '0',
                 num_classes=labels.num_classes,
                 part=100 * compute_share(counts[VOID], sum(counts.values())),
@@ -147,7 +147,7 @@ class ShiftedVoid(DataRule):
 
 
 def _is_mask(labels: LabelFacts) -> bool:
-    """Return True if most of a binary mask is 255."""
+    """Return True if files with one channel contain only 0 and 255, mostly 255, and no label map changes 255."""
     mapped = VOID in get_config(labels).label_map or bool(select_ids(count_trained(labels)) - {0})
     return may_be_subtracted(labels) and not mapped and not has_many_channels(labels)
 
@@ -174,7 +174,7 @@ class NothingToTrainOn(DataRule):
     summary = 'Label files contain no pixel to train on.'
     title = 'Label files without a pixel to train on: {number} of {files}.'
     title_all = 'Every pixel of every file is ignored.'
-    title_volumes = 'Label files without a voxel of a class: {number} of {files}. Crops around such voxels fail there.'
+    title_volumes = 'Label files without a voxel of any class: {number} of {files}. Crops around labeled voxels fail.'
     why = (
         'A batch of such files has no valid pixel: OHEM indexes an empty tensor, losses that divide by the number of '
         'valid pixels (avg_non_ignore, nn.CrossEntropyLoss) give nan, and under DDP a rank without a graph hangs the '
@@ -184,11 +184,11 @@ class NothingToTrainOn(DataRule):
         wrong='reduce_zero_label=True, files of 0 only',
         right='reduce_zero_label=False, num_classes=20  # was 19',
     )
-    limits = 'Cannot tell a file that was not labeled from one that shows no object.'
+    limits = 'Cannot tell an unlabeled file from a file that shows no object.'
     advice = (
         'Compare the stored values with the loaded ones, `mmguard trace CONFIG`: usual causes are reduce_zero_label on '
-        'files of 0, and a label_map to the ignored label. If the files really hold no label, label them or leave them '
-        'out; `cat_max_ratio=0.75` in RandomCrop avoids most crops without a label.'
+        'files of 0, and a label_map to the ignored label. If the files really contain no label, label them or leave '
+        'them out; `cat_max_ratio=0.75` in RandomCrop avoids most crops without a label.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -211,7 +211,7 @@ class NothingToTrainOn(DataRule):
         bare = [loss for loss in find_losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
             title = 'Guard the losses until these files are labeled or left out.'
-            note = 'A batch without a valid pixel then gives a loss of 0 with a graph.'
+            note = 'The loss of a batch without a valid pixel is then 0, with a graph for the gradient.'
             yield replace(guard_losses(facts.config, [loss.path for loss in bare], title), notes=(note,))
 
     def _is_empty(self, labels: LabelFacts) -> bool:
@@ -219,7 +219,7 @@ class NothingToTrainOn(DataRule):
         return bool(labels.histogram) and not seen and not labels.values
 
 
-#: Share of 0 above which it is a background drawn on purpose.
+#: Minimum share of pixels with 0 to regard 0 as a background that was drawn on purpose.
 MUCH_ZERO = 0.4
 #: Classes of LoveDA, whose files keep 0 for 'no data' and number the background 1.
 LOVEDA = ('background', 'building', 'road', 'water', 'barren', 'forest', 'agricultural')
@@ -230,8 +230,8 @@ class ReduceZeroHidesClass(DataRule):
     follows = ('MG128', 'MG135', 'MG211')
     needs = ('config',)
     summary = 'reduce_zero_label=True ignores 0, but 0 is a class.'
-    title = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
-    why = 'Nothing crashes: class 0 is ignored, all others get a label one too low, and the last never occurs (nan).'
+    title = 'reduce_zero_label=True, but 0 seems to be a class: 0 is ignored, and every other label is reduced by 1.'
+    why = 'Nothing crashes, but class 0 is ignored, all other labels are one too low, and the last class never occurs.'
     example = Example(
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right='reduce_zero_label=False',
@@ -253,7 +253,7 @@ class ReduceZeroHidesClass(DataRule):
         if ids:
             texts.append(
                 Message(
-                    'the files hold {first}..{last}, num_classes={num_classes}',
+                    'the files contain {first}..{last}, num_classes={num_classes}',
                     first=min(ids),
                     last=max(ids),
                     num_classes=labels.num_classes,
@@ -273,7 +273,7 @@ class ReduceZeroHidesClass(DataRule):
         yield self.report_in(facts, certainty, join('; ', texts), words, severity=severity, values=values)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that 0 is a class; ``None`` if nothing shows it."""
+        """Return the certainty that 0 is a class, or ``None`` if neither files nor class list show that."""
         if not subtracts_one(labels):
             return None
         names = labels.class_names or next(iter(get_config(labels).dataset_classes.values()), [])

@@ -16,7 +16,7 @@ from mmguard.text import quantity
 
 
 def count_rows(facts: YoloFacts, fault: str) -> str:
-    """Describe how many rows have a fault."""
+    """Return the number of rows with a fault, such as ``'3 of 120 rows'``."""
     return f'{facts.counts.get(fault, 0):,} of {quantity(facts.rows, "row")}'
 
 
@@ -31,7 +31,7 @@ class RefusedRows(YoloRule):
     summary = 'Rows of YOLO labels cannot be read.'
     title = 'Rows of YOLO labels cannot be read: {reasons}.'
     why = (
-        'Ultralytics leaves out the whole image, with all of its rows, and says so in one line among thousands; a '
+        'Ultralytics excludes the whole image, with all of its rows, and reports this in one line among thousands; a '
         'class id with decimals is truncated.'
     )
     advice = (
@@ -40,7 +40,7 @@ class RefusedRows(YoloRule):
         'requires.'
     )
     example = Example(wrong='0 0.5 0.5 0.1', right='0 0.5 0.5 0.1 0.1')
-    limits = 'Of other orders of the columns, only pixels with the class last are recognized.'
+    limits = 'Columns in another order are recognized only if they are pixels followed by the class.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found = get_yolo(labels)
@@ -58,7 +58,7 @@ class RefusedRows(YoloRule):
         yield from rewrite(self, facts, 'Leave these rows out, and cut off columns after a box.', question)
 
 
-#: Minimum share of rows in pixels for pixels to be a convention, not a mistake.
+#: Minimum share of rows in pixels to regard pixels as the format of the files, not as single mistakes.
 NEARLY_ALL_IN_PIXELS = 0.9
 
 
@@ -77,7 +77,7 @@ class NoFractions(YoloRule):
         'too.'
     )
     title_pixels = 'The coordinates are pixels; YOLO expects fractions of the image, all in [0, 1].'
-    why = 'Ultralytics allows 0.01 on either side; with one number beyond that it leaves out the whole image.'
+    why = 'Ultralytics excludes the whole image if one coordinate is outside of [0, 1] by more than 0.01.'
     example = Example(wrong='0 320 240 64 48', right='0 0.5 0.5 0.1 0.1')
     limits = 'A row counts as pixels only if one of its coordinates is above 2.'
     advice = (
@@ -116,16 +116,16 @@ class RowsOfAnotherTask(YoloRule):
     summary = 'One set of YOLO labels mixes boxes and outlines.'
     title = '{others} of {rows} rows are {other}, the rest {task}.'
     why = (
-        'In a label file with an outline ultralytics takes every row as an outline: the center and the size of a box '
-        'become two points, so the trained box is elsewhere. If another file holds only boxes, it removes all outlines '
-        'of the set ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
+        'In a label file with an outline ultralytics reads every row as an outline: the center and the size of a box '
+        'become two points, so the trained box is elsewhere. If another file contains only boxes, ultralytics removes '
+        'all outlines ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
     )
     example = Example(wrong='0 0.5 0.5 0.1 0.1 among outlines', right='0 0.45 0.45 0.55 0.45 0.55 0.55 0.45 0.55')
-    limits = 'Keypoints are not judged, and the task is unknown: the majority of the rows does not decide it.'
+    limits = 'Keypoints are not checked, and the task is unknown: the form of most rows may be the wrong one.'
     advice = (
         'For segmentation or oriented boxes, draw the objects that are boxes as outlines, too, in every file. For '
         'detection, write the box around each outline (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) / 2`, '
-        '`max(xs) - min(xs)`, `max(ys) - min(ys)`), at least in files that hold both.'
+        '`max(xs) - min(xs)`, `max(ys) - min(ys)`), at least in files that contain boxes and outlines.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -140,18 +140,18 @@ class RowsOfAnotherTask(YoloRule):
 
 class UnusableDataYaml(YoloRule):
     code = 'MG168'
-    summary = 'Ultralytics cannot use the data.yaml as it is.'
+    summary = 'Ultralytics cannot use this data.yaml.'
     title_elsewhere = 'The label files are not in the folders in which ultralytics looks for them.'
     why = (
         'Ultralytics stops before the first image, trains with classes that differ from those of the labels, or '
         'trains without labels.'
     )
     example = Example(wrong='nc: 3, names: [cat, dog]', right='names: {0: cat, 1: dog}')
-    limits = 'Only the file, and the folders next to the folders that it names, are checked.'
+    limits = 'Only data.yaml, and the folders next to the folders named in it, are checked.'
     #: Pattern of a fault -> advice; the first match applies.
     ways: ClassVar[Dict[str, str]] = {
         'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
-        'does not name|not a path': 'Name the folders of `train` and `val`.',
+        'does not name|not a path': 'Write the image folders as `train` and `val`.',
         'nc|names?': 'Write one name per class in `names`, as a table from 0 on (0: cat, 1: dog), and delete `nc`.',
         'folders': 'Move the label files to the folder of the images with its last `images` replaced by `labels` '
         '(data/images/a.jpg, data/labels/a.txt), or next to the images where no folder is called `images`.',
@@ -164,7 +164,7 @@ class UnusableDataYaml(YoloRule):
         if not found.counts.get(DECLARED) and not found.elsewhere:
             return
         texts = [
-            f'{quantity(number, "label file")} of {folder} in {place}; ultralytics looks in {expected}'
+            f'{quantity(number, "label file")} of {folder} found in {place}, but ultralytics looks in {expected}'
             for folder, (expected, place, number) in found.elsewhere.items()
         ]
         faults = [*(fault.partition(': ')[2] for fault in declared), *['folders'] * bool(found.elsewhere)]
