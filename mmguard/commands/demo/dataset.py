@@ -13,11 +13,11 @@ from mmguard.files.regular import write_whole
 NUM_CLASSES, SIZE = 19, (512, 256)  # width, height
 ROAD, SIDEWALK, BUILDING, TREE, TERRAIN, SKY = 0, 1, 2, 8, 9, 10
 PERSON, RIDER, CAR, BICYCLE, IGNORED = 11, 12, 13, 18, 255
-#: Train id -> raw Cityscapes id of moving objects, as in an export that translated only the rest.
+#: {train id: raw Cityscapes id} of moving objects, as if an export had converted only static classes to train ids.
 RAW_IDS = {PERSON: 24, RIDER: 25, CAR: 26, BICYCLE: 33}
-#: A meaningless value, as if from a mistake in an annotation tool.
+#: An invalid value, as if from a mistake in an annotation tool.
 SLIP = 200
-#: City -> fault of each of its training images ('' = none).
+#: {city: fault of each training image}: ``'raw'`` (raw ids), ``'slip'`` (a stroke of ``SLIP``), or ``''`` (none).
 TRAIN: Dict[str, Tuple[str, ...]] = {
     'aachen': ('', '', 'raw', '', 'slip', '', ''),
     'bremen': ('', '', '', 'raw', '', '', ''),
@@ -93,7 +93,7 @@ def draw_street(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndar
 
 
 def write_dataset(root: Path) -> Dict[str, Dict[int, int]]:
-    """Draw and write the data set, below ``leftImg8bit/`` and ``gtFine/`` of the data root.
+    """Draw the data set, and write it to the folders ``leftImg8bit`` and ``gtFine`` of the data root.
 
     Return {label file: {invalid value: pixels}}, with an empty dict for a file without invalid values.
     """
