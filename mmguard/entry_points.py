@@ -18,9 +18,9 @@ _HOME = Path(__file__).parent
 class EntryPoint(NamedTuple):
     """Entry point of a package, not yet imported."""
 
-    name: str  #: Name of the entry point: the code of a rule, or a format.
+    name: str  #: Name of the entry point, such as the code of a rule.
     package: str  #: Package and version, ``'acme-rules 1.0'``; empty for a plugin in mmguard's own folder.
-    point: Any  #: Entry point of importlib.metadata.
+    point: Any  #: ``importlib.metadata.EntryPoint``.
 
     def load(self, build: Callable[[Any], Any] = lambda named: named) -> Any:
         """Import the object of the entry point, and return ``build(object)``.

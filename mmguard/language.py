@@ -73,7 +73,7 @@ def translate(text: str, /, **values: Any) -> str:
 
 
 def choose_language() -> str:
-    """Return ``'zh_CN'`` if ``MMGUARD_LANG``, or else the locale, begins with ``zh``, and ``'en'`` otherwise."""
+    """Return ``'zh_CN'`` if ``MMGUARD_LANG`` (or without it, the locale) begins with ``zh``, else ``'en'``."""
     named = next(filter(None, map(os.environ.get, _VARIABLES)), '')
     return 'zh_CN' if named.lower().startswith('zh') else 'en'
 

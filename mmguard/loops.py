@@ -136,7 +136,7 @@ class TallyLog:
 
 
 class LabelGuard:
-    """Guard for the batches of a training loop: call it with each batch, and train on what it returns.
+    """Guard for the batches of a training loop: call the guard with each batch, and train on the returned batch.
 
     It sanitizes label maps, integers (N, H, W) or (N, 1, H, W), and the targets of detectors, one dict per image (see
     :func:`~mmguard.detection.guard_targets`). Your batch and its tensors are never modified; a batch without invalid

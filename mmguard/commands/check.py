@@ -30,7 +30,7 @@ _WIDTH = 100
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'check',
-        help='check a config before training: say what is wrong with its labels, and what to write',
+        help='check a config before training: find settings that do not fit the labels, and what to write',
         description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
         'sets, pipelines, metrics. Reads no data. Only the parts that an offered edit changes (data sets, model, '
         'losses) are built and called, before and after the edit, in a process without network, for at most 20 s. '
@@ -123,8 +123,8 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
     numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     total = join(', ', (quantity(number, severity) for severity, number in numbers.items() if number))
     clean = Message(
-        'nothing found by {rules}. Labels not read: `mmguard scan {file}`. '
-        'Training not tried: `mmguard dry-run {file}`',
+        'nothing found by {rules}. To read the labels, run `mmguard scan {file}`. '
+        'To test the training, run `mmguard dry-run {file}`',
         rules=quantity(rules, 'rule'),
         file=shlex.quote(config.file),
     )

@@ -29,7 +29,7 @@ class ReportEntry(NamedTuple):
     title: str  #: Title of the finding, one line.
     text: str  #: Evidence, and what to do.
     files: Tuple[str, ...]  #: Paths of the first files, relative to the working directory.
-    places: Tuple[str, ...] = ()  #: Paths in a config.
+    places: Tuple[str, ...] = ()  #: Paths of settings in a config.
 
 
 def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden_by: str = '') -> ReportEntry:

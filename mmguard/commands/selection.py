@@ -35,7 +35,7 @@ class RuleSelection(NamedTuple):
 
     select: Tuple[str, ...] = ()  #: Codes, or beginnings of codes; empty for all codes.
     ignore: Tuple[str, ...] = ()  #: Codes, or beginnings of codes, to leave out.
-    fail_on: str = WARNING  #: Least severity that gives exit code 1.
+    fail_on: str = WARNING  #: Lowest severity of a finding that gives exit code 1.
     format: str = 'text'  #: One of ``FORMATS``.
     hidden_by: str = ''  #: The options, or the pyproject.toml, that hide findings.
 

@@ -102,7 +102,7 @@ def describe_difference(
 
 
 def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
-    """Return a random pattern of zeros and ones that resembles none of its shifts, flips and crops."""
+    """Return a random pattern of zeros and ones that differs strongly from its shifts, flips and crops."""
     cell = max(4, max(height, width) // 20)
     coarse = rng.random((height // cell + 2, width // cell + 2)) < 0.5
     return np.kron(coarse, np.ones((cell, cell), bool))[:height, :width].astype(np.uint8)

@@ -126,7 +126,7 @@ class Program:
             return DATASETS.build(node)
 
     def build_leaves(self, split: str) -> List[Any]:
-        """Return the data sets inside all wrappers, which load the samples."""
+        """Return the innermost data sets of a split, which load the samples."""
         return [leaf for leaf in find_innermost(self.build_dataset(split)) if hasattr(leaf, 'pipeline')]
 
     def load(self, split: str, limit: int) -> List[Any]:
@@ -332,7 +332,7 @@ class Program:
 
 
 def get_program(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
-    """Return the program of a config; the last two programs are cached, those before and after an edit."""
+    """Return the program of a config; the last two programs are cached, as for a config before and after an edit."""
     return _open_program(pickle.dumps((tree, device, samples)))
 
 

@@ -185,7 +185,7 @@ class Worker:
 
 
 def _send_and_receive(connection: Any, request: bytes, replies: List[Reply]) -> None:
-    """Send a request and append its reply; append nothing if the process ends or sends anything else."""
+    """Send a request and append its reply; append nothing if the process ends or sends something else."""
     with contextlib.suppress(Exception):
         connection.send_bytes(request)
         answer = json.loads(connection.recv_bytes(LONGEST))

@@ -42,7 +42,7 @@ class DetDataset:
     root: str  #: ``data_root``.
     ann_file: str  #: Annotation file, joined with the root.
     images: str  #: Folder of the images (VOC: ``sub_data_root``), joined with the root.
-    class_names: Optional[List[str]]  #: ``metainfo.classes``, or the classes of the type.
+    class_names: Optional[List[str]]  #: ``metainfo.classes``, or else the class names of the data set's class.
     filter_cfg: Dict[str, Any] = field(default_factory=dict)  #: ``filter_cfg`` of the config.
     test_mode: bool = False  #: True if the data set does not filter samples.
     settings: Dict[str, Any] = field(default_factory=dict)  #: Whole config of the data set.

@@ -115,7 +115,7 @@ def build_loading_steps(pipeline: Sequence[Mapping[str, Any]], transforms: Any) 
 class SplitSet(NamedTuple):
     """One data set of a config, without its wrappers."""
 
-    name: str  #: Splits that use it, ``'val, test'``; numbered if a split joins several.
+    name: str  #: Splits that use the data set, such as ``'val, test'``; with a number if a split has several data sets.
     config: Mapping[str, Any]  #: Config of the data set.
     pipeline: List[Mapping[str, Any]]  #: Transforms of the data set, followed by those of its wrappers.
 

@@ -41,7 +41,7 @@ def count_cores() -> int:
 
 
 def create_mapper(processes: Optional[int] = None) -> Mapper:
-    """Return a mapper with this number of worker processes (default: one per core); 1 scans in this process."""
+    """Return a mapper with this number of worker processes (default: one per core); 1 means this process."""
     number = processes or count_cores()
     return scan_here if number == 1 else LocalProcesses(number)
 
@@ -200,9 +200,7 @@ class AnyExecutor:
             try:
                 result = future.result()
             except ModuleNotFoundError as error:
-                message = (
-                    f'a worker of the executor lacks a package: {error}. Install the packages of this machine there'
-                )
+                message = f'a worker of the executor lacks a package: {error}. Install it there, as on this machine'
                 raise CannotRun(message) from error
             except BrokenExecutor:
                 broken.append(chunk)

@@ -27,7 +27,7 @@ TRAIN: Dict[str, Tuple[str, ...]] = {
 Span = Tuple[float, float]
 DARK, GLASS, WOOD, HAZE = (26, 25, 26), (74, 62, 54), (44, 56, 70), np.array((205, 196, 188), float)  # BGR
 _BODY = ((-0.16, 0.16, 0.2, 1, DARK, False), (-0.23, 0.23, 0.8, 1.6, None, True), (-0.1, 0.1, 1.54, 1.82, WOOD, True))
-#: Label -> parts of the thing: left, right, low, high in meters, color (``None``: one per thing), True if it is round.
+#: {label: parts of an object}: left, right, low, high in meters, color (``None`` for a random one), True if round.
 THINGS: Dict[int, Tuple[Tuple[float, float, float, float, Any, bool], ...]] = {
     TREE: ((-0.14, 0.14, 0, 2.6, WOOD, False), (-1.2, 1.2, 2.2, 4.6, (46, 92, 70), True)),
     CAR: (

@@ -91,7 +91,7 @@ def build_findings(records: Sequence[PropertyRecord]) -> List[Finding]:
 
 
 def as_text(records: Sequence[PropertyRecord], seconds: float) -> str:
-    """Return the results as the command prints them."""
+    """Return the text that `mmguard dry-run` prints for the results."""
     lines = io.StringIO()
     show(Console(file=lines), records, seconds)
     return lines.getvalue()

@@ -35,7 +35,7 @@ _UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not amon
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
 
-#: An error, the most informative exception of its chain, and its signature.
+#: (error of a log, most informative exception of its chain, signature of this exception or ``None``).
 JudgedError = Tuple[LogError, LoggedException, Optional[Signature]]
 
 

@@ -16,15 +16,15 @@ from mmguard.formats.options import ScanOptions
 from mmguard.labels.numbering import FRAMEWORKS, IDS
 from mmguard.text import describe_error
 
-#: Finding that a config is for an old generation of a framework, whose keys other rules do not read.
+#: Code of the finding that a config is for an old version of a framework, whose keys other rules do not read.
 _OLD_CONFIG = 'MG227'
-#: Finding that category ids may be trained as labels, if the framework is unknown.
+#: Code of the finding that category ids may be trained as labels, if the framework is unknown.
 _PERHAPS_IDS = 'MG138'
-#: Findings about masks, which are read only on request.
+#: Codes of findings about masks, which are read only on request.
 _MASKS = frozenset(['MG179', 'MG395', 'MG396', 'MG397', 'MG398'])
-#: Finding that few cases have a class.
+#: Code of the finding that few cases have a class.
 _RARE_CLASS = 'MG197'
-#: Finding that files cannot be read, so that their labels are unknown.
+#: Code of the finding that files cannot be read, so that their labels are unknown.
 _UNREADABLE = 'MG132'
 #: {task of a training: kinds of labels that cannot cause its error}.
 _OTHER_KINDS = {'boxes': ('pixels', 'voxels'), 'segmentation': ('instances',)}

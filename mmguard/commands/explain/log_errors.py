@@ -98,7 +98,7 @@ _DATED = re.compile(
 
 
 class OutputLine(NamedTuple):
-    """A line as a program wrote it, without the prefixes of its rank and logger."""
+    """Line of a program's output, without the prefixes of rank and logger."""
 
     text: str
     rank: str = ''
@@ -135,7 +135,7 @@ def read_line(raw: bytes) -> OutputLine:
     return OutputLine(hide_credentials(text), rank, is_dated)
 
 
-#: Number of frames, and of lines of a message, that are kept.
+#: Maximum number of frames of a traceback, and of lines of a message, that are kept.
 _FRAMES, _MESSAGE_LINES = 120, 40
 PROGRESS = re.compile(
     r'\b(?:[Ee]poch|[Ii]ter(?:ation)?|[Ss]tep|train_loss|val_loss)\b\W{0,3}(?:\((?:train|val|test)\))?\W*\d'
@@ -143,7 +143,7 @@ PROGRESS = re.compile(
 )
 HEADER = re.compile(r'Traceback \(most recent call last\)')
 IGNORED = re.compile(r'^(?:Exception ignored in|--- Logging error ---)')
-#: An exception without a traceback.
+#: Pattern of an exception without a traceback.
 LONE = re.compile(r'^(?:E\s+)?(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)): ?(?P<message>.*)$')
 _NOTEBOOK_HEADER = re.compile(r'^([A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)')
 _FRAME = re.compile(r'^\W{0,4}\s*File "(.+?)", line (\d+)(?:, in (.+))?$')
@@ -168,7 +168,7 @@ def build_bare_pattern(signs: bool = False) -> Pattern[str]:
 
 
 class OpenTraceback:
-    """A traceback that is being read."""
+    """Traceback of a log, which is read line by line."""
 
     def __init__(self, trouble: LogError, line: OutputLine, is_raised: bool = False) -> None:
         self.trouble = trouble
@@ -180,7 +180,7 @@ class OpenTraceback:
             self._begin(line.text)
 
     def take(self, line: OutputLine, number: int) -> bool:
-        """Add a line; return ``False`` if it is not part of this traceback."""
+        """Add a line of the log; return ``False`` if the line is not part of this traceback."""
         text = line.text
         self.number = number
         if line.is_dated and not self.is_dated:

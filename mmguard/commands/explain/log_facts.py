@@ -94,7 +94,7 @@ _LOSS = re.compile(r'\b(?:total_)?loss["\']?: (\d{1,9}(?:\.\d{1,9})?)\b')
 #: Patterns of a gradient or loss from which no training recovers, and of identities (persons, vehicles) as labels.
 _EXPLODED = re.compile(r'\bgrad_norm["\']?: (?:\d{7,}|\d[\d.]*e\+(?:0[6-9]|[1-9]\d))|\b(?:total_)?loss["\']?: \d{6,}')
 _IDENTITIES = re.compile(r'\bpids?\b|\bre-?id\b|(?:torch|fast)reid\b|\bidentit(?:y|ies)\b')
-#: Model without region proposals, in the name of a config.
+#: Pattern of a model without region proposals, in the name of a config.
 _ONE_STAGE = re.compile(r'(?i)mask2?former|(?<![a-z])detr|retinanet|fcos')
 #: An index that may be two 32-bit integers, read as one 64-bit integer.
 _WIDE = re.compile(r'index (\d{10,19}) is out of bounds')

@@ -253,7 +253,7 @@ def _build_cause_rows(number: int, ranked: RankedCause, shown: Dict[Any, int]) -
     rows += _build_evidence_rows(ranked.evidence, '   ') if ranked.evidence is not None else []
     for finding in ranked.findings[:3]:
         first = shown.setdefault((finding.code, finding.title), number)
-        again = Message('   found: {code}, as under {number}', code=finding.code, number=first)
+        again = Message('   found: {code}, see cause {number}', code=finding.code, number=first)
         rows += _build_finding_rows(finding, '   ') if first == number else [again]
     return rows if ranked.findings else rows + _build_next_rows(ranked, '   ')
 

@@ -108,7 +108,7 @@ class Scores:
         self.values: Dict[str, List[float]] = {}
         self._last: Dict[str, Tuple[int, str]] = {}
         self._epoch = 0
-        self._column = (0, '')  #: Column of the score in the table of a notebook, and its name.
+        self._column = (0, '')  #: Number and name of the score column in a notebook's table.
         self._boxes = ZeroLoss(_BOX_WORDS, _BOX_LOSS)
         self.maps = ZeroLoss(_MAP_WORDS, _MAP_LOSS)
 
@@ -178,7 +178,7 @@ class Scores:
 _CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ', b' gts ', b' category ')
 #: Minimum number of epochs of nnU-Net, which validates on patches; in fewer epochs a class may be missing by chance.
 _ENOUGH_EPOCHS = 3
-#: Explanation for a class that is nan only in some epochs.
+#: Note about a class whose score is nan only in some epochs.
 NAN_IN_SOME_EPOCHS_NOTE = (
     'That is harmless: the class neither occurs nor is predicted in the patches of these validations. If it happens in '
     'every epoch, the labels are wrong'
@@ -194,9 +194,9 @@ class _Score(NamedTuple):
     unit: str
 
 
-#: Score of nnU-Net, in validations on patches.
+#: Dice score of nnU-Net, whose validations are on patches.
 _DICE = _Score('Dice', 'nan', 'epoch')
-#: Number of objects per class in MMDetection.
+#: Number of objects per class (``gts``) in tables of MMDetection, which is treated like a score.
 _OBJECTS = _Score('gts', '0', 'table')
 #: {pattern of the head of a table: score in the table}.
 _HEADS = {

@@ -51,7 +51,7 @@ _EDIT = """\
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'fix',
-        help='write corrected copies of label files, with a manifest of what changed',
+        help='write corrected copies of label files, and a manifest of the changes',
         description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
         'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), or a folder or data.yaml '
         'of YOLO. Originals are never '

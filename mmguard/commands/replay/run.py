@@ -60,7 +60,7 @@ class Replay:
 
     file: str  #: Path of the flight record.
     flight: Flight  #: Contents of the flight record.
-    samples: List[ReplayedSample] = field(default_factory=list)  #: Results.
+    samples: List[ReplayedSample] = field(default_factory=list)  #: Results, the newest batch first.
     findings: List[Finding] = field(default_factory=list)  #: Likely causes.
     older: int = 0  #: Number of batches that were not replayed.
 
@@ -75,7 +75,7 @@ class Replay:
         others = [*map(str, raising), *map(str, self.select(LEFT_OUT, NOT_FOUND))]
         number = quantity(len(self.samples) - len(missing), 'replayed sample')
         lines = [
-            f'{self.file}: rank {flight.rank} got to {place}: {flight.error or flight.reason}',
+            f'{self.file}: rank {flight.rank} reached {place}: {flight.error or flight.reason}',
             *flight.unread.list_messages(),
             *shorten_list(others, _LINES),
             f'raise an exception: {len(raising)} of {number}',

@@ -105,7 +105,7 @@ def show_failed(console: Console, failed: Sequence[str]) -> None:
 
 
 def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
-    """Return the command's output for the data sets."""
+    """Return the text that `mmguard scan` prints for the data sets."""
     lines = io.StringIO()
     console = Console(file=lines, width=width, soft_wrap=True)
     for result in results:
@@ -135,7 +135,7 @@ def _format_histogram(labels: LabelFacts, bar: int) -> Table:
     seen = labels.maps or labels.volumes or labels.annotations
     by_label = seen.files_with_class if seen is not None else {}
     seen_otherwise = labels.loader is not None and labels.loader.differing
-    title = 'labels as this scan counts them; training differs' if seen_otherwise else 'labels as training sees them'
+    title = 'labels in this scan (training reads other ones)' if seen_otherwise else 'labels as training sees them'
     table = Table(title=translate(title), title_justify='left', show_edge=False, pad_edge=False)
     table.add_column(translate('label'), no_wrap=True)
     table.add_column(translate('name'), overflow='fold')

@@ -33,7 +33,7 @@ class Fault(NamedTuple):
 class Snapshot:
     """Label map and instances of a sample after a step of its pipeline."""
 
-    step: str  #: ``'disk'``, ``'LoadAnnotations'``, ...
+    step: str  #: Name of the step: ``'disk'``, ``'LoadAnnotations'``, ...
     label: Optional[np.ndarray] = None  #: Copy of the label map.
     instances: Optional[List[Instance]] = None  #: Instances in order; ``None`` if they are not loaded yet.
     size: Optional[Tuple[int, int]] = None  #: (height, width) of the label map, or else of the image.
