@@ -134,8 +134,8 @@ def _describe_counts(result: SetResult) -> str:
 def _format_histogram(labels: LabelFacts, bar: int) -> Table:
     seen = labels.maps or labels.volumes or labels.annotations
     by_label = seen.files_with_class if seen is not None else {}
-    seen_otherwise = labels.loader is not None and labels.loader.differing
-    title = 'labels in this scan (training reads other ones)' if seen_otherwise else 'labels as training sees them'
+    differs = labels.loader is not None and labels.loader.differing
+    title = 'labels as this scan counts them, not as training sees them' if differs else 'labels as training sees them'
     table = Table(title=translate(title), title_justify='left', show_edge=False, pad_edge=False)
     table.add_column(translate('label'), no_wrap=True)
     table.add_column(translate('name'), overflow='fold')
