@@ -122,7 +122,7 @@ class Samples:
         fitting = tails[max(tails)]
         if len(fitting) > 1:
             raise CannotRun(
-                f'{path}: {len(fitting)} files of the data set fit equally well: {", ".join(sorted(fitting)[:4])}'
+                f'{path}: {len(fitting)} files of the data set match this path: {", ".join(sorted(fitting)[:4])}'
             )
         return next(iter(fitting.items()))
 

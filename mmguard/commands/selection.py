@@ -142,7 +142,7 @@ def _read_settings(targets: Sequence[str]) -> Tuple[str, Dict[str, Any]]:
     for name, value in table.items():
         kind = _SETTINGS.get(name)
         if kind is None:
-            raise CannotRun(f'{path}: [tool.mmguard] has no setting {shorten(name)}; there are {", ".join(_SETTINGS)}')
+            raise CannotRun(f'{path}: [tool.mmguard] has no setting {shorten(name)}; known: {", ".join(_SETTINGS)}')
         known = {'fail-on': SEVERITIES, 'format': FORMATS}.get(name)
         if not isinstance(value, kind) or (known and value not in known):
             expected = f'one of {", ".join(known)}' if known else 'a list of codes'

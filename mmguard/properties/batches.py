@@ -20,10 +20,10 @@ from mmguard.properties.samples import get_label_map
 from mmguard.properties.scores import BackwardTrace, trace_backward
 from mmguard.text import quantity
 
-#: CPU seconds after which no further variant is tested, and number of variants that each lack one class.
+#: CPU seconds after which no further variant is tested, and maximum number of variants that lack one class.
 _MOST_SECONDS, _CLASSES = 8.0, 4
 
-#: (Name of a change, changed batch, share of the user's samples with the same property, source of the share).
+#: (Name of a change, changed batch, share of the user's data with the same property, name of these data).
 Variant = Tuple[str, Dict[str, Any], float, str]
 
 
@@ -94,7 +94,7 @@ def _list_variants(program: Program, data: Dict[str, Any]) -> List[Variant]:
     rest = len(program.build_dataset('train')) % (loader.get('batch_size') or 1) if is_cut else 0  # on one GPU
     if 0 < rest < number:
         last = {**data, 'inputs': data['inputs'][:rest], 'data_samples': list(data['data_samples'][:rest])}
-        found.append((f'the last batch of an epoch, of {rest}', last, 1.0, 'the length of your data set'))
+        found.append((f'the last batch of an epoch, of {rest}', last, 1.0, 'your epochs'))
     return found
 
 
@@ -125,7 +125,7 @@ def _remove(program: Program, sample: Any) -> None:
 def _judge(program: Program, variant: Variant, usual: BackwardTrace, where: str) -> Result:
     """Compare the backward pass of a variant with the backward pass of the unchanged batch."""
     subject, changed, share, source = variant
-    seen = f'{share:.0%} in {source}' if share else f'none like it in {source}'
+    seen = f'{share:.0%} of {source} are like this' if share else f'none of {source} is like this'
     blame = broken if share else note
     try:
         found = _trace(program, changed)

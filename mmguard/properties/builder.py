@@ -142,7 +142,7 @@ def _train(program: Any) -> None:
     from mmguard.properties.samples import read_parts
     from mmguard.properties.scores import sum_losses
 
-    problem: Exception = ValueError('the pipeline leaves no sample with labels')
+    problem: Exception = ValueError('no sample has labels after the pipeline')
     samples = []
     try:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]

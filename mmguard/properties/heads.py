@@ -98,7 +98,7 @@ def check_outputs(program: Program) -> List[Result]:
         raise DoesNotApply('there is only one class')
     found = _find_outputs(program, classes, 0)
     if not found:
-        raise DoesNotApply('no loss gets scores with one axis of classes')
+        raise DoesNotApply('no loss gets scores with a class axis')
     if any(output not in (None, label) for one in found.values() for label, output in one.items()):
         again = _find_outputs(program, classes, 1)  # other images, for confirmation
         for place, one in found.items():
@@ -250,7 +250,7 @@ def check_ignored(program: Program) -> List[Result]:
         if not any(flags):
             raise DoesNotApply('your data have no ignored objects')
         if any(node.get('ignore_iof_thr', -1) > 0 for _, node in walk(program.config.model)):
-            return [ran('crowds', f'{words}, and left out by ignore_iof_thr')]
+            return [ran('crowds', f'{words}, and excluded by ignore_iof_thr')]
         return [note('crowds', f'{words}: no assigner has an ignore_iof_thr above 0, so they train as background')]
     model, (data, where, _), readings = program.build_model(), choose_batch(program), read_samples(program, 'train')
     ignored = sum(one.ignored for one in readings) / max(1, len(readings))

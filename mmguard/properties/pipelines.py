@@ -58,7 +58,7 @@ def check_moves(program: Program) -> List[Result]:
         if failures > 1 or program.seconds_left() < 0:
             break
     if not known:
-        raise DoesNotApply('no step loads an image with its labels, or nothing of the figure was left in the image')
+        raise DoesNotApply('no step loads an image with its labels, or the figure is not visible in the image')
     words = {kind: f'a figure drawn into {quantity(count, "load")} of your data' for kind, count in known.items()}
     if painted:
         words[_MAP] += f', and {quantity(painted, "image")} painted from the label map'

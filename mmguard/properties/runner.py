@@ -73,7 +73,7 @@ def is_foreign(part: Any) -> bool:
 
 @cache_result
 def build_loader(program: Program, split: str, number: int = 0) -> DataLoader:
-    """Build the user's data loader without worker processes; each ``number`` gives a new loader, to iterate again."""
+    """Build the user's data loader without worker processes; another ``number`` gives another loader."""
     dataset = program.build_dataset(split)
     node = copy.deepcopy(dict(program.config[f'{split}_dataloader']))
     for key in ('prefetch_factor', 'pin_memory', 'dataset'):
@@ -156,7 +156,7 @@ def check_build(program: Program) -> List[Result]:
         return [*results, judge_failure('', error)]
     words = f'built: {type(runner.model).__name__}, {type(runner.optim_wrapper).__name__}, '
     words += f'{quantity(len(runner.hooks), "hook")}' + (', evaluator' if has_validation(program) else '')
-    results.append(ran('training', f'{words}; hooks called until before_run'))
+    results.append(ran('training', f'{words}; hooks were called up to before_run'))
     foreign = sorted({type(hook).__name__ for hook in runner.hooks if is_foreign(hook)} - {'LabelGuardHook'})
     if foreign:
         results.append(note('hooks', f'built, but not run, because other packages define them: {", ".join(foreign)}'))
@@ -178,7 +178,7 @@ def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
     if _OF_THIS_MACHINE.search(str(error)):
         return not_run(subject, failure, data)
     if data['failure'] == 'meta_keys':
-        failure += ': is it among the meta_keys of the Pack step?'
+        failure += ': is this key among the meta_keys of the Pack step?'
     return broken(subject, failure, data)
 
 

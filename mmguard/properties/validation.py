@@ -132,7 +132,7 @@ def _check_names(metric: Any) -> List[Result]:
         words = _compare_names(names, theirs, 'in the data set', where)
         missing = [name for name in names if name not in theirs]
         if words and missing:
-            words = f'no {", ".join(missing[:5])} {where}: later labels are counted for other classes'
+            words = f'{", ".join(missing[:5])} missing {where}: later labels are counted for other classes'
         results += [broken(f'{type(metric).__name__}, class names', words)] if words else []
     return results
 

@@ -112,7 +112,7 @@ class Worker:
             if self._process is None:
                 self._start()
         except OSError as error:  # no processes, files or memory are left
-            return Reply(failure=Failure(type(error).__name__, f'no process can be started for it ({error})'))
+            return Reply(failure=Failure(type(error).__name__, f'no process can be started ({error})'))
         replies: List[Reply] = []
         # The process may stop within a message: only a thread can wait for both the rest of it and the deadline.
         exchange = threading.Thread(target=_send_and_receive, args=(self._connection, request, replies), daemon=True)

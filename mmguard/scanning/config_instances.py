@@ -205,7 +205,7 @@ def _needs_masks(cfg: Any) -> bool:
 
 def _build_dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> DetDataset:
     kind = settings.get('type', '')
-    name = (kind or 'one without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
+    name = (kind or 'data set without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
     cls = find_class(kind, 'DATASETS', settings.get('_scope_', scope))
     family = _find_family(cls)
     root = str(settings.get('data_root') or '')

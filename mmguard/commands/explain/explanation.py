@@ -30,7 +30,7 @@ _OLD_PROGRAM = r'mmcv[/\\.](?:runner|parallel)\b'
 _WITH_OWN_ERROR = ('MG227', 'MG129', 'MG132', 'MG150', 'MG169', 'MG207', 'MG214')
 
 #: Cause that is shown for an error found by `scan` or `check` if no other cause lists the code of this error.
-_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not among the known causes of this message.')
+_UNFORESEEN = Cause('unforeseen', 'The labels or the config have an error that is not a known cause of this message.')
 #: Degrees of evidence for a cause.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 

@@ -144,7 +144,7 @@ class FactLines:
         loss = next(self.find_kind('proposals'), None)
         if config is None or loss is None:
             return None
-        return Piece(*loss, f'Another model trains: loss_rpn_ is that of an R-CNN, the config is that of {config[0]}')
+        return Piece(*loss, f'Another model trains: loss_rpn_ belongs to an R-CNN, but the config to {config[0]}')
 
     def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
         """Yield (line number, text) of the collected lines of a kind, such as ``'classes'`` or ``'ranks'``."""

@@ -18,8 +18,8 @@ from mmguard.version import __version__
 #: Number of possible causes that are shown without ``--verbose``; if only one more exists, it is shown, too.
 _POSSIBLE = 3
 _TRUE_LINE_ADVICE = Message(
-    'CUDA reports errors late: the line that Python shows is not the one that failed. For the true line, restart the '
-    'process with `CUDA_LAUNCH_BLOCKING=1`, or run the failing batch on the CPU, where an IndexError names the label.'
+    'CUDA reports errors late: the traceback does not show the line that failed. To see this line, restart the process '
+    'with `CUDA_LAUNCH_BLOCKING=1`, or run the failing batch on the CPU, where an IndexError names the label.'
 )
 _TRUE_LINE_HINT = Message('true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; Python shows a later line')
 _NO_CAUSE_NOTE = Message('No known cause of this error matches the log, the config and the labels.')

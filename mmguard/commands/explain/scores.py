@@ -166,7 +166,7 @@ class Scores:
             return Piece(*last, f'Score near 0: {name} is at most {best:g} in {quantity(len(values), "validation")}')
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:
-            said = f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations'
+            said = f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, near 0 for {fallen} validations'
             return Piece(*last, said)
         if len(values) >= _FALLS and values == sorted(values, reverse=True) and values[-1] <= _FALLEN * best:
             return Piece(*last, f'Score falls: {name} from {best:g} to {values[-1]:g} in {len(values)} validations')
@@ -180,8 +180,8 @@ _CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ', b' gts 
 _ENOUGH_EPOCHS = 3
 #: Note about a class whose score is nan only in some epochs.
 NAN_IN_SOME_EPOCHS_NOTE = (
-    'That is harmless: the class neither occurs nor is predicted in the patches of these validations. If it happens in '
-    'every epoch, the labels are wrong'
+    'A nan in some epochs is harmless: the class neither occurs nor is predicted in the patches of these validations. '
+    'If the score is nan in every epoch, the labels are wrong'
 )
 _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n]{1,20000})\]')
 

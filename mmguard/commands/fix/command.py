@@ -185,7 +185,7 @@ def _show(out: Path, copies: Copies) -> None:
     files, unchanged = quantity(len(copies.done), 'file'), len(copies.done) - len(changed)
     print(f'{files} in {visible_name(str(out))}: {len(changed):,} corrected, {unchanged:,} copied unchanged')
     if copies.linked:
-        print(f'{quantity(copies.linked, "image")} linked, not copied: the same bytes on disk')
+        print(f'{quantity(copies.linked, "image")} linked instead of copied, to save disk space')
     list_first(changed)
     if left_out:
         print(f'{len(left_out):,} left out:')

@@ -198,6 +198,6 @@ def _check(labels: LabelFacts, data_format: Format) -> None:
             ways = replace(finding, edits=tuple(edits)).next_step
             keep = '' if labels.yolo else f' If the boxes are right, add --boxes {data_format.right_boxes}.'
             raise CannotCorrect(
-                f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide that: nothing was '
+                f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide this: nothing was '
                 f'written. {ways}{keep}'
             )

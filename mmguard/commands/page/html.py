@@ -114,7 +114,7 @@ def summarize_findings(result: SetResult) -> Tuple[str, str, str]:
     others = [finding for finding in findings if not finding.is_verdict]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
     if len(others) < len(findings):
-        more = f'{quantity(len(others), "other finding")}.' if others else 'Nothing invalid was found in them.'
+        more = f'{quantity(len(others), "other finding")}.' if others else 'No invalid labels were found.'
         return 'fine', 'Your labels are fine.', f' {more}'
     if not (findings or is_invalid):  # not an all-clear: findings may be hidden, or in another data set
         return 'info', 'No invalid label was counted.', ''

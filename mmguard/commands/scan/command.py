@@ -101,7 +101,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument('target', metavar='TARGET')
     add_split(parser)
-    labels = parser.add_argument_group('options that a config would set')
+    labels = parser.add_argument_group('options in place of a config')
     add_labels(labels)
     add_reading(labels)
     add_arguments(labels, RUN_CODE + NO_VERIFY)

@@ -140,7 +140,7 @@ class Tracer:
                 results = getattr(dataset, 'prepare_data', dataset.__getitem__)(sample.index)
             story.is_random |= drawn != get_random_state()
             if results is None:
-                story.error = 'the pipeline dropped the sample (no target?); training draws another one instead'
+                story.error = 'the pipeline dropped the sample, perhaps without targets; training draws another sample'
                 break
         return results
 
